@@ -1,0 +1,1 @@
+"""IO: the only importers of client libraries, behind small protocols."""

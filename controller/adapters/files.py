@@ -1,0 +1,51 @@
+"""Files that are there with their whole content or not at all, whenever the process dies."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+
+def create(
+    path: Path, content: bytes, *, modified_ms: int | None = None, before: Callable[[], None] | None = None
+) -> None:
+    """Create *path* with *content*; the first one wins, for all others: FileExistsError.
+
+    *modified_ms* is its time of modification where now will not do.  *before* is called with everything
+    written and only the name missing; what it raises leaves no file.
+    """
+    temporary = _write_beside(path, content)
+    try:
+        if modified_ms is not None:
+            os.utime(temporary, ns=(modified_ms * 1_000_000,) * 2)
+        if before is not None:
+            before()
+        os.link(temporary, path)  # unlike a rename, never replaces
+    finally:
+        temporary.unlink()
+    _sync(path.parent)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put *content* at *path* in one step, in the place of what may be there."""
+    _write_beside(path, content).replace(path)
+    _sync(path.parent)
+
+
+def _write_beside(path: Path, content: bytes) -> Path:
+    # A leading dot keeps it from Spark's file source and from listings by "*".
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    with temporary.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return temporary
+
+
+def _sync(folder: Path) -> None:
+    """Make a new name in *folder* outlive a crash of the machine."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

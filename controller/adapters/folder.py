@@ -1,0 +1,181 @@
+"""The log and the journal in a folder: no server, for one machine.
+
+    metrics/<T>-<n>.jsonl   results/<T>-<n>.jsonl    records and ticks, a line each
+    journal/<T>.json        journal/epoch-<n>.json   decisions, leaderships
+    commands/<T>.jsonl                               the commands of T, after the epoch they were issued under
+    dead_letters/<batch>.jsonl
+
+Every folder is one partition, read in the order of names, then lines.  A file never changes once it has a
+name without a leading dot.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from controller.adapters import files
+from controller.adapters.failpoints import failpoint
+from controller.adapters.journal import JournalHead
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.wire.base import encode
+from controller.wire.commands import command_event, epoch_event
+from controller.wire.dead_letter import DeadLetter
+from controller.wire.journal import JournalEntry, encode_entry, encode_epoch, parse_entry
+from controller.wire.metrics import Partitions, RosterEntry, Tick
+
+#: Digits of T, epoch ms, in names: enough for some thousands of years.
+_DIGITS: Final = 15
+_ONE_EACH: Final = Partitions(metrics=1, results=1)
+
+
+class FolderMetricsLog:
+    """MetricsLog on a folder; one process writes to it."""
+
+    def __init__(self, folder: Path, *, cluster: str) -> None:
+        self._cluster = cluster
+        self._metrics = _LineFiles(folder / "metrics")
+        self._results = _LineFiles(folder / "results")
+
+    def publish(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """See MetricsLog."""
+        self._metrics.append([value for _, value in records])
+
+    def results(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """See MetricsLog."""
+        self._results.append([value for _, value in records])
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        """See MetricsLog."""
+        tick = Tick(cluster=self._cluster, interval=interval, partitions=_ONE_EACH)
+        entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
+        self._results.append([encode(tick)], interval)
+        self._metrics.append([encode(tick.model_copy(update={"roster": entries}))], interval)
+
+
+class _LineFiles:
+    """Files of lines, each named after the last interval ticked, with a number."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._interval, self._number, self._modified_ms = 0, 0, 0
+        newest = max(folder.glob("*.jsonl"), default=None)
+        if newest is not None:
+            self._interval, self._number = map(int, newest.stem.split("-"))
+            self._modified_ms = newest.stat().st_mtime_ns // 1_000_000
+
+    def append(self, lines: Sequence[bytes], interval: int = 0) -> None:
+        """Write *lines* to a new file, the last by name; *interval* is the one they tick, if any."""
+        if not lines:
+            return
+        if any(b"\n" in line or b"\r" in line for line in lines):
+            raise TrimtabError("a folder keeps one JSON record a line: neither line breaks nor Arrow")
+        if interval > self._interval:
+            self._interval, self._number = interval, -1
+        self._number += 1
+        # Spark's file source reads by time of modification, in ms: let that be the order of names, too.
+        self._modified_ms = max(time.time_ns() // 1_000_000, self._modified_ms + 1)
+        path = self._folder / f"{self._interval:0{_DIGITS}d}-{self._number:06d}.jsonl"
+        files.create(path, _lines(lines), modified_ms=self._modified_ms)
+
+
+class FolderCommandLog:
+    """CommandLog on a folder, from its first command on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "commands"
+        self._read_to = ""
+
+    def poll(self) -> list[bytes]:
+        """See CommandLog."""
+        unread = sorted(path for path in self._folder.glob("*.jsonl") if path.name > self._read_to)
+        self._read_to = unread[-1].name if unread else self._read_to
+        return [line for path in unread for line in path.read_bytes().splitlines()]
+
+
+class FolderDeadLetterLog:
+    """DeadLetterLog on a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "dead_letters"
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:
+        """See DeadLetterLog."""
+        if letters:
+            files.replace(self._folder / f"{batch:0{_DIGITS}d}.jsonl", _lines(map(encode, letters)))
+
+
+class FolderJournal:
+    """Journal on a folder: whoever creates an entry first has decided, and its commands follow from it."""
+
+    def __init__(self, folder: Path, *, cluster: str) -> None:
+        self._cluster = cluster
+        self._journal, self._commands = folder / "journal", folder / "commands"
+
+    def open(self) -> JournalHead:
+        """See Journal.  Commands of the last entry that its writer did not come to write are written now."""
+        self._journal.mkdir(parents=True, exist_ok=True)
+        self._commands.mkdir(parents=True, exist_ok=True)
+        epochs = [int(path.stem.removeprefix("epoch-")) for path in self._journal.glob("epoch-*.json")]
+        epoch = max(epochs, default=0)
+        newest = max(self._journal.glob("[0-9]*.json"), default=None)
+        if newest is None:
+            return JournalHead(last=None, epoch=epoch)
+        last = _read_entry(newest)
+        if not self._commands_of(last.interval).exists():
+            self._issue(last, epoch=epoch, issued_at_ms=newest.stat().st_mtime_ns // 1_000_000)
+        return JournalHead(last=last, epoch=epoch)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """See Journal.  Every file of commands begins with its epoch, so no more is to be written."""
+        path = self._journal / f"epoch-{epoch:09d}.json"
+        try:
+            files.create(path, encode_epoch(self._cluster, epoch))
+        except FileExistsError as error:
+            raise LeadershipLostError(f"epoch {epoch} is another's already: {path}") from error
+
+    def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
+        """See Journal."""
+
+        def before() -> None:
+            failpoint("inside-transaction")
+            before_commit()
+
+        path = self._journal / f"{entry.interval:0{_DIGITS}d}.json"
+        try:
+            files.create(path, encode_entry(entry), before=before)
+        except FileExistsError as error:
+            raise LeadershipLostError(f"{entry.interval} is decided already: {path}") from error
+        failpoint("after-commit")
+        self._issue(entry, epoch=epoch, issued_at_ms=issued_at_ms)
+
+    def _issue(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int) -> None:
+        commands = entry.decision.commands
+        if commands:
+            events = [epoch_event(self._cluster, epoch, issued_at_ms)]
+            events += [command_event(command, epoch, issued_at_ms) for command in commands]
+            files.replace(self._commands_of(entry.interval), _lines(events))
+
+    def _commands_of(self, interval: int) -> Path:
+        return self._commands / f"{interval:0{_DIGITS}d}.jsonl"
+
+
+def read_journal(folder: Path) -> Iterator[JournalEntry]:
+    """Every decision in the log at *folder*, oldest first."""
+    return map(_read_entry, sorted((folder / "journal").glob("[0-9]*.json")))
+
+
+def _read_entry(path: Path) -> JournalEntry:
+    try:
+        entry = parse_entry(path.read_bytes())
+    except (OSError, WireError) as error:
+        raise JournalError(f"{path}: {error}") from error
+    if not isinstance(entry, JournalEntry):
+        raise JournalError(f"{path}: holds no decision")
+    return entry
+
+
+def _lines(values: Iterable[bytes]) -> bytes:
+    return b"".join(value + b"\n" for value in values)

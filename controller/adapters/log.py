@@ -1,0 +1,42 @@
+"""What a log can do for the parts that write metrics and results, and for those that read commands."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from controller.wire.dead_letter import DeadLetter
+
+
+class MetricsLog(Protocol):
+    """The writing end of the metrics and result topics."""
+
+    def publish(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """Append (key, value) pairs to the metrics topic; returns when all of them are safely there."""
+        ...
+
+    def results(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """Append (key, value) pairs to the result topic, likewise."""
+        ...
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        """End *interval* in every partition of both topics.
+
+        *roster*: every active broker with the sweepId that counts, None where its sweep is missing.  It goes
+        into partition 0 of the metrics topic, and that tick is written last: once it can be read, so can all.
+        """
+        ...
+
+
+class CommandLog(Protocol):
+    """The reading end of the command topic."""
+
+    def poll(self) -> Sequence[bytes]:
+        """The events issued since the last call, in order within a namespace; empty when there are none."""
+        ...
+
+
+class DeadLetterLog(Protocol):
+    """Where records go that cannot be used."""
+
+    def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:
+        """Keep *letters*, found in micro-batch *batch*.  The same batch again brings the same letters."""
+        ...

@@ -1,0 +1,56 @@
+"""Verdicts of the last intervals, whole: what was looked at and why it was, or was not, acted on.
+
+The journal keeps decisions for ever; these are for the question "why not?" and may go after a while.
+"""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from controller.adapters import files
+from controller.model.decision import Decision, Reason, Verdict
+
+_COLUMNS: Final[dict[str, pa.DataType]] = {
+    "subject": pa.string(),
+    "reason": pa.string(),
+    "observed": pa.float64(),
+    "limit": pa.float64(),
+    "unit": pa.string(),
+    "by": pa.string(),
+    "detail": pa.string(),
+}
+
+
+class VerdictStore:
+    """One Parquet file an interval in *folder*; only the newest *keep* stay."""
+
+    def __init__(self, folder: Path, *, keep: int = 60) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._keep = folder, keep
+
+    def write(self, decision: Decision) -> None:
+        """Keep the verdicts of *decision*; once more changes nothing."""
+        columns = {name: [getattr(verdict, name) for verdict in decision.verdicts] for name in _COLUMNS}
+        content = BytesIO()
+        pq.write_table(pa.Table.from_pydict(columns, schema=pa.schema(_COLUMNS)), content)
+        files.replace(self._path(decision.interval), content.getvalue())
+        for path in self._paths()[: -self._keep]:
+            path.unlink()
+
+    def intervals(self) -> list[int]:
+        """The intervals that are kept, oldest first."""
+        return [int(path.stem) for path in self._paths()]
+
+    def read(self, interval: int) -> tuple[Verdict, ...]:
+        """The verdicts of *interval*, in the order they were given; FileNotFoundError when they are gone."""
+        rows = pq.read_table(self._path(interval)).to_pylist()
+        return tuple(Verdict(**row | {"reason": Reason(row["reason"])}) for row in rows)
+
+    def _path(self, interval: int) -> Path:
+        return self._folder / f"{interval:015d}.parquet"
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob("*.parquet"))

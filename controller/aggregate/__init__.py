@@ -1,0 +1,1 @@
+"""Pure folds from records to load, shared by Spark, replay and the simulator."""

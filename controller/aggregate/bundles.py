@@ -1,0 +1,100 @@
+"""The bundles a shard knows, with their averages: one row a bundle, sorted by name."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
+from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
+from controller.model.records import BundleSeed
+
+#: ``seen`` of a bundle that no closed interval has seen yet.
+NEVER = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownBundles:
+    """Averages of every bundle seen lately.  Pulsar: BundleData."""
+
+    names: list[str]
+    #: Number of samples in the averages, capped; 0 for a new bundle.
+    short_samples: Ints
+    long_samples: Ints
+    #: (n, 4) msg/s and bytes/s.
+    short_term: Floats
+    long_term: Floats
+    #: The last T at which a roster broker listed the bundle, or NEVER.
+    seen: Ints
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """No bundles."""
+        return cls.of([])
+
+    @classmethod
+    def of(cls, names: list[str]) -> Self:
+        """New bundles *names*: no samples, Pulsar's default stats."""
+        n = len(names)
+        default = np.tile(DEFAULT_LOAD, (n, 1))
+        zero = np.zeros(n, np.int64)
+        return cls(
+            names=names,
+            short_samples=zero,
+            long_samples=zero,
+            short_term=default,
+            long_term=default,
+            seen=np.full(n, NEVER),
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The numeric columns, for packing."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "names"}
+
+    def keep(self, mask: Bools) -> Self:
+        """Only these rows."""
+        names = [name for name, kept in zip(self.names, mask.tolist(), strict=True) if kept]
+        return type(self)(names=names, **{k: a[mask] for k, a in self.arrays().items()})
+
+    def with_names(self, wanted: Iterable[str]) -> tuple[Self, Ints]:
+        """These bundles and new ones for the *wanted* names; and where each row of this table went."""
+        known = set(self.names)
+        new = self.of([name for name in dict.fromkeys(wanted) if name not in known])
+        stay = np.arange(len(self), dtype=np.int64)
+        if not new.names:
+            return self, stay
+        names = self.names + new.names
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+        columns = {
+            k: np.concatenate([a, b])[order]
+            for (k, a), b in zip(self.arrays().items(), new.arrays().values(), strict=True)
+        }
+        moved = np.empty(len(order), np.int64)
+        moved[order] = np.arange(len(order))
+        return type(self)(names=[names[i] for i in order.tolist()], **columns), moved[stay]
+
+    def seeded(self, seeds: Mapping[str, BundleSeed]) -> Self:
+        """Start the bundles named in *seeds*, where they have no samples yet, from stored averages."""
+        columns = {k: a.copy() for k, a in self.arrays().items()}
+        rows = {name: i for i, name in enumerate(self.names)}
+        for name, seed in seeds.items():
+            row = rows.get(name)
+            if row is not None and self.long_samples[row] == 0:
+                columns["short_samples"][row] = min(seed.short_term_samples, SHORT_TERM_SAMPLES)
+                columns["long_samples"][row] = min(seed.long_term_samples, LONG_TERM_SAMPLES)
+                columns["short_term"][row], columns["long_term"][row] = seed.short_term, seed.long_term
+        return type(self)(names=self.names, **columns)
+
+    def advanced(self, rows: Ints, load: Floats, interval: int) -> Self:
+        """Move the averages of *rows* once by their *load* of *interval*."""
+        columns = {k: a.copy() for k, a in self.arrays().items()}
+        for term, cap in (("short", SHORT_TERM_SAMPLES), ("long", LONG_TERM_SAMPLES)):
+            samples, average = columns[f"{term}_samples"], columns[f"{term}_term"]
+            samples[rows], average[rows] = advance(samples[rows], average[rows], load, cap)
+        columns["seen"][rows] = interval
+        return type(self)(names=self.names, **columns)

@@ -1,0 +1,88 @@
+"""Which interval a record belongs to, and which intervals are closed: by ticks in the log alone.
+
+A record belongs to T if it precedes, in its own partition, the first tick with interval >= T.  T closes when every
+partition has such a tick; the first tick of T in partition 0 of the metrics topic fixes the roster.  Intervals that
+partition 0 never names are not decided.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from controller.aggregate.rows import METRICS, RESULTS
+from controller.model.load import Ints
+from controller.model.records import Tick
+
+#: (METRICS or RESULTS, partition number).
+Partition = tuple[int, int]
+
+#: A row whose interval is the one its partition's next tick will name.
+UNDUE = -1
+#: A row that came after the tick of its interval.
+LATE = -2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """How far the ticks have come, in each partition and altogether."""
+
+    #: Partition -> highest T ticked.
+    ticked: Mapping[Partition, int] = field(default_factory=dict)
+    #: T -> its tick in partition 0, for every T not closed yet.
+    rosters: Mapping[int, Tick] = field(default_factory=dict)
+    closed: int = -1
+
+    def closable(self) -> list[int]:
+        """The intervals that can be closed now, ascending."""
+        return [t for t, tick in sorted(self.rosters.items()) if self._all_ticked(t, tick)]
+
+    def _all_ticked(self, interval: int, tick: Tick) -> bool:
+        wanted = [(METRICS, p) for p in range(tick.metrics_partitions)]
+        wanted += [(RESULTS, p) for p in range(tick.results_partitions)]
+        return all(self.ticked.get(partition, -1) >= interval for partition in wanted)
+
+    def close(self, interval: int) -> "Clock":
+        """This clock after *interval* was closed."""
+        rosters = {t: tick for t, tick in self.rosters.items() if t > interval}
+        return replace(self, rosters=rosters, closed=interval)
+
+    def advance(self, ticks: Iterable[tuple[Partition, int, Tick]]) -> tuple["Clock", "Advances"]:
+        """Take in *ticks*: (partition, offset, tick), in order of offset within each partition.
+
+        A tick that does not go beyond its partition's last one says nothing new.
+        """
+        ticked, rosters = dict(self.ticked), dict(self.rosters)
+        steps: dict[Partition, list[tuple[int, int]]] = {}
+        for partition, offset, tick in ticks:
+            if tick.interval <= ticked.get(partition, -1):
+                continue
+            ticked[partition] = tick.interval
+            steps.setdefault(partition, []).append((offset, tick.interval))
+            if tick.roster is not None and tick.interval > self.closed:
+                rosters[tick.interval] = tick
+        return replace(self, ticked=ticked, rosters=rosters), Advances(before=self.ticked, steps=steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advances:
+    """The ticks of one batch, as needed to date its rows."""
+
+    before: Mapping[Partition, int]
+    #: Partition -> (offset, T) of each tick that moved it, ascending.
+    steps: Mapping[Partition, list[tuple[int, int]]]
+
+    def first(self, partition: Partition) -> int:
+        """T of the first tick of *partition*, or UNDUE: what rows waiting since earlier batches belong to."""
+        steps = self.steps.get(partition)
+        return steps[0][1] if steps else UNDUE
+
+    def due(self, partition: Partition, offset: Ints, interval: Ints) -> Ints:
+        """T of rows of one partition: their own *interval* (LATE after its tick), or the next tick's where < 0."""
+        steps = self.steps.get(partition, [])
+        offsets = np.array([o for o, _ in steps], np.int64)
+        ticked = np.array([self.before.get(partition, -1), *(t for _, t in steps)], np.int64)
+        upcoming = np.append(ticked[1:], UNDUE)
+        passed = np.searchsorted(offsets, offset)
+        own = np.where(interval > ticked[passed], interval, LATE)
+        return np.where(interval >= 0, own, upcoming[passed])

@@ -1,0 +1,103 @@
+"""The ticks that a recording lacks: where the end of each interval would have been, from its records alone.
+
+A live log is ticked by the collector.  A recording of sweeps, or of the load reports that brokers write, gets its
+ticks here, once; then it lies in the log which sweeps count, and every replay decides the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+#: A broker writes a load report at least so often; one that stays silent for longer is gone.
+#: Pulsar: loadBalancerReportUpdateMaxIntervalMinutes, and the minute it may take to notice.
+SILENCE_MS: Final = 16 * 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What the ticks depend on of a sweep's chunk, or of a load report (``sweep_id`` "")."""
+
+    broker: str
+    #: T of a chunk; a report's lastUpdate.  Epoch ms.
+    time_ms: int
+    sweep_id: str = ""
+    chunk: int = 0
+    chunks: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedTick:
+    """A tick that belongs right behind the record at index ``after``."""
+
+    after: int
+    #: T, epoch ms.
+    interval: int
+    #: (broker, sweepId or None), sorted by broker.
+    roster: tuple[tuple[str, str | None], ...]
+
+
+def place_ticks(headers: Sequence[Header | None], *, period_ms: int) -> list[PlacedTick]:
+    """The ticks for the records with these *headers* (None: of no matter), in the order of their intervals.
+
+    Where there are sweeps they alone set the clock, otherwise the reports do.
+    """
+    swept = any(header is not None and header.sweep_id for header in headers)
+    return list((_by_sweeps if swept else _by_reports)(headers, period_ms))
+
+
+def _by_sweeps(headers: Sequence[Header | None], period_ms: int) -> Iterator[PlacedTick]:
+    """A tick behind the chunk that completes the last first sweep; the first complete sweep of a broker counts.
+
+    T waits for incomplete sweeps until a record two periods ahead shows that they will not come.
+    """
+    chunks: dict[tuple[int, str, str], set[int]] = {}
+    rosters: dict[int, dict[str, str | None]] = {}
+    after: dict[int, int] = {}
+    newest = 0
+    for i, header in enumerate(headers):
+        if header is None or not header.sweep_id:
+            continue
+        interval, broker = header.time_ms, header.broker
+        newest = max(newest, interval)
+        if interval <= newest - 2 * period_ms:
+            continue
+        roster = rosters.setdefault(interval, {})
+        if roster.setdefault(broker, None) is not None:
+            continue
+        came = chunks.setdefault((interval, broker, header.sweep_id), set())
+        came.add(header.chunk)
+        if len(came) == header.chunks:
+            roster[broker] = header.sweep_id
+            after[interval] = i
+        elif not any(roster.values()):
+            after[interval] = i
+    last = -1
+    for interval, roster in sorted(rosters.items()):
+        last = max(last, after[interval])
+        yield PlacedTick(after=last, interval=interval, roster=tuple(sorted(roster.items())))
+
+
+def _by_reports(headers: Sequence[Header | None], period_ms: int) -> Iterator[PlacedTick]:
+    """A tick at every multiple of the period that the reports' times pass, for the brokers heard of lately."""
+    heard: dict[str, int] = {}
+    due: int | None = None
+
+    def ticks(until: int, after: int) -> Iterator[PlacedTick]:
+        nonlocal due
+        while due is not None and due < until:
+            active = sorted(broker for broker, time_ms in heard.items() if time_ms > due - SILENCE_MS)
+            if not active:  # nothing for long: no use in ticking through the gap
+                due = until
+                return
+            yield PlacedTick(after=after, interval=due, roster=tuple((broker, None) for broker in active))
+            due += period_ms
+
+    for i, header in enumerate(headers):
+        if header is None:
+            continue
+        interval = -(-header.time_ms // period_ms) * period_ms
+        yield from ticks(interval, i - 1)
+        due = due or interval
+        heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
+    if due is not None:
+        yield from ticks(due + 1, len(headers) - 1)

@@ -1,0 +1,155 @@
+"""From the snapshots of all shards to the one view that strategies look at."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.aggregate.claims import ragged
+from controller.aggregate.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
+from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.model.errors import StateError
+from controller.model.load import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
+    CPU,
+    DIRECT_MEMORY,
+    MEMORY,
+    RATE_IN,
+    RATE_OUT,
+    BrokerTable,
+    BundleTable,
+    ClusterView,
+    Floats,
+    Ints,
+    TopicDetail,
+)
+from controller.model.names import namespace_of
+
+_CAPACITY = {
+    "cpu": CPU,
+    "memory": MEMORY,
+    "directMemory": DIRECT_MEMORY,
+    "bandwidthIn": BANDWIDTH_IN,
+    "bandwidthOut": BANDWIDTH_OUT,
+}
+_UNKNOWN = -1
+
+
+def assemble(
+    snapshots: Sequence[Snapshot], recently_unloaded: Mapping[str, int], preallocated: Mapping[str, str]
+) -> ClusterView:
+    """The view of the one interval that *snapshots* (one a shard, in any order) are of.
+
+    ``recently_unloaded``: bundle -> T, as in the memory.  ``preallocated``: bundle -> broker that it was
+    sent to and that may not list it yet.  O(bundles log shards); independent of the number of shards.
+    """
+    first = check_complete(snapshots)
+    zero = next(s for s in snapshots if s.shard == 0)
+    known, rank = _known_brokers(zero, snapshots)
+    bundles = _bundles(snapshots, rank)
+    counts = {n.namespace: len(n.boundaries) - 1 for n in zero.namespaces}
+    return ClusterView(
+        as_of_ms=first.interval,
+        brokers=_brokers(zero, known, bundles, preallocated),
+        missing=tuple(name for name in first.roster if name not in known),
+        bundles=bundles,
+        recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
+        namespace_bundle_count=np.array([counts.get(name, _UNKNOWN) for name in bundles.namespaces], np.int64),
+    )
+
+
+def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """Assert that *snapshots* are all shards of one interval, once each."""
+    first = snapshots[0]
+    shards = sorted(s.shard for s in snapshots)
+    if shards != list(range(first.shards)) or any(s.interval != first.interval for s in snapshots):
+        raise StateError(f"interval {first.interval}: expected shards 0..{first.shards - 1} once each, got {shards}")
+    return first
+
+
+def _known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[str, BrokerRow], Ints]:
+    """Brokers of which there is data, and roster row -> row among them, or -1.
+
+    A broker without a sweep or report of its own has data if topic stats named it.
+    """
+    rows = {row.broker: row for row in zero.brokers}
+    for row in np.unique(np.concatenate([s.owner for s in snapshots])).tolist():
+        name = zero.roster[row]
+        if name in zero.unswept and name not in rows:
+            rows[name] = BrokerRow(broker=name, last_update=0, numbers=(0.0,) * NUMBERS)
+    known = {name: rows[name] for name in zero.roster if name in rows}
+    code_of = {name: i for i, name in enumerate(known)}
+    return known, np.array([code_of.get(name, -1) for name in zero.roster], np.int64)
+
+
+def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
+    """All bundles of known brokers, sorted by name."""
+    names = [name for s in snapshots for name in s.names]
+    owner = rank[np.concatenate([s.owner for s in snapshots])]
+    # Each snapshot is sorted, so this merges runs.
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    order = order[owner[order] >= 0]
+    names = [names[i] for i in order.tolist()]
+    spaces = [namespace_of(name) for name in names]
+    namespaces = sorted(set(spaces))
+    code_of = {name: i for i, name in enumerate(namespaces)}
+    size = np.concatenate([s.detail_size for s in snapshots])
+    topics = ragged(size, order)
+
+    def column(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(s, name) for s in snapshots])
+
+    return BundleTable(
+        names=tuple(names),
+        namespaces=tuple(namespaces),
+        namespace=np.array([code_of[name] for name in spaces], np.int64),
+        broker=owner[order],
+        **{
+            name: column(name)[order]
+            for name in ("load", "short_term", "long_term", "topics", "producers", "consumers")
+        },
+        detail=TopicDetail(
+            starts=np.append(0, np.cumsum(size[order])),
+            position=column("detail_position")[topics],
+            load=column("detail_load")[topics],
+        ),
+    )
+
+
+def _brokers(
+    zero: Snapshot, known: Mapping[str, BrokerRow], bundles: BundleTable, preallocated: Mapping[str, str]
+) -> BrokerTable:
+    names = tuple(known)
+    numbers = np.array([row.numbers for row in known.values()]).reshape(len(names), NUMBERS)
+    limit = numbers[:, 1:10:2].copy()
+    for state in zero.broker_states:
+        if state.broker in known:
+            for resource, capacity in state.capacity:
+                limit[names.index(state.broker), _CAPACITY[resource]] = capacity
+    long_term = np.stack(
+        [np.bincount(bundles.broker, weights=bundles.long_term[:, k], minlength=len(names)) for k in range(4)],
+        axis=1,
+    )
+    return BrokerTable(
+        names=names,
+        usage=numbers[:, 0:10:2],
+        limit=limit,
+        load=numbers[:, NUMBER_LOAD],
+        long_term=long_term,
+        preallocated_rate=_preallocated_rate(names, bundles, preallocated),
+        bundle_count=numbers[:, NUMBER_BUNDLES].astype(np.int64),
+        topic_count=numbers[:, NUMBER_TOPICS].astype(np.int64),
+    )
+
+
+def _preallocated_rate(names: tuple[str, ...], bundles: BundleTable, sent: Mapping[str, str]) -> Floats:
+    """Long-term msg/s of the bundles on their way to each broker."""
+    rate = np.zeros(len(names))
+    code_of = {name: i for i, name in enumerate(names)}
+    for bundle, broker in sorted(sent.items()):
+        row, to = bundles.code_of.get(bundle), code_of.get(broker)
+        if row is not None and to is not None and bundles.broker[row] != to:
+            rate[to] += bundles.long_term[row, RATE_IN] + bundles.long_term[row, RATE_OUT]
+    return rate

@@ -1,0 +1,360 @@
+"""One cycle, pure: what the cluster looks like at T, and what is remembered, in; what to do, and why, out.
+
+    settle results -> split -> shed -> place -> guardrails
+
+Strategies always run and their memory always moves; guardrails then decide whether anything is issued.  So a paused,
+stale or warming-up controller explains what it would have done.
+
+Pulsar: ModularLoadManagerImpl.doLoadShedding and checkNamespaceBundleSplit.
+"""
+
+import uuid
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import assemble
+from controller.model.controls import Controls
+from controller.model.decision import Command, Decision, Reason, Split, Unload, Verdict
+from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView
+from controller.model.memory import InFlight, Memory, StrategyMemory
+from controller.model.names import is_untouchable, parse_bundle
+from controller.model.option import option
+from controller.model.records import CommandResult
+from controller.strategies.protocols import Placement, Shedder, SplitAlgorithm, SplitPolicy
+
+#: Commands are named in a space of their own: uuid5 of cluster / interval / action / bundle.
+_COMMANDS = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
+_MINUTE_MS = 60_000
+#: With more than this share of the brokers missing nothing is moved: it is the data, or the network, that is broken.
+_FREEZE_SHARE = 0.4
+_SETTLED_WELL = frozenset({"done", "already_done", "obsolete", "skipped", "dry_run"})
+_CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancerOptions:
+    """What broker.conf says about balancing as a whole."""
+
+    enabled: bool = option(
+        "loadBalancerEnabled", default=True, meaning="false: observe, decide and explain, but issue nothing"
+    )
+    shedding_interval_minutes: int = option(
+        "loadBalancerSheddingIntervalMinutes", default=1, unit="min", meaning="bundles are unloaded this often"
+    )
+    grace_period_minutes: int = option(
+        "loadBalancerSheddingGracePeriodMinutes",
+        default=30,
+        unit="min",
+        meaning="a bundle that was unloaded stays put for so long",
+    )
+    unload_split_bundles: bool = option(
+        "loadBalancerAutoUnloadSplitBundlesEnabled", default=True, meaning="unload the halves of a split bundle"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Everything a cycle needs besides its inputs: the strategies, and what the operator allows."""
+
+    cluster: str
+    period_ms: int
+    shedder: Shedder[Any]
+    placement: Placement[Any]
+    split_policy: SplitPolicy
+    split_algorithm: SplitAlgorithm
+    balancer: BalancerOptions = field(default_factory=BalancerOptions)
+    shed: bool = True
+    split: bool = True
+    warm_up_samples: int = 2
+    command_ttl_ms: int = 300_000
+    executor_timeout_ms: int = 60_000
+    #: Namespaces and bundles that are never touched.
+    excluded: frozenset[str] = frozenset()
+
+    def initial_memory(self, seed: int) -> Memory:
+        """The memory before the first interval."""
+        return Memory(seed=seed, shedder=self.shedder.initial_memory(), placement=self.placement.initial_memory())
+
+
+def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
+    """What the *snapshots* of one interval come to, seen with *memory*: what stays put, what is on its way."""
+    interval = snapshots[0].interval
+    sent = {c.bundle: c.destination for c in memory.in_flight.values() if c.destination}
+    return assemble(snapshots, _within_grace(memory, interval, policy), sent)
+
+
+def decide(
+    view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
+) -> tuple[Decision, Memory]:
+    """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine."""
+    interval = view.as_of_ms
+    memory, verdicts = _settle(memory, results, interval, policy)
+    gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
+    samples = 1 if gap else memory.samples + 1
+    verdicts += [
+        Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail="no complete sweep of this interval")
+        for name in view.missing
+    ]
+    untouchable = _untouchable(view, memory, policy)
+    view = replace(view, recently_unloaded=view.recently_unloaded | untouchable)
+
+    splits, more = _splits(view, untouchable, policy, controls)
+    verdicts += more
+    unloads, memory, more = _unloads(view, {c.bundle for c in splits}, memory, policy, controls)
+    verdicts += more
+
+    commands = (*splits, *unloads)
+    refusal = _refusal(view, controls, samples, gap=gap, policy=policy)
+    if refusal is not None:
+        verdicts.append(refusal)
+        commands = ()
+    memory = replace(
+        memory,
+        last_interval=interval,
+        samples=samples,
+        recently_unloaded=_within_grace(memory, interval, policy)
+        | {c.bundle: interval for c in commands if c.action == "unload"},
+        in_flight={**memory.in_flight, **{c.id: _in_flight(c) for c in commands}},
+    )
+    summary = _summary(view, commands, len(splits) + len(unloads), refusal)
+    return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+# ---- results ----
+
+
+def _settle(
+    memory: Memory, results: Sequence[CommandResult], interval: int, policy: Policy
+) -> tuple[Memory, list[Verdict]]:
+    """Take answered and lost commands off the in-flight list.  A bundle whose move failed still stays put."""
+    in_flight, verdicts = dict(memory.in_flight), []
+    for result in results:
+        command = in_flight.pop(result.id, None)
+        if command is not None:
+            reason = Reason.SETTLED if result.status in _SETTLED_WELL else Reason.FAILED
+            detail = f"{result.status}{': ' + result.detail if result.detail else ''}"
+            verdicts.append(Verdict(subject=command.bundle, reason=reason, by=command.action, detail=detail))
+    patience = policy.executor_timeout_ms + 2 * policy.period_ms
+    for key, command in sorted(in_flight.items()):
+        if interval > command.expires_at_ms + patience:
+            del in_flight[key]
+            detail = "no result came back"
+            verdicts.append(Verdict(subject=command.bundle, reason=Reason.LOST, by=command.action, detail=detail))
+    return replace(memory, in_flight=in_flight), verdicts
+
+
+def _in_flight(command: Command) -> InFlight:
+    return InFlight(
+        action=command.action,
+        bundle=command.bundle,
+        source=command.source,
+        destination=command.destination,
+        interval=command.interval,
+        expires_at_ms=command.expires_at_ms,
+    )
+
+
+def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, int]:
+    since = interval - policy.balancer.grace_period_minutes * _MINUTE_MS
+    return {bundle: t for bundle, t in memory.recently_unloaded.items() if t >= since}
+
+
+# ---- split ----
+
+
+def _splits(
+    view: ClusterView, untouchable: Bools, policy: Policy, controls: Controls
+) -> tuple[list[Command], list[Verdict]]:
+    if not policy.split:
+        return [], [_off("split")]
+    if len(view.brokers) < 2:
+        return [], [_too_few_brokers(view, "split")]
+    found = policy.split_policy.decide(view)
+    commands, verdicts = [], list(found.verdicts)
+    for split in found.splits:
+        row = view.bundles.code_of[split.bundle]
+        if untouchable[row]:
+            verdicts.append(replace(split.why, reason=Reason.EXCLUDED, detail="excluded or in flight"))
+            continue
+        command = _split_command(view, row, split, policy, controls)
+        if isinstance(command, Verdict):
+            verdicts.append(command)
+        else:
+            commands.append(command)
+    return commands, verdicts
+
+
+def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
+    algorithm, name = policy.split_algorithm, parse_bundle(split.bundle)
+    detail = view.bundles.detail
+    topics = slice(int(detail.starts[row]), int(detail.starts[row + 1]))
+    if algorithm.needs_topic_detail and topics.start == topics.stop:
+        return replace(split.why, reason=Reason.NO_TOPIC_DETAIL, by=algorithm.name, detail="waits an interval")
+    cuts = algorithm.boundaries(name.lower, name.upper, detail.position[topics], detail.load[topics])
+    if cuts is None:
+        return replace(split.why, reason=Reason.RANGE_TOO_SMALL, by=algorithm.name)
+    return _command(
+        "split", split.bundle, split.broker, split.why, view.as_of_ms, policy, controls,
+        algorithm=algorithm.name,
+        # Brokers compute range_equally_divide themselves; everything else is sent as positions.
+        boundaries=cuts if algorithm.needs_topic_detail else (),
+        unload_after_split=policy.balancer.unload_split_bundles,
+    )  # fmt: skip
+
+
+# ---- shed and place ----
+
+
+def _unloads(
+    view: ClusterView, splitting: set[str], memory: Memory, policy: Policy, controls: Controls
+) -> tuple[list[Command], Memory, list[Verdict]]:
+    if not policy.shed:
+        return [], memory, [_off("shed")]
+    if view.as_of_ms % (policy.balancer.shedding_interval_minutes * _MINUTE_MS):
+        why = Verdict(subject=_CLUSTER, reason=Reason.NOT_THIS_INTERVAL, by="loadBalancerSheddingIntervalMinutes")
+        return [], memory, [why]
+    if len(view.brokers) < 2:
+        return [], memory, [_too_few_brokers(view, "shed")]
+    found, shedding = policy.shedder.decide(view, memory.shedder)
+    verdicts = list(found.verdicts)
+    if not found.unloads:
+        verdicts.append(Verdict(subject=_CLUSTER, reason=found.reason, by=type(policy.shedder).__name__))
+    commands, placing = [], memory.placement
+    for unload in found.unloads:
+        if unload.bundle in splitting:
+            verdicts.append(
+                Verdict(subject=unload.bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
+            )
+            continue
+        destination, placing = _place(view, unload, placing, memory.seed, policy)
+        if isinstance(destination, Verdict):
+            verdicts.append(destination)
+            continue
+        view = _with_preallocated(view, unload.bundle, destination)
+        commands.append(
+            _command(
+                "unload",
+                unload.bundle,
+                unload.source,
+                unload.why,
+                view.as_of_ms,
+                policy,
+                controls,
+                destination=destination,
+            )
+        )
+    return commands, replace(memory, shedder=shedding, placement=placing), verdicts
+
+
+def _place(
+    view: ClusterView, unload: Unload, memory: StrategyMemory, seed: int, policy: Policy
+) -> tuple[str | Verdict, StrategyMemory]:
+    """The broker for a bundle: any acceptable one but its own, by the seed (Pulsar: at random)."""
+    row, source = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.source]
+    acceptable, memory = policy.placement.acceptable(view, row, np.arange(len(view.brokers)), memory)
+    others = acceptable[acceptable != source]
+    if len(others) == 0:
+        by = type(policy.placement).__name__
+        detail = "no broker is better than its own"
+        return Verdict(subject=unload.bundle, reason=Reason.SAME_BROKER, by=by, detail=detail), memory
+    chance = zlib.crc32(f"{seed}/{view.as_of_ms}/{unload.bundle}".encode())
+    return view.brokers.names[int(others[chance % len(others)])], memory
+
+
+def _with_preallocated(view: ClusterView, bundle: str, broker: str) -> ClusterView:
+    """Count *bundle* to where it is going, so that the next placement of this cycle sees it there."""
+    rate = view.brokers.preallocated_rate.copy()
+    load = view.bundles.long_term[view.bundles.code_of[bundle]]
+    rate[view.brokers.code_of[broker]] += load[RATE_IN] + load[RATE_OUT]
+    return replace(view, brokers=replace(view.brokers, preallocated_rate=rate))
+
+
+# ---- guardrails ----
+
+
+def _untouchable(view: ClusterView, memory: Memory, policy: Policy) -> Bools:
+    """Bundles that nothing may be done to: in flight, excluded, or Pulsar's own."""
+    bundles = view.bundles
+    spaces = np.array([is_untouchable(name) or name in policy.excluded for name in bundles.namespaces], np.bool_)
+    mask = spaces[bundles.namespace] if len(bundles) else np.zeros(0, np.bool_)
+    for name in {c.bundle for c in memory.in_flight.values()} | policy.excluded:
+        row = bundles.code_of.get(name)
+        if row is not None:
+            mask[row] = True
+    return mask
+
+
+def _refusal(view: ClusterView, controls: Controls, samples: int, *, gap: bool, policy: Policy) -> Verdict | None:
+    """Why nothing at all may be issued now, or None."""
+    if not policy.balancer.enabled:
+        return Verdict(subject=_CLUSTER, reason=Reason.DISABLED, by="loadBalancerEnabled")
+    if controls.mode == "observe":
+        return Verdict(subject=_CLUSTER, reason=Reason.OBSERVE_ONLY, by="mode")
+    if controls.paused:
+        return Verdict(subject=_CLUSTER, reason=Reason.PAUSED, by="operator")
+    if controls.stale:
+        return Verdict(subject=_CLUSTER, reason=Reason.STALE, by="stale_after_seconds")
+    if samples < policy.warm_up_samples:
+        reason = Reason.GAP if gap else Reason.WARMING_UP
+        limit = float(policy.warm_up_samples)
+        return Verdict(
+            subject=_CLUSTER, reason=reason, observed=float(samples), limit=limit, unit="samples", by="warm_up_samples"
+        )
+    active = len(view.brokers) + len(view.missing)
+    share = len(view.missing) / active if active else 0.0
+    if share > _FREEZE_SHARE:
+        unit = "of the brokers missing"
+        return Verdict(
+            subject=_CLUSTER, reason=Reason.FROZEN, observed=share, limit=_FREEZE_SHARE, unit=unit, by="roster"
+        )
+    return None
+
+
+def _off(what: str) -> Verdict:
+    return Verdict(subject=_CLUSTER, reason=Reason.DISABLED, by=what)
+
+
+def _too_few_brokers(view: ClusterView, by: str) -> Verdict:
+    observed = float(len(view.brokers))
+    return Verdict(subject=_CLUSTER, reason=Reason.NO_BROKERS, observed=observed, limit=2.0, unit="brokers", by=by)
+
+
+# ---- words ----
+
+
+def _command(
+    action: str,
+    bundle: str,
+    source: str,
+    why: Verdict,
+    interval: int,
+    policy: Policy,
+    controls: Controls,
+    **extra: Any,
+) -> Command:
+    return Command(
+        id=str(uuid.uuid5(_COMMANDS, f"{policy.cluster}/{interval}/{action}/{bundle}")),
+        action=action,
+        cluster=policy.cluster,
+        bundle=bundle,
+        interval=interval,
+        expires_at_ms=interval + policy.command_ttl_ms,
+        mode="dry_run" if controls.mode == "dry_run" else "active",
+        source=source,
+        why=why,
+        **extra,
+    )
+
+
+def _summary(view: ClusterView, commands: Sequence[Command], wished: int, refusal: Verdict | None) -> str:
+    looked = f"{len(view.bundles)} bundles on {len(view.brokers)} brokers"
+    if refusal is not None:
+        return f"{looked}: {refusal.reason}, {wished} commands held back"
+    counts: Mapping[str, int] = {a: sum(c.action == a for c in commands) for a in ("split", "unload")}
+    done = ", ".join(f"{n} {action}s" for action, n in counts.items() if n)
+    return f"{looked}: {done or 'nothing to do'}"

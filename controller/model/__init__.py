@@ -1,0 +1,1 @@
+"""The nouns: names, columnar load, decisions, commands, errors.  Nothing here does anything."""

@@ -1,0 +1,151 @@
+"""A decision is a value: what to do, and for everything looked at, why or why not."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why something was, or was not, done.
+
+    Pulsar's words where it has one: extensions.models.{UnloadDecision, SplitDecision}.Reason.
+    """
+
+    # taken
+    OVERLOADED = "Overloaded"
+    UNDERLOADED = "Underloaded"
+    TOPICS = "Topics"
+    SESSIONS = "Sessions"
+    MSG_RATE = "MsgRate"
+    BANDWIDTH = "Bandwidth"
+    PLACED = "Placed"
+    # nothing to do
+    BALANCED = "Balanced"
+    NO_BROKERS = "NoBrokers"
+    NO_BUNDLES = "NoBundles"
+    NO_LOAD_DATA = "NoLoadData"
+    OUTDATED_DATA = "OutDatedData"
+    # refused by the strategy
+    BELOW_MINIMUM = "BelowMinimum"
+    SOLE_BUNDLE = "SoleBundle"
+    TOO_FEW_TOPICS = "TooFewTopics"
+    NAMESPACE_FULL = "NamespaceFull"
+    BUNDLE_COUNT_UNKNOWN = "BundleCountUnknown"
+    RANGE_TOO_SMALL = "RangeTooSmall"
+    NO_TOPIC_DETAIL = "NoTopicDetail"
+    HIT_COUNT = "HitCount"
+    COOL_DOWN = "CoolDown"
+    SAME_BROKER = "SameBroker"
+    # refused by a filter or guardrail
+    RECENTLY_UNLOADED = "RecentlyUnloaded"
+    IN_FLIGHT = "InFlight"
+    SYSTEM_NAMESPACE = "SystemNamespace"
+    EXCLUDED = "Excluded"
+    NOT_THIS_INTERVAL = "NotThisInterval"
+    DISABLED = "Disabled"
+    WARMING_UP = "WarmingUp"
+    GAP = "Gap"
+    STALE = "Stale"
+    PAUSED = "Paused"
+    OBSERVE_ONLY = "ObserveOnly"
+    FROZEN = "Frozen"
+    # results that came back
+    SETTLED = "Settled"
+    FAILED = "Failed"
+    LOST = "Lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One thing that was looked at: what was observed, the limit, the unit, and what followed."""
+
+    #: A broker, a bundle, a command id, or "cluster".
+    subject: str
+    reason: Reason
+    observed: float | None = None
+    limit: float | None = None
+    unit: str = ""
+    #: The strategy, filter or guardrail that says so.
+    by: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        numbers = ""
+        if self.observed is not None:
+            against = "" if self.limit is None else f" vs {self.limit:g}"
+            numbers = f" ({self.observed:g}{against}{' ' + self.unit if self.unit else ''})"
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.subject}: {self.reason}{numbers}{detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unload:
+    """A bundle to take off its broker; ``why`` is the verdict about that broker."""
+
+    bundle: str
+    source: str
+    why: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnloadDecision:
+    """A shedder's answer: unloads in the order chosen, a verdict for everything looked at."""
+
+    unloads: tuple[Unload, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    #: One reason for the whole: why nothing is unloaded, or what most of it is for.
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A bundle to divide; boundaries are computed by the split algorithm."""
+
+    bundle: str
+    broker: str
+    why: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitDecision:
+    """A split policy's answer."""
+
+    splits: tuple[Split, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What subscribers of the command topic are to carry out on the cluster.
+
+    The same decision always has the same ``id``; epoch and wall-clock time are stamped on the envelope
+    when it is issued and are no part of it.
+    """
+
+    id: str
+    action: str  # "unload" or "split"
+    cluster: str
+    bundle: str
+    #: T, epoch ms; also the logical time of issue.
+    interval: int
+    expires_at_ms: int
+    mode: str  # "active" or "dry_run"
+    #: Precondition: the broker that must still own the bundle.
+    source: str
+    why: Verdict
+    #: Unload only: where the bundle is to go.
+    destination: str = ""
+    #: Split only.
+    algorithm: str = ""
+    boundaries: tuple[int, ...] = ()
+    unload_after_split: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One cycle's outcome for interval T."""
+
+    interval: int
+    commands: tuple[Command, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    #: One human sentence.
+    summary: str

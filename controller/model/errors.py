@@ -1,0 +1,40 @@
+"""Every error trimtab raises on purpose, one short tree.
+
+An error names the thing, the value and what to do.  Nothing to decide is a
+:class:`~controller.model.decision.Reason`, never an exception.
+"""
+
+
+class TrimtabError(Exception):
+    """Base of all errors raised on purpose; the CLI prints its text and exits with ``exit_code``."""
+
+    exit_code = 1
+
+
+class SettingsError(TrimtabError):
+    """A setting is unknown, or its value cannot mean anything."""
+
+    exit_code = 2
+
+
+class WireError(TrimtabError):
+    """A record does not hold what its type promises; ``reason`` is the dead letter's word for it."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class StateError(TrimtabError):
+    """Stored state cannot be used: another shard count, an unknown version, a broken invariant."""
+
+
+class JournalError(TrimtabError):
+    """The journal could not be read or written; nothing was issued."""
+
+
+class LeadershipLostError(TrimtabError):
+    """This process no longer leads: the batch must not be committed."""
+
+    exit_code = 75  # EX_TEMPFAIL: the service manager restarts us

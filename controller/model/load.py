@@ -1,0 +1,146 @@
+"""Columnar load: what the strategies see of brokers and bundles.
+
+A cluster can have 1,000 brokers, 100,000 bundles and 1,000,000 topics, so load lies in NumPy columns.
+Rows are sorted by name; brokers and namespaces are referred to by row number ("code").  Tables are
+frozen: an array is never written to after the table was made.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+#: Columns of every (n, 4) load array: msg/s in and out, bytes/s in and out.
+RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
+
+#: Columns of every (n, 5) resource array, in the order of Pulsar's LocalBrokerData.
+CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
+
+#: A bundle of which nothing is known: msg/s in and out, bytes/s in and out.
+#: Pulsar: LoadManagerShared / ModularLoadManagerImpl default stats.
+DEFAULT_LOAD = np.array([50.0, 50.0, 50_000.0, 50_000.0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BrokerTable:
+    """One row a broker, sorted by name (``host:webPort``, as brokers are named in ZooKeeper).
+
+    Pulsar: LocalBrokerData and TimeAverageBrokerData.
+    """
+
+    names: tuple[str, ...]
+    #: (n, 5) usage and limit as reported: percent, MiB, MiB, kbit/s, kbit/s.  Only the quotient matters.
+    usage: Floats
+    limit: Floats
+    #: (n, 4) the broker's own totals, msg/s and bytes/s.
+    load: Floats
+    #: (n, 4) sums of the long-term averages of its bundles.  Pulsar: TimeAverageBrokerData.
+    long_term: Floats
+    #: Long-term msg/s (in + out) of bundles on their way to the broker that it does not list yet.
+    preallocated_rate: Floats
+    #: Bundles the broker lists, all of them: also heartbeat, SLA and recently unloaded ones.
+    bundle_count: Ints
+    topic_count: Ints
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """Name -> row."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def throughput(self) -> Floats:
+        """Bytes/s in + out, one a broker."""
+        return self.load[:, THROUGHPUT_IN] + self.load[:, THROUGHPUT_OUT]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopicDetail:
+    """Topics of bundles near a split threshold, ragged: those of bundle b are ``starts[b]:starts[b + 1]``."""
+
+    #: (bundles + 1,) offsets into the columns below; an empty slice means no detail.
+    starts: Ints
+    #: Position on the hash ring.
+    position: Ints
+    #: (topics, 4) load of each topic.
+    load: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BundleTable:
+    """One row a bundle that some broker serves, sorted by name.
+
+    Pulsar: BundleData (averages) and NamespaceBundleStats (last stats).
+    """
+
+    names: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    #: Code into ``namespaces``.
+    namespace: Ints
+    #: Code of the owner in the BrokerTable.
+    broker: Ints
+    #: (n, 4) this interval's load, and its averages over the last 10 and 1000 samples.
+    load: Floats
+    short_term: Floats
+    long_term: Floats
+    topics: Ints
+    producers: Ints
+    consumers: Ints
+    detail: TopicDetail
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """Name -> row."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def short_term_throughput(self) -> Floats:
+        """Bytes/s in + out by the short-term averages, one a bundle."""
+        return self.short_term[:, THROUGHPUT_IN] + self.short_term[:, THROUGHPUT_OUT]
+
+    @cached_property
+    def _by_broker(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.broker, kind="stable")
+        return order, self.broker[order]
+
+    def of_broker(self, broker: int) -> Ints:
+        """Rows of the bundles that *broker* owns, in name order.
+
+        O(log n + result), after one O(n log n) sort for the table.
+        """
+        order, codes = self._by_broker
+        lo, hi = np.searchsorted(codes, [broker, broker + 1])
+        return order[lo:hi]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClusterView:
+    """The cluster as of one closed interval: everything a strategy may look at besides its memory."""
+
+    #: The interval T that closed, epoch ms.
+    as_of_ms: int
+    #: Active brokers with complete data.
+    brokers: BrokerTable
+    #: Active brokers without (OutDatedData), by name; none of their bundles is in ``bundles``.
+    missing: tuple[str, ...] = ()
+    bundles: BundleTable
+    #: Per bundle: unloaded within the grace period, so it stays put.  Pulsar: recentlyUnloadedBundles.
+    recently_unloaded: Bools
+    #: Bundles of each namespace of ``bundles.namespaces``; -1 where the count is not known.
+    namespace_bundle_count: Ints
+
+
+def busiest_first(load: Floats, rows: Ints) -> Ints:
+    """*rows* in descending order of *load*; equal loads keep their (name) order."""
+    return rows[np.argsort(-load[rows], kind="stable")]

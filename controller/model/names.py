@@ -1,0 +1,85 @@
+"""Names as Pulsar writes them: topics, namespaces, bundles and their place on the hash ring.
+
+Pulsar: org.apache.pulsar.common.naming.{TopicName, NamespaceBundle, NamespaceBundles},
+ConsistentHashingTopicBundleAssigner (always CRC32 of the full topic name).
+"""
+
+import re
+import zlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from controller.model.errors import TrimtabError
+
+FULL_LOWER = 0x00000000
+#: The ring's end; only the last bundle includes it.
+FULL_UPPER = 0xFFFFFFFF
+
+_BUNDLE = re.compile(
+    r"(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/0x(?P<lower>[0-9a-f]{8})_0x(?P<upper>[0-9a-f]{8})"
+)
+_SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
+#: SLA monitor ``sla-monitor/cluster/host:port``; heartbeat ``pulsar/host:port`` or with a cluster between.
+_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^/]+:\d+")
+
+
+class BundleName(NamedTuple):
+    """A bundle name taken apart: ``tenant/ns/0xLLLLLLLL_0xUUUUUUUU``."""
+
+    namespace: str
+    lower: int
+    upper: int
+
+    @property
+    def range(self) -> str:
+        """The range part, as Pulsar's admin API wants it."""
+        return f"0x{self.lower:08x}_0x{self.upper:08x}"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.range}"
+
+
+def parse_bundle(name: str) -> BundleName:
+    """Take *name* apart, or raise TrimtabError saying what a bundle name looks like."""
+    match = _BUNDLE.fullmatch(name)
+    if match is not None:
+        bundle = BundleName(match["namespace"], int(match["lower"], 16), int(match["upper"], 16))
+        if bundle.lower < bundle.upper:
+            return bundle
+    raise TrimtabError(
+        f"{name!r} is not a bundle: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper"
+    )
+
+
+def namespace_of(bundle: str) -> str:
+    """The namespace of *bundle*, which may be of any form with the range last."""
+    return bundle.rpartition("/")[0]
+
+
+def is_untouchable(namespace: str) -> bool:
+    """True for namespaces no load manager moves: heartbeat, SLA monitor, system.
+
+    Pulsar: NamespaceService.isSystemServiceNamespace, isHeartbeatNamespace, isSLANamespace.
+    """
+    return namespace in _SYSTEM_NAMESPACES or _BROKER_OWN_NAMESPACE.fullmatch(namespace) is not None
+
+
+def topic_hash(topic: str) -> int:
+    """Position of a full topic name on the ring, 0 .. 2**32-1.
+
+    Pulsar: NamespaceBundleFactory.getLongHashCode with its default CRC32.
+    """
+    return zlib.crc32(topic.encode())
+
+
+def find_bundle(boundaries: Sequence[int], position: int) -> tuple[int, int]:
+    """The (lower, upper) pair of *boundaries* that holds *position*.
+
+    Pulsar: NamespaceBundles.getBundle.  Like there, position 0xffffffff has no bundle
+    (VECTORS.md, "Bundles"): IndexError.
+    """
+    i = bisect_right(boundaries, position) - 1
+    if not 0 <= i < len(boundaries) - 1:
+        raise IndexError(f"position 0x{position:08x} lies in none of {len(boundaries) - 1} bundles")
+    return boundaries[i], boundaries[i + 1]

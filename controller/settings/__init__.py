@@ -1,0 +1,1 @@
+"""Files and environment in, validated settings out (pydantic)."""

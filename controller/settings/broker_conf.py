@@ -1,0 +1,121 @@
+"""Pulsar's broker.conf: strategies and their options under the names operators know.
+
+The file lists hundreds of keys; those that no option of trimtab names are Pulsar's own business.
+
+Pulsar: PulsarConfigurationLoader, FieldParser, ServiceConfiguration (category "Load Balancer").
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_type_hints
+
+from controller.model.errors import SettingsError
+from controller.strategies.catalogue import short_name
+
+T = TypeVar("T")
+
+#: key = value, key: value or key value, as java.util.Properties reads a line.
+_LINE: Final = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_BOOLEANS: Final = {"true": True, "false": False}
+#: Options that -1 switches off; everywhere else a negative number means nothing.
+_MINUS_ONE: Final = frozenset({"loadBalancerNamespaceBundleMaxSessions", "maxUnloadBundleNumPerShedding"})
+
+
+def read_broker_conf(path: Path) -> dict[str, str]:
+    """Every key of the file *path* with its text; of a key given twice the last counts."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read: {error}") from error
+    matches = (_LINE.fullmatch(line) for line in _logical_lines(text))
+    return {match[1]: match[2].strip() for match in matches if match is not None}
+
+
+def build(cls: type[T], conf: Mapping[str, str]) -> T:
+    """A *cls*, its options taken from *conf*; what is not there, or empty, keeps its default.
+
+    *cls* is a dataclass whose options were declared by ``option``.  Raises SettingsError.
+    """
+    kinds = get_type_hints(cls)
+    return cls(
+        **{
+            field.name: _value(field, kinds[field.name], conf)
+            for field in fields(cls)  # type: ignore[arg-type]
+            if "broker_conf" in field.metadata
+        }
+    )
+
+
+def choose(catalogue: Mapping[str, type[T]], key: str, name: str, conf: Mapping[str, str]) -> T:
+    """The strategy that *conf* calls *name* under *key*, with its options: by Pulsar's short or full class name.
+
+    Raises SettingsError naming what the catalogue has.
+    """
+    cls = catalogue.get(short_name(name))
+    if cls is None:
+        raise SettingsError(f"{key}={name}: allowed: {', '.join(sorted(catalogue))}")
+    return build(cls, conf)
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and indentation, those that end in a backslash joined with the next."""
+    begun = ""
+    for raw in text.splitlines():
+        line = raw.lstrip()
+        if not begun and line.startswith(("#", "!")):
+            continue
+        if line.endswith("\\"):
+            begun += line[:-1]
+            continue
+        yield begun + line
+        begun = ""
+    yield begun
+
+
+def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:
+    """The first value that differs from the default, among the option's name and its older ones.
+
+    Pulsar: ServiceConfiguration.getLoadBalancerBandwidthInResourceWeight and the like.
+    """
+    for key in (field.metadata["broker_conf"], *field.metadata["aliases"]):
+        text = conf.get(key, "")
+        if text:
+            value = _convert(key, text, kind)
+            if value != field.default:
+                return value
+    return field.default
+
+
+def _convert(key: str, text: str, kind: Any) -> Any:
+    if kind is str:
+        return text
+    if kind is bool:
+        return _read(key, text, _BOOLEANS.get(text.lower()), "true or false")
+    least = -1 if key in _MINUS_ONE else 0
+    if kind is int:
+        return _read(key, text, _number(text, int, least), f"a whole number from {least} up")
+    if kind is float:
+        return _read(key, text, _number(text, float, least), f"a number from {least} up")
+    raise TypeError(f"option {key} is a {kind}: expected str, bool, int or float")
+
+
+def _read(key: str, text: str, value: T | None, allowed: str) -> T:
+    if value is None:
+        raise SettingsError(f"{key}={text}: allowed: {allowed}")
+    return value
+
+
+def _number(text: str, kind: type[Any], least: int) -> Any:
+    """The number that *text* is, or the product of numbers (1*1024*1024); None if it cannot be meant."""
+    factors = [factor.strip() for factor in text.split("*")]
+    if not all(_NUMBER.fullmatch(factor) for factor in factors):
+        return None
+    try:
+        value = math.prod(map(kind, factors))
+    except ValueError:  # a whole number was wanted
+        return None
+    return value if value >= least and math.isfinite(value) else None

@@ -1,0 +1,269 @@
+"""trimtab's own settings: conf/trimtab.toml, read once at the start.
+
+What Pulsar has a name for is read from its broker.conf instead (controller.settings.broker_conf).  The brokers' own
+switches loadBalancerSheddingEnabled and loadBalancerAutoBundleSplitEnabled are not read at all: they must be
+false on the brokers, and ``[decisions] shed`` and ``split`` are trimtab's.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from controller.model.errors import SettingsError, TrimtabError
+from controller.model.names import parse_bundle
+
+_NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
+
+
+def _beside(path: str, info: ValidationInfo) -> str:
+    """*path* as seen from the file it is written in; URIs stay as they are."""
+    return path if "://" in path else str(Path(info.context or ".", path).resolve())
+
+
+def _namespace_or_bundle(name: str) -> str:
+    if _NAMESPACE.fullmatch(name):
+        return name
+    try:
+        parse_bundle(name)
+    except TrimtabError as error:
+        raise ValueError(f"{error}; a namespace is tenant/namespace") from error
+    return name
+
+
+#: Relative paths start at the folder of the settings file.
+PathText: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_beside)]
+Text: TypeAlias = Annotated[str, Field(min_length=1)]
+Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(_namespace_or_bundle)], ...], Field(strict=False)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
+    )
+
+
+class ClusterSettings(_Section):
+    """Which cluster is balanced."""
+
+    name: Text
+    """The Pulsar cluster's name.  Records of other clusters in the same topics are ignored."""
+    broker_conf: PathText = "broker.conf"
+    """The brokers' own configuration file: strategies and their thresholds are read from it."""
+
+
+class IntervalSettings(_Section):
+    """How time is cut."""
+
+    period_seconds: PositiveInt = 60
+    """Seconds from one interval to the next; 60, since brokers renew their statistics once a minute."""
+    shards: Annotated[int, Field(ge=1, le=4096)] = 32
+    """Into how many parts the bundles' state is divided.  Fixed for the life of a checkpoint; well above the
+    cores that will ever work on it."""
+    warm_up_samples: PositiveInt = 2
+    """Closed intervals without a gap before the first command: averages of one sample are no averages."""
+    stale_after_seconds: PositiveInt = 300
+    """An interval decided later than this after its end is too old to act on; it still moves the averages."""
+    bundle_ttl_intervals: PositiveInt = 10
+    """Intervals for which a bundle that no broker lists is remembered: it may only be between two owners."""
+    detail_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Topics one by one are kept for bundles at this share of a split threshold or above; lower costs memory,
+    higher makes more splits wait an interval for detail."""
+    max_record_bytes: Annotated[int, Field(ge=65_536)] = 8 * 1024 * 1024
+    """A longer record goes to the dead letters unread."""
+
+    @property
+    def period_ms(self) -> int:
+        """The period in milliseconds, as intervals are."""
+        return self.period_seconds * 1000
+
+    @model_validator(mode="after")
+    def _does_not_call_everything_stale(self) -> Self:
+        if self.stale_after_seconds < self.period_seconds:
+            raise ValueError(
+                f"stale_after_seconds ({self.stale_after_seconds}) is shorter than period_seconds"
+                f" ({self.period_seconds}): allowed is the period or more"
+            )
+        return self
+
+
+class KafkaLogSettings(_Section):
+    """The log in Kafka."""
+
+    bootstrap: Text
+    """host:port[,host:port ...] of some brokers of the Kafka cluster."""
+    metrics_topic: Text = "trimtab-metrics"
+    """Sweeps, load reports, states and ticks."""
+    results_topic: Text = "trimtab-results"
+    """What became of the commands; as many partitions as the command topic."""
+    commands_topic: Text = "trimtab-commands"
+    """The commands, for whoever carries them out."""
+    journal_topic: Text = "trimtab-journal"
+    """The decisions with the memory they leave behind: one partition, kept without limit."""
+    dead_letters_topic: Text = "trimtab-dead-letters"
+    """Records that could not be used, with the reason."""
+    partitions: PositiveInt = 4
+    """Of the metrics, result and command topics, where trimtab has to create them."""
+    replication_factor: PositiveInt = 1
+    """Of every topic that trimtab has to create; 3 in production."""
+    client: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...)."""
+
+
+class FolderLogSettings(_Section):
+    """The log in a folder: no server at all, for a demo or a recording."""
+
+    path: PathText
+    """Holds metrics/, results/, commands/, journal/ and dead_letters/."""
+
+
+class LogSettings(_Section):
+    """Where metrics come from and commands go to."""
+
+    kind: Literal["kafka", "folder"]
+    """Which of the two sections below is used."""
+    kafka: KafkaLogSettings | None = None
+    folder: FolderLogSettings | None = None
+
+    @model_validator(mode="after")
+    def _has_the_section_of_its_kind(self) -> Self:
+        if getattr(self, self.kind) is None:
+            raise ValueError(f"kind is {self.kind!r}, so a section [log.{self.kind}] is needed")
+        return self
+
+
+class ElectionSettings(_Section):
+    """Who leads when several controllers run."""
+
+    kind: Literal["zookeeper", "file"]
+    """"file" is a lock on this machine alone."""
+    hosts: str = ""
+    """ZooKeeper: host:port[,host:port ...]."""
+    path: Text
+    """ZooKeeper: the node under which the election lies.  File: the folder of the lock."""
+    session_timeout_seconds: PositiveInt = 10
+    """ZooKeeper: a leader that stays silent for this long is replaced.  Shorter fails over sooner and also when
+    the machine only paused."""
+
+    @model_validator(mode="after")
+    def _knows_where(self) -> Self:
+        if self.kind == "zookeeper" and not self.hosts:
+            raise ValueError("kind is 'zookeeper', so hosts is needed: host:port[,host:port ...]")
+        if self.kind == "zookeeper" and not self.path.startswith("/"):
+            raise ValueError(f"path is {self.path!r}: a ZooKeeper path begins with /")
+        return self
+
+
+class CheckpointSettings(_Section):
+    """Spark's memory of the stream."""
+
+    path: PathText
+    """Folder or URI; where several controllers run, one that all of them share."""
+
+
+class SparkSettings(_Section):
+    """The Spark session."""
+
+    master: Text = "local[*]"
+    """Where Spark runs: all cores of this machine, or a cluster's URL."""
+    shuffle_partitions: PositiveInt = 2
+    """Tasks of the stateful step.  Near the number of cores: committing state costs more than folding it.
+    Fixed for the life of a checkpoint."""
+    max_offsets_per_trigger: PositiveInt = 2_000_000
+    """Records of one micro-batch at most, so that catching up after a pause does not exhaust the memory."""
+    conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Further Spark options under Spark's names."""
+
+
+class DecisionSettings(_Section):
+    """What may be done to the cluster."""
+
+    mode: Literal["active", "dry_run", "observe"] = "dry_run"
+    """active moves load; dry_run issues commands that executors answer without acting; observe issues none.
+    dry_run, since nothing should move on a machine's first day."""
+    paused: bool = False
+    """No commands until this is false again; averages go on."""
+    shed: bool = True
+    """Unload bundles from overloaded brokers."""
+    split: bool = True
+    """Split bundles over a threshold."""
+    command_ttl_seconds: PositiveInt = 300
+    """A command not begun this long after its interval expires unexecuted: the load has moved on."""
+    executor_timeout_seconds: PositiveInt = 60
+    """An executor gives up a command after this long; with the time above, when one without a result is lost."""
+    excluded: Excluded = ()
+    """Namespaces (tenant/namespace) and bundles that are never touched, besides Pulsar's own."""
+    seed: NonNegativeInt = 0
+    """Of the choice among equally good brokers: the same seed, the same choices."""
+
+
+class Settings(_Section):
+    """conf/trimtab.toml as a value."""
+
+    cluster: ClusterSettings
+    intervals: IntervalSettings = IntervalSettings()
+    log: LogSettings
+    election: ElectionSettings
+    checkpoint: CheckpointSettings
+    spark: SparkSettings = SparkSettings()
+    decisions: DecisionSettings = DecisionSettings()
+
+    @model_validator(mode="after")
+    def _election_folder_lies_beside_the_file(self, info: ValidationInfo) -> Self:
+        if self.election.kind == "zookeeper":
+            return self
+        election = self.election.model_copy(update={"path": _beside(self.election.path, info)})
+        return self.model_copy(update={"election": election})
+
+
+def read_settings(path: Path) -> Settings:
+    """The settings in the file *path*, or SettingsError naming file, key, value and what is allowed."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: not TOML: {error}") from error
+    try:
+        return Settings.model_validate(values, context=path.parent)
+    except ValidationError as error:
+        problems = [_problem(details) for details in error.errors(include_url=False)]
+        raise SettingsError("\n".join(f"{path}: {problem}" for problem in problems)) from error
+
+
+def _problem(error: ErrorDetails) -> str:
+    key = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"{key} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{key} = {error['input']!r}: unknown key; allowed: {', '.join(_known(error['loc'][:-1]))}"
+    message = error["msg"].removeprefix("Value error, ")
+    if isinstance(error["input"], dict):
+        return f"[{key}] {message}"
+    return f"{key} = {error['input']!r}: {message}"
+
+
+def _known(path: tuple[int | str, ...]) -> list[str]:
+    """The keys allowed in the section at *path*."""
+    section: Any = Settings
+    for name in path:
+        annotation = section.model_fields[str(name)].annotation
+        section = next(kind for kind in (annotation, *getattr(annotation, "__args__", ())) if _is_section(kind))
+    return list(section.model_fields)
+
+
+def _is_section(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, _Section)

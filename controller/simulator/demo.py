@@ -1,0 +1,220 @@
+"""The demo: the real controller balances a modelled cluster, and a person watches.
+
+Cluster and controller go in lock step: the cluster publishes its sweeps and the tick of T, waits until the journal
+holds the decision on T, obeys its commands, answers, and goes on to the next interval.  Its time is its own, a
+minute an interval however fast the machine is, so the same seed gives the same decisions.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from rich.console import Console
+
+from controller.adapters.folder import FolderCommandLog, FolderMetricsLog, read_journal
+from controller.model.decision import Command
+from controller.model.errors import SettingsError, TrimtabError
+from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
+from controller.model.records import CommandResult
+from controller.settings.trimtab_toml import FolderLogSettings, Settings, read_settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records, namespace_record
+from controller.simulator.executor import ModelledExecutor, result_record
+from controller.simulator.view import Frame, Imbalance, view_on
+from controller.wire.journal import JournalEntry
+
+T = TypeVar("T")
+
+#: The demo's settings, with a broker.conf beside them.
+SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
+
+#: The cluster's clock begins on 2025-01-01, 00:00 UTC.
+_START_MS: Final = 1_735_689_600_000
+_POLL_SECONDS: Final = 0.02
+#: Far beyond a start of Spark on a slow machine: whoever waits longer waits in vain.
+_PATIENCE_SECONDS: Final = 300.0
+
+
+class Controller(Protocol):
+    """A running controller; a threading.Thread is one."""
+
+    def is_alive(self) -> bool:
+        """False once it has ended, for whatever reason."""
+        ...
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end."""
+        ...
+
+
+#: Starts the controller that settings describe; it ends soon after the event is set.
+StartController: TypeAlias = Callable[[Settings, threading.Event], Controller]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOutcome:
+    """What the demo came to."""
+
+    #: False: interrupted by the user.
+    finished: bool
+    intervals: int
+    commands: int
+    at_start: Imbalance
+    at_end: Imbalance
+
+
+def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
+    """The settings of *scenario* for one run in a folder of its own under *base*: no run meets another's log."""
+    settings = read_settings(scenario)
+    number = 1 + max((int(run.name) for run in base.glob("[0-9]*")), default=0)
+    folder = (base / f"{number:04d}").resolve()
+    folder.mkdir(parents=True)
+    log = FolderLogSettings(path=str(folder))
+    moved = {
+        "log": settings.log.model_copy(update={"kind": "folder", "folder": log}),
+        "election": settings.election.model_copy(update={"path": str(folder / "election")}),
+        "checkpoint": settings.checkpoint.model_copy(update={"path": str(folder / "checkpoint")}),
+    }
+    return settings.model_copy(update=moved)
+
+
+def run_demo(
+    settings: Settings,
+    *,
+    start_controller: StartController,
+    console: Console,
+    seed: int = 1,
+    intervals: int = 20,
+    shape: ClusterShape | None = None,
+) -> DemoOutcome:
+    """Play *intervals* intervals and show them on *console*; Ctrl-C ends it early, and cleanly.
+
+    Raises TrimtabError when the controller ends, or is silent, before it has decided.
+    """
+    if settings.log.folder is None:
+        raise SettingsError(f"log.kind = {settings.log.kind!r}: the demo needs 'folder'")
+    folder = Path(settings.log.folder.path)
+    cluster = ModelledCluster(shape or ClusterShape(), seed=seed, name=settings.cluster.name)
+    stop = threading.Event()
+    at_start = Imbalance.of(_throughput(cluster))
+    last: Frame | None = None
+    with view_on(console) as view:
+        lock_step = _LockStep(cluster, folder)  # makes the folders that the controller reads
+        view.waiting("Starting Spark, which takes some seconds ...")
+        controller = start_controller(settings, stop)
+        try:
+            for number in range(1, intervals + 1):
+                interval, throughput = _START_MS + number * settings.intervals.period_ms, _throughput(cluster)
+                entry, commands = lock_step.play(interval, controller)
+                last = Frame(
+                    number=number,
+                    intervals=intervals,
+                    interval=interval,
+                    brokers=cluster.brokers,
+                    throughput=throughput,
+                    at_start=at_start,
+                    summary=entry.decision.summary,
+                    commands=commands,
+                    history=(*last.history, *commands) if last else commands,
+                )
+                view.show(last)
+                cluster.advance()
+        except KeyboardInterrupt:
+            view.waiting("Stopping ...")
+        finally:
+            stop.set()
+            controller.join(_PATIENCE_SECONDS)
+    outcome = DemoOutcome(
+        finished=last is not None and last.number == intervals,
+        intervals=last.number if last else 0,
+        commands=len(last.history) if last else 0,
+        at_start=at_start,
+        at_end=last.imbalance if last else at_start,
+    )
+    console.print(_summary(outcome, folder), markup=False, highlight=False, soft_wrap=True)
+    return outcome
+
+
+class _LockStep:
+    """The cluster's side of the exchange with the controller, through the folder that both know."""
+
+    def __init__(self, cluster: ModelledCluster, folder: Path) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self._metrics = FolderMetricsLog(folder, cluster=cluster.name)
+        self._commands = FolderCommandLog(folder)
+        self._executor = ModelledExecutor(cluster)
+
+    def play(self, interval: int, controller: Controller) -> tuple[JournalEntry, tuple[str, ...]]:
+        """Publish *interval*, wait for the decision and obey it: the decision, and a line for each command."""
+        self._publish(interval)
+        entry = _wait_for(partial(self._decision, interval), controller)
+        events = _wait_for(partial(self._events, entry), controller)
+        answers = [self._executor.obey(event, now_ms=interval) for event in events]
+        obeyed = [answer for answer in answers if answer is not None]
+        self._metrics.results(result_record(*answer, now_ms=interval) for answer in obeyed)
+        return entry, tuple(command_line(*answer) for answer in obeyed)
+
+    def _publish(self, interval: int) -> None:
+        cluster, metrics = self._cluster, self._metrics
+        metrics.publish(namespace_record(cluster.name, state) for state in cluster.changed_namespaces())
+        sweeps = list(cluster.sweeps(interval))
+        metrics.publish(record for sweep in sweeps for record in json_records(sweep))
+        metrics.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+
+    def _decision(self, interval: int) -> JournalEntry | None:
+        return next((entry for entry in read_journal(self._folder) if entry.interval == interval), None)
+
+    def _events(self, entry: JournalEntry) -> list[bytes] | None:
+        """The events of *entry*, which follow it into the folder in one piece."""
+        events = self._commands.poll()
+        return events if events or not entry.decision.commands else None
+
+
+def command_line(command: Command, result: CommandResult) -> str:
+    """What a person is told of a command: what, where to, and why; its status where that is not ``done``."""
+    source, destination = (name.partition(":")[0] for name in (command.source, command.destination))
+    move = f"  {source} -> {destination or 'any'}" if command.action == "unload" else ""
+    why = str(command.why).removeprefix(f"{command.why.subject}: ")
+    status = "" if result.status == "done" else f"  [{result.status}: {result.detail}]"
+    return f"{command.action} {command.bundle}{move}  {why}{status}"
+
+
+def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
+    """What *ready* says once it says something; TrimtabError when the controller ends before, or hangs."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        # Asked first, so that its last words are heard.
+        alive = controller.is_alive()
+        answer = ready()
+        if answer is not None:
+            return answer
+        if not alive:
+            raise TrimtabError("the controller ended before it had decided: see its log")
+        if time.monotonic() > deadline:
+            raise TrimtabError(f"the controller has not decided for {_PATIENCE_SECONDS:g} s: see its log")
+        time.sleep(_POLL_SECONDS)
+
+
+def _throughput(cluster: ModelledCluster) -> Floats:
+    load = cluster.broker_load()
+    throughput: Floats = load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]
+    return throughput
+
+
+def _summary(outcome: DemoOutcome, folder: Path) -> str:
+    done = "Done" if outcome.finished else "Stopped"
+    return "\n".join(
+        [
+            f"{done}: {outcome.intervals} intervals, {outcome.commands} commands",
+            f"  at the start  {outcome.at_start}",
+            f"  at the end    {outcome.at_end}",
+            f"  journal       {folder / 'journal'}",
+            f"  commands      {folder / 'commands'}",
+            f"  metrics       {folder / 'metrics'}",
+        ]
+    )

@@ -1,0 +1,205 @@
+"""What a person sees of a running demo: a live screen on a terminal, one line an interval anywhere else."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from controller.model.load import Floats
+
+_MB = 1e6
+_BAR_WIDTH = 40
+#: The newest commands that fit a screen of 24 lines beside the bars.
+_COMMANDS_SHOWN = 8
+#: A broker this far above the mean is warm, and this far hot.
+_WARM, _HOT = 1.15, 1.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imbalance:
+    """How uneven the brokers' load is."""
+
+    #: The busiest broker over the mean; 1 is even.
+    max_over_mean: float
+    #: Standard deviation over the brokers, bytes/s.
+    deviation: float
+
+    @classmethod
+    def of(cls, throughput: Floats) -> Self:
+        """Of (brokers,) bytes/s; a cluster without load is even."""
+        mean = throughput.mean()
+        return cls(max_over_mean=float(throughput.max() / mean) if mean else 1.0, deviation=float(throughput.std()))
+
+    def __str__(self) -> str:
+        return f"max/mean {self.max_over_mean:.2f}, standard deviation {self.deviation / _MB:.1f} MB/s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Frame:
+    """One moment of the demo: interval *number* of *intervals* has been decided and its commands obeyed."""
+
+    number: int
+    intervals: int
+    #: T, epoch ms, in the cluster's own time.
+    interval: int
+    brokers: tuple[str, ...]
+    #: (brokers,) bytes/s in + out that the decision was made on.
+    throughput: Floats
+    at_start: Imbalance
+    #: The controller's own sentence about T.
+    summary: str
+    #: The commands of T, a line each, and those of all intervals so far, oldest first.
+    commands: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+
+    @property
+    def imbalance(self) -> Imbalance:
+        """Of this frame's load."""
+        return Imbalance.of(self.throughput)
+
+    @property
+    def clock(self) -> str:
+        """T as the time of day, UTC."""
+        return f"{datetime.fromtimestamp(self.interval / 1000, UTC):%H:%M}"
+
+
+class View(Protocol):
+    """Shows frames while it is open."""
+
+    def __enter__(self) -> Self:
+        """Open."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close, leaving what was shown last."""
+        ...
+
+    def waiting(self, text: str) -> None:
+        """Nothing to show yet: say what is waited for."""
+        ...
+
+    def show(self, frame: Frame) -> None:
+        """Show *frame* in the place of the one before."""
+        ...
+
+
+def view_on(console: Console) -> View:
+    """The view that suits *console*: live on a terminal, plain lines in a file or a CI log."""
+    return LiveView(console) if console.is_terminal else PlainView(console)
+
+
+class LiveView:
+    """A screen that is drawn anew for each frame."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def waiting(self, text: str) -> None:
+        """See :class:`View`."""
+        self._live.update(Text(text, style="dim"), refresh=True)
+
+    def show(self, frame: Frame) -> None:
+        """See :class:`View`."""
+        self._live.update(screen(frame), refresh=True)
+
+
+class PlainView:
+    """One line an interval, and one indented line a command."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def waiting(self, text: str) -> None:
+        """See :class:`View`."""
+        self._print(text)
+
+    def show(self, frame: Frame) -> None:
+        """See :class:`View`."""
+        self._print(progress_line(frame))
+        for command in frame.commands:
+            self._print(f"    {command}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def progress_line(frame: Frame) -> str:
+    """*frame* as one line of a log."""
+    return (
+        f"[{frame.number:{len(str(frame.intervals))}}/{frame.intervals}] {frame.clock}  "
+        f"{frame.imbalance}  {frame.summary}"
+    )
+
+
+def screen(frame: Frame) -> RenderableType:
+    """*frame* as a whole screen: progress, a bar for each broker, the newest commands."""
+    newest = frame.history[-_COMMANDS_SHOWN:]
+    return Group(
+        _progress(frame),
+        _bars(frame),
+        Text.assemble(("now    ", "bold"), str(frame.imbalance)),
+        Text.assemble(("start  ", "dim"), (str(frame.at_start), "dim")),
+        Panel(
+            Text("\n".join(newest) or "none yet", no_wrap=True, overflow="ellipsis"),
+            title=f"commands ({len(frame.history)})",
+            title_align="left",
+        ),
+        Text(frame.summary, style="italic", no_wrap=True, overflow="ellipsis"),
+    )
+
+
+def _progress(frame: Frame) -> RenderableType:
+    row = Table.grid(padding=(0, 2))
+    row.add_row(
+        Text("trimtab demo", style="bold"),
+        Text(f"interval {frame.number} of {frame.intervals}"),
+        ProgressBar(total=frame.intervals, completed=frame.number, width=_BAR_WIDTH),
+        Text(f"cluster time {frame.clock}"),
+    )
+    return row
+
+
+def _bars(frame: Frame) -> RenderableType:
+    """A bar for each broker, on one scale for the whole demo, the mean marked."""
+    mean = float(frame.throughput.mean())
+    scale = max(frame.at_start.max_over_mean * mean, float(frame.throughput.max()), 1.0)
+    table = Table.grid(padding=(0, 1))
+    for broker, load in zip(frame.brokers, frame.throughput.tolist(), strict=True):
+        table.add_row(broker, _bar(load / scale, mean / scale), f"{load / _MB:7.1f} MB/s")
+    return table
+
+
+def _bar(fraction: float, mark: float) -> Text:
+    """*fraction* of the width filled, with a stroke at *mark*, coloured by how far it goes beyond."""
+    style = "red" if fraction > _HOT * mark else "yellow" if fraction > _WARM * mark else "green"
+    filled, stroke = round(fraction * _BAR_WIDTH), min(round(mark * _BAR_WIDTH), _BAR_WIDTH - 1)
+    bar = Text("█" * filled + "·" * (_BAR_WIDTH - filled))
+    bar.stylize(style, 0, filled)
+    bar.stylize("dim", filled)
+    return Text.assemble(bar[:stroke], ("│", "bold"), bar[stroke + 1 :])

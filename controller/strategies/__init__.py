@@ -1,0 +1,1 @@
+"""Pure decisions; one file, one strategy; siblings never import siblings."""

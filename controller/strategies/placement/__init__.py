@@ -1,0 +1,1 @@
+"""Which broker a bundle goes to."""

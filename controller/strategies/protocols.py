@@ -1,0 +1,63 @@
+"""The shapes of a strategy: one file, one frozen dataclass of options, one pure ``decide``.
+
+Same view and memory, same answer, on any machine: rows are looked at in name order, ties go to the
+lower name unless the vectors show otherwise, and nothing reads a clock.
+"""
+
+from typing import Protocol, TypeVar
+
+from controller.model.decision import SplitDecision, UnloadDecision
+from controller.model.load import ClusterView, Floats, Ints
+from controller.model.memory import StrategyMemory
+
+M = TypeVar("M", bound=StrategyMemory)
+
+
+class Shedder(Protocol[M]):
+    """Chooses the bundles to unload.  Pulsar: LoadSheddingStrategy."""
+
+    def initial_memory(self) -> M:
+        """The memory before the first interval."""
+        ...
+
+    def decide(self, view: ClusterView, memory: M) -> tuple[UnloadDecision, M]:
+        """The bundles to unload, with a verdict for everything looked at."""
+        ...
+
+
+class Placement(Protocol[M]):
+    """Chooses a broker for a bundle.  Pulsar: ModularLoadManagerStrategy."""
+
+    def initial_memory(self) -> M:
+        """The memory before the first placement."""
+        ...
+
+    def acceptable(self, view: ClusterView, bundle: int, candidates: Ints, memory: M) -> tuple[Ints, M]:
+        """The rows of *candidates* (ascending broker rows) that *bundle* (a row) may go to, all equally good.
+
+        Pulsar picks one of them at random; the cycle picks by its seed.
+        """
+        ...
+
+
+class SplitPolicy(Protocol):
+    """Chooses the bundles to split.  Pulsar: BundleSplitStrategy."""
+
+    def decide(self, view: ClusterView) -> SplitDecision:
+        """The bundles to split, with a verdict for every bundle over a threshold."""
+        ...
+
+
+class SplitAlgorithm(Protocol):
+    """Computes where to cut a bundle.  Pulsar: NamespaceBundleSplitAlgorithm."""
+
+    #: Pulsar's name for it, as broker.conf and the admin API spell it.
+    name: str
+    needs_topic_detail: bool
+
+    def boundaries(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | None:
+        """The full list of boundaries, *lower* and *upper* included, or None for no split.
+
+        *positions* and *load* (topics, 4) are the bundle's topic detail, empty where not needed.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Which bundles leave their broker."""

@@ -1,0 +1,1 @@
+"""Bytes in, records out, and back (pydantic)."""

@@ -1,0 +1,209 @@
+"""What all records share: the envelope, the meaning of numbers, encoding, and the words for bad input.
+
+Records are JSON objects with camelCase keys.  An unknown field is ignored, a missing one is not.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails, PydanticCustomError, from_json
+
+from controller.model.errors import TrimtabError, WireError
+from controller.model.names import FULL_LOWER, FULL_UPPER, parse_bundle
+
+#: Why a record is refused; the dead letter's ``reason``.
+DeadLetterReason: TypeAlias = Literal[
+    "not_json",
+    "unknown_type",
+    "unknown_version",
+    "missing_field",
+    "bad_value",
+    "impossible_bundle",
+    "misaligned_interval",
+    "future_interval",
+    "too_large",
+]
+REASONS: Final[tuple[str, ...]] = get_args(DeadLetterReason)
+
+#: The one schema version written and read.
+VERSION: Final = 1
+#: Longest record that is looked at, bytes, unless the settings say otherwise.
+MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+class Record(BaseModel):
+    """Base of everything on the wire: frozen, strict about types, camelCase outside."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        strict=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class Envelope(Record):
+    """The head of every record of trimtab's own topics; each kind adds its ``type``."""
+
+    v: Literal[1] = VERSION
+    """The schema's version."""
+    cluster: str
+    """The Pulsar cluster's name."""
+
+
+R = TypeVar("R", bound=BaseModel)
+
+#: A tuple that stops at its first bad item: a million bad numbers are one error, not a million.
+Items: TypeAlias = Annotated[tuple[T, ...], FailFast()]
+
+#: msg/s or bytes/s; the bound is far above any cluster and keeps sums exact in fixed point.
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+#: A usage or a limit in whatever unit its resource has.
+Quantity: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+#: Pulsar reports limits it does not know as 0 or -1.
+Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+#: How many, or how many bytes.
+Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
+#: Milliseconds since the epoch.
+Millis: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
+Name: TypeAlias = Annotated[str, Field(min_length=1)]
+
+
+def _bundle(name: str) -> str:
+    try:
+        parse_bundle(name)
+    except TrimtabError as error:
+        raise PydanticCustomError("impossible_bundle", "{why}", {"why": str(error)}) from error
+    return name
+
+
+#: A full bundle name, ``tenant/namespace/0xLLLLLLLL_0xUUUUUUUU``.
+Bundle: TypeAlias = Annotated[
+    str,
+    AfterValidator(_bundle),
+    WithJsonSchema({"type": "string", "pattern": "^[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}$"}),
+]
+
+
+_HEX: Final = re.compile("0x[0-9a-f]{8}")
+
+
+def _boundary(text: object) -> object:
+    return int(text, 16) if isinstance(text, str) and _HEX.fullmatch(text) else text
+
+
+#: A place on the hash ring: "0x%08x" outside, a number inside.
+Boundary: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_boundary),
+    Field(ge=FULL_LOWER, le=FULL_UPPER),
+    PlainSerializer(lambda boundary: f"0x{boundary:08x}", return_type=str),
+    WithJsonSchema({"type": "string", "pattern": f"^{_HEX.pattern}$"}),
+]
+
+
+def encode(record: BaseModel) -> bytes:
+    """*record* as compact JSON; the same record always gives the same bytes."""
+    return record.model_dump_json(by_alias=True).encode()
+
+
+def validate(model: type[R], value: bytes | str) -> R:
+    """*value* as a *model*, or WireError naming the first thing wrong with it."""
+    try:
+        return model.model_validate_json(value, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise _wire_error(error.errors(include_url=False)[0]) from error
+
+
+def missing(field: str) -> PydanticCustomError:
+    """What a validator raises for a field that is missing because of what other fields say."""
+    return PydanticCustomError("missing_field", "{field} is missing", {"field": field})
+
+
+def bad_value(why: str) -> PydanticCustomError:
+    """What a validator raises for fields that contradict each other."""
+    return PydanticCustomError("bad_value", "{why}", {"why": why})
+
+
+def read_object(value: bytes) -> dict[str, Any]:
+    """The JSON object that *value* is, its fields not looked at yet; WireError: not_json."""
+    try:
+        fields = from_json(value)
+    except ValueError as error:
+        raise WireError("not_json", str(error)) from error
+    if not isinstance(fields, dict):
+        raise WireError("not_json", f"expected an object, found {type(fields).__name__}")
+    return fields
+
+
+def refuse_too_large(value: bytes, max_bytes: int) -> None:
+    """Raise WireError when *value* is longer than *max_bytes*."""
+    if len(value) > max_bytes:
+        raise WireError("too_large", f"{len(value)} bytes, allowed: {max_bytes}")
+
+
+def is_foreign(fields: Mapping[str, Any], cluster: str) -> bool:
+    """True for a record of another cluster: none of our business, whatever else it holds."""
+    theirs = fields.get("cluster")
+    return isinstance(theirs, str) and theirs != cluster
+
+
+def model_for(fields: Mapping[str, Any], models: Mapping[str, type[R]]) -> type[R]:
+    """The model for the ``v`` and ``type`` of *fields*, or WireError."""
+    if "v" not in fields:
+        raise WireError("missing_field", "v: Field required")
+    version = fields["v"]
+    if isinstance(version, bool) or version != VERSION:
+        raise WireError("unknown_version", f"v is {_shown(version)}, known: {VERSION}")
+    return model_by_type(fields, models)
+
+
+def model_by_type(fields: Mapping[str, Any], models: Mapping[str, type[R]]) -> type[R]:
+    """The model for the ``type`` of *fields*, or WireError."""
+    if "type" not in fields:
+        raise WireError("missing_field", "type: Field required")
+    kind = fields["type"]
+    if not isinstance(kind, str) or kind not in models:
+        raise WireError("unknown_type", f"type is {_shown(kind)}, known: {', '.join(models)}")
+    return models[kind]
+
+
+def check_interval(interval: int, *, period_ms: int, append_time_ms: int | None) -> None:
+    """Raise WireError when *interval* is no multiple of the period, or lies over a period ahead.
+
+    Ahead of the record's append time, where the log keeps one (Kafka: LogAppendTime).
+    """
+    if interval % period_ms:
+        raise WireError("misaligned_interval", f"{interval} is no multiple of {period_ms} ms")
+    if append_time_ms is not None and interval > append_time_ms + period_ms:
+        raise WireError("future_interval", f"{interval}, but the record was appended at {append_time_ms}")
+
+
+def _wire_error(error: ErrorDetails) -> WireError:
+    kind = error["type"]
+    reason = "missing_field" if kind == "missing" else kind if kind in REASONS else "bad_value"
+    path = ".".join(map(str, error["loc"]))
+    found = "" if kind in {"missing", *REASONS} else f", found {_shown(error['input'])}"
+    return WireError(reason, f"{path}: {error['msg']}{found}" if path else error["msg"])
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,58 @@
+"""Dead letters: a record that was refused, why, where it lay, and what can be kept of it."""
+
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from typing import Final, Literal
+
+from pydantic import Field
+
+from controller.model.errors import WireError
+from controller.wire.base import Count, DeadLetterReason, Record
+
+#: So much of the original is kept, bytes.
+KEPT_BYTES: Final = 64 * 1024
+
+
+class Source(Record):
+    """Where the record lay: an offset in a topic's partition, or a line of a file."""
+
+    topic: str | None = None
+    file: str | None = None
+    partition: int = 0
+    offset: Count
+    """In a file: the line, from 0."""
+
+
+class DeadLetter(Record):
+    """A refused record."""
+
+    v: Literal[1] = 1
+    type: Literal["dead_letter"] = "dead_letter"
+    reason: DeadLetterReason
+    detail: str
+    source: Source
+    size: Count
+    """Bytes of the original."""
+    sha256: str
+    """Of the whole original, in hex."""
+    head: str = Field(alias="bytes")
+    """The first 64 KiB of the original, base64."""
+
+    @property
+    def kept(self) -> bytes:
+        """The first 64 KiB of the original."""
+        return b64decode(self.head)
+
+
+def dead_letter(value: bytes, error: WireError, source: Source) -> DeadLetter:
+    """The dead letter for *value*, refused with *error*."""
+    return DeadLetter.model_validate(
+        {
+            "reason": error.reason,
+            "detail": error.detail,
+            "source": source,
+            "size": len(value),
+            "sha256": sha256(value).hexdigest(),
+            "head": b64encode(value[:KEPT_BYTES]).decode(),
+        }
+    )

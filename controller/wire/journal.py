@@ -1,0 +1,184 @@
+"""Journal entries: a decision with the memory and the controls it was made with, or a new epoch.
+
+No wall clock and no epoch lie in a decision's entry, mappings are written in the order of their keys, and
+floats come back as they were: the same decision has the same bytes, whoever journals it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import Field
+
+from controller.model.controls import Controls
+from controller.model.decision import Decision
+from controller.model.memory import InFlight, Memory, NoMemory, StrategyMemory, UsageHistory
+from controller.wire.base import (
+    Count,
+    Envelope,
+    Limit,
+    Millis,
+    Record,
+    encode,
+    model_for,
+    read_object,
+    validate,
+)
+from controller.wire.commands import CommandData, command_data, to_command
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """What one cycle leaves behind."""
+
+    cluster: str
+    #: Without its verdicts, which are kept elsewhere and not for ever.
+    decision: Decision
+    #: After the decision: what the next cycle starts from.
+    memory: Memory
+    controls: Controls
+
+    @property
+    def interval(self) -> int:
+        """T, epoch ms."""
+        return self.decision.interval
+
+
+class NoMemoryRecord(Record):
+    """Of a strategy that remembers nothing."""
+
+    kind: Literal["none"] = "none"
+
+
+class UsageHistoryRecord(Record):
+    """Smoothed resource usage of brokers (fraction), by name."""
+
+    kind: Literal["usage_history"] = "usage_history"
+    usage: dict[str, Limit]
+
+
+StrategyMemoryRecord: TypeAlias = Annotated[NoMemoryRecord | UsageHistoryRecord, Field(discriminator="kind")]
+
+
+class InFlightRecord(Record):
+    """A command whose result had not come back."""
+
+    action: str
+    bundle: str
+    source: str
+    destination: str
+    interval: Millis
+    expires_at_ms: Millis
+
+
+class MemoryRecord(Record):
+    """The controller's memory after the decision."""
+
+    seed: int
+    last_interval: Millis | None
+    samples: Count
+    shedder: StrategyMemoryRecord
+    placement: StrategyMemoryRecord
+    recently_unloaded: dict[str, Millis]
+    in_flight: dict[str, InFlightRecord]
+
+
+class ControlsRecord(Record):
+    """What the operator and the age of the data allowed."""
+
+    mode: str
+    paused: bool
+    stale: bool
+
+
+class DecisionEntry(Envelope):
+    """One decided interval."""
+
+    type: Literal["decision"] = "decision"
+    interval: Millis
+    summary: str
+    commands: tuple[CommandData, ...]
+    memory: MemoryRecord
+    controls: ControlsRecord
+
+
+class EpochEntry(Envelope):
+    """A leadership begins."""
+
+    type: Literal["epoch"] = "epoch"
+    epoch: Count
+
+
+MODELS: Final[dict[str, type[Any]]] = {"decision": DecisionEntry, "epoch": EpochEntry}
+
+
+def encode_entry(entry: JournalEntry) -> bytes:
+    """*entry* as it lies in the journal."""
+    decision, memory = entry.decision, entry.memory
+    return encode(
+        DecisionEntry(
+            cluster=entry.cluster,
+            interval=decision.interval,
+            summary=decision.summary,
+            commands=tuple(map(command_data, decision.commands)),
+            memory=MemoryRecord(
+                seed=memory.seed,
+                last_interval=memory.last_interval,
+                samples=memory.samples,
+                shedder=_strategy_memory_record(memory.shedder),
+                placement=_strategy_memory_record(memory.placement),
+                recently_unloaded=_by_key(memory.recently_unloaded),
+                in_flight={key: InFlightRecord(**asdict(flight)) for key, flight in _by_key(memory.in_flight).items()},
+            ),
+            controls=ControlsRecord(**asdict(entry.controls)),
+        )
+    )
+
+
+def encode_epoch(cluster: str, epoch: int) -> bytes:
+    """The entry that begins leadership *epoch*."""
+    return encode(EpochEntry(cluster=cluster, epoch=epoch))
+
+
+def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
+    """The entry that *value* holds, or WireError."""
+    record: DecisionEntry | EpochEntry = validate(model_for(read_object(value), MODELS), value)
+    if isinstance(record, EpochEntry):
+        return record
+    memory = record.memory
+    return JournalEntry(
+        cluster=record.cluster,
+        decision=Decision(
+            interval=record.interval,
+            commands=tuple(map(to_command, record.commands)),
+            summary=record.summary,
+        ),
+        memory=Memory(
+            seed=memory.seed,
+            last_interval=memory.last_interval,
+            samples=memory.samples,
+            shedder=_strategy_memory(memory.shedder),
+            placement=_strategy_memory(memory.placement),
+            recently_unloaded=memory.recently_unloaded,
+            in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
+        ),
+        controls=Controls(**dict(record.controls)),
+    )
+
+
+def _strategy_memory_record(memory: StrategyMemory) -> NoMemoryRecord | UsageHistoryRecord:
+    if isinstance(memory, NoMemory):
+        return NoMemoryRecord()
+    return UsageHistoryRecord(usage=_by_key(memory.usage))
+
+
+def _strategy_memory(record: NoMemoryRecord | UsageHistoryRecord) -> StrategyMemory:
+    if isinstance(record, NoMemoryRecord):
+        return NoMemory()
+    return UsageHistory(usage=record.usage)
+
+
+def _by_key(mapping: Mapping[str, V]) -> dict[str, V]:
+    return dict(sorted(mapping.items()))

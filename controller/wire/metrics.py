@@ -1,0 +1,293 @@
+"""Records of the metrics topic, and the one way to read them.
+
+Pulsar: LocalBrokerData, BundleData, TimeAverageMessageData, ResourceQuota, NamespaceBundles.
+"""
+
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from controller.model.names import FULL_LOWER, FULL_UPPER
+from controller.wire.base import (
+    MAX_RECORD_BYTES,
+    Boundary,
+    Bundle,
+    Count,
+    Envelope,
+    Items,
+    Limit,
+    Millis,
+    Name,
+    Rate,
+    Record,
+    bad_value,
+    check_interval,
+    is_foreign,
+    missing,
+    model_for,
+    read_object,
+    refuse_too_large,
+    validate,
+)
+from controller.wire.sweep import (
+    ARROW_MAGIC,
+    ArrowSweep,
+    BrokerSweep,
+    BundleTotals,
+    ReportedUsage,
+    SweepHeader,
+    arrow_sweep,
+    read_arrow,
+)
+
+
+class TopicStats(Envelope):
+    """One topic, from a producer of statistics other than the collector; the last of a topic wins."""
+
+    type: Literal["topic_stats"] = "topic_stats"
+    broker: Name
+    bundle: Bundle
+    topic: Name
+    msg_rate_in: Rate
+    msg_rate_out: Rate
+    msg_throughput_in: Rate
+    msg_throughput_out: Rate
+    producer_count: Count
+    consumer_count: Count
+    storage_size: Count
+    backlog_size: Count
+
+
+class LocalBrokerData(Record):
+    """A broker's load report exactly as it lies at /loadbalance/brokers.  Pulsar: LocalBrokerData."""
+
+    web_service_url: str | None = None
+    web_service_url_tls: str | None = None
+    last_update: Millis
+    cpu: ReportedUsage
+    memory: ReportedUsage
+    direct_memory: ReportedUsage
+    bandwidth_in: ReportedUsage
+    bandwidth_out: ReportedUsage
+    msg_rate_in: Rate
+    msg_rate_out: Rate
+    msg_throughput_in: Rate
+    msg_throughput_out: Rate
+    num_topics: Count
+    num_bundles: Count
+    num_producers: Count
+    num_consumers: Count
+    last_stats: dict[Bundle, BundleTotals]
+
+    @property
+    def broker(self) -> str:
+        """``host:port``, from the TLS address where there is no other, as brokers are named in ZooKeeper."""
+        return urlsplit(self.web_service_url or self.web_service_url_tls or "").netloc
+
+    @model_validator(mode="after")
+    def _has_a_name(self) -> Self:
+        try:
+            if self.broker:
+                return self
+        except ValueError as error:
+            raise bad_value(f"webServiceUrl: {error}") from error
+        if self.web_service_url or self.web_service_url_tls:
+            raise bad_value("webServiceUrl has no host")
+        raise missing("webServiceUrl")
+
+
+class BrokerLoad(Envelope):
+    """A load report in an envelope; its lastStats stand in for topic stats."""
+
+    type: Literal["broker_load"] = "broker_load"
+    broker: Name | None = None
+    """Where the report's own address is not the broker's name."""
+    report: LocalBrokerData
+
+    @property
+    def broker_name(self) -> str:
+        """``host:port``."""
+        return self.broker or self.report.broker
+
+
+class NamespaceState(Envelope):
+    """The bundles of a namespace and its policies.  Pulsar: BundlesData, LocalPolicies."""
+
+    type: Literal["namespace_state"] = "namespace_state"
+    namespace: Name
+    version: int
+    """Grows with every change; the highest counts."""
+    boundaries: Items[Boundary]
+    anti_affinity_group: str | None = None
+    isolation_policies: tuple[dict[str, Any], ...] | None = None
+    """As Pulsar's admin API gives them."""
+
+    @model_validator(mode="after")
+    def _boundaries_cut_the_whole_ring(self) -> Self:
+        edges = self.boundaries
+        if edges[:1] != (FULL_LOWER,) or edges[-1:] != (FULL_UPPER,) or sorted(set(edges)) != [*edges]:
+            raise bad_value("boundaries must grow strictly from 0x00000000 to 0xffffffff")
+        return self
+
+
+class Capacity(Record):
+    """What a broker can do where its own limits are not to be believed; units as in its report."""
+
+    cpu: Limit | None = None
+    memory: Limit | None = None
+    direct_memory: Limit | None = None
+    bandwidth_in: Limit | None = None
+    bandwidth_out: Limit | None = None
+
+
+class BrokerState(Envelope):
+    """What is known of a broker besides its load.  Pulsar: FailureDomain."""
+
+    type: Literal["broker_state"] = "broker_state"
+    broker: Name
+    version: int
+    failure_domain: str | None = None
+    capacity: Capacity | None = None
+
+
+class TimeAverage(Record):
+    """A running average.  Pulsar: TimeAverageMessageData."""
+
+    max_samples: Annotated[Count, Field(ge=1)]
+    num_samples: Count
+    msg_rate_in: Rate
+    msg_rate_out: Rate
+    msg_throughput_in: Rate
+    msg_throughput_out: Rate
+
+
+class StoredBundleData(Record):
+    """The averages at /loadbalance/bundle-data.  Pulsar: BundleData."""
+
+    short_term_data: TimeAverage
+    long_term_data: TimeAverage
+    topics: Count
+
+
+class ResourceQuota(Record):
+    """An operator's estimate of a bundle's load.  Pulsar: ResourceQuota."""
+
+    msg_rate_in: Rate
+    msg_rate_out: Rate
+    bandwidth_in: Rate
+    """Bytes/s."""
+    bandwidth_out: Rate
+    """Bytes/s."""
+    memory: Rate
+    """Bytes."""
+    dynamic: bool
+
+
+class BundleData(Envelope):
+    """What a new bundle's averages start from: Pulsar's stored averages, or a quota at full samples."""
+
+    type: Literal["bundle_data"] = "bundle_data"
+    bundle: Bundle
+    bundle_data: StoredBundleData | None = None
+    resource_quota: ResourceQuota | None = None
+
+    @model_validator(mode="after")
+    def _is_one_of_the_two(self) -> Self:
+        if self.bundle_data is None and self.resource_quota is None:
+            raise missing("bundleData or resourceQuota")
+        if self.bundle_data is not None and self.resource_quota is not None:
+            raise bad_value("bundleData and resourceQuota exclude each other")
+        return self
+
+
+class Partitions(Record):
+    """How many partitions a tick of this interval was written to."""
+
+    metrics: Annotated[Count, Field(ge=1)]
+    results: Annotated[Count, Field(ge=1)]
+
+
+class RosterEntry(Record):
+    """An active broker, and the sweep of it that counts; none when the broker stayed silent."""
+
+    broker: Name
+    sweep_id: Name | None = None
+
+
+class Tick(Envelope):
+    """Interval T ends here in this partition."""
+
+    type: Literal["tick"] = "tick"
+    interval: Millis
+    partitions: Partitions
+    roster: tuple[RosterEntry, ...] | None = None
+    """Every active broker; in partition 0 of the metrics topic only."""
+
+    @model_validator(mode="after")
+    def _lists_a_broker_once(self) -> Self:
+        names = [entry.broker for entry in self.roster or ()]
+        if len(set(names)) < len(names):
+            raise bad_value("roster lists a broker twice")
+        return self
+
+
+MetricRecord: TypeAlias = (
+    BrokerSweep | ArrowSweep | TopicStats | BrokerLoad | NamespaceState | BrokerState | BundleData | Tick
+)
+
+MODELS: Final[dict[str, type[Any]]] = {
+    "broker_sweep": BrokerSweep,
+    "topic_stats": TopicStats,
+    "broker_load": BrokerLoad,
+    "namespace_state": NamespaceState,
+    "broker_state": BrokerState,
+    "bundle_data": BundleData,
+    "tick": Tick,
+}
+
+
+def decode_metric(
+    value: bytes,
+    *,
+    cluster: str,
+    period_ms: int,
+    append_time_ms: int | None = None,
+    max_bytes: int = MAX_RECORD_BYTES,
+) -> MetricRecord | None:
+    """The record that *value* holds; None for a valid-looking one of another cluster than *cluster*.
+
+    JSON, a bare LocalBrokerData as brokers write it, or Arrow.  *append_time_ms* is when the log took
+    the record, None where the log does not say.  Raises WireError with a dead letter's reason.
+    """
+    refuse_too_large(value, max_bytes)
+    read = _read_arrow_sweep if value.startswith(ARROW_MAGIC) else _read_json
+    record = read(value, cluster)
+    if isinstance(record, SweepHeader | Tick):
+        check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
+    return record
+
+
+def _read_arrow_sweep(value: bytes, cluster: str) -> ArrowSweep | None:
+    header, batch = read_arrow(value)
+    fields = read_object(header)
+    if is_foreign(fields, cluster):
+        return None
+    model_for(fields, {"broker_sweep": SweepHeader})
+    return arrow_sweep(header, batch)
+
+
+def _read_json(value: bytes, cluster: str) -> MetricRecord | None:
+    fields = read_object(value)
+    if _is_bare_report(fields):
+        return BrokerLoad(cluster=cluster, report=validate(LocalBrokerData, value))
+    if is_foreign(fields, cluster):
+        return None
+    record: MetricRecord = validate(model_for(fields, MODELS), value)
+    return record
+
+
+def _is_bare_report(fields: dict[str, Any]) -> bool:
+    return fields.get("loadReportType") == "LocalBrokerData" or (
+        "type" not in fields and "webServiceUrl" in fields and "lastStats" in fields
+    )

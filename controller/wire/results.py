@@ -1,0 +1,59 @@
+"""Records of the result topic: what became of the commands, and the ticks."""
+
+from typing import Any, Final, Literal, TypeAlias
+
+from controller.wire.base import (
+    MAX_RECORD_BYTES,
+    Count,
+    Envelope,
+    Millis,
+    Name,
+    check_interval,
+    is_foreign,
+    model_for,
+    read_object,
+    refuse_too_large,
+    validate,
+)
+from controller.wire.metrics import Tick
+
+Status: TypeAlias = Literal[
+    "done", "already_done", "obsolete", "skipped", "failed", "expired", "fenced", "dry_run", "unknown"
+]
+
+
+class Result(Envelope):
+    """What an executor made of a command."""
+
+    type: Literal["result"] = "result"
+    id: Name
+    """The command's."""
+    status: Status
+    detail: str = ""
+    owner_before: str | None = None
+    owner_after: str | None = None
+    started_at: Millis
+    finished_at: Millis
+    attempts: Count
+
+
+MODELS: Final[dict[str, type[Any]]] = {"result": Result, "tick": Tick}
+
+
+def decode_result(
+    value: bytes,
+    *,
+    cluster: str,
+    period_ms: int,
+    append_time_ms: int | None = None,
+    max_bytes: int = MAX_RECORD_BYTES,
+) -> Result | Tick | None:
+    """The result or tick that *value* holds, as ``decode_metric`` does for metrics."""
+    refuse_too_large(value, max_bytes)
+    fields = read_object(value)
+    if is_foreign(fields, cluster):
+        return None
+    record: Result | Tick = validate(model_for(fields, MODELS), value)
+    if isinstance(record, Tick):
+        check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
+    return record

@@ -1,0 +1,58 @@
+"""JSON Schema files of everything on the wire, for those who write or read the topics in other languages.
+
+``python -m controller.wire.schemas`` writes docs/schemas; a test says when that was forgotten.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+
+from controller.wire import commands, journal, metrics, results
+from controller.wire.dead_letter import DeadLetter
+
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "schemas"
+
+#: File name without suffix -> model.
+MODELS: Final[dict[str, type[BaseModel]]] = {
+    **metrics.MODELS,
+    "result": results.Result,
+    **commands.MODELS,
+    **{f"journal.{name}": model for name, model in journal.MODELS.items()},
+    "dead_letter": DeadLetter,
+}
+
+#: Constants that a record must have, though our models fill them in when they write.
+_MUST: Final = ("v", "type", "specversion")
+
+
+class _Schema(GenerateJsonSchema):
+    def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
+        made = super().generate(schema, mode)
+        fields = made["properties"]
+        made["required"] = sorted({*made.get("required", ()), *(name for name in _MUST if name in fields)})
+        return {"$schema": self.schema_dialect, **made}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+
+def schema_files() -> dict[str, str]:
+    """File name -> content, for every model."""
+    return {
+        f"{name}.json": json.dumps(model.model_json_schema(schema_generator=_Schema), indent=2) + "\n"
+        for name, model in MODELS.items()
+    }
+
+
+def main() -> None:
+    """Write the files."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, content in schema_files().items():
+        (FOLDER / name).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The Spark query, thin: schemas, sources, state, sink, session.  No arithmetic here."""
