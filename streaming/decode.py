@@ -19,9 +19,10 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from controller.aggregate.rows import BUNDLE, FACT, PER_UNIT, REPORT, REPORT_BUNDLE, SWEEP, TICK, TOPIC
+from controller.aggregate.rows import BUNDLE, FACT, PER_UNIT, REPORT, REPORT_BUNDLE, STATS, SWEEP, TICK, TOPIC
 from controller.aggregate.shard import DetailLimits
-from streaming.schemas import BUNDLE_STATS, COUNTS, DETAIL_LOAD, RATES, RECORD, RESOURCES, STATS, TOTALS
+from controller.wire.dead_letter import KEPT_BYTES
+from streaming.schemas import BUNDLE_STATS, COUNTS, DETAIL_LOAD, RATES, RECORD, RESOURCES, TOTALS
 
 _FACTS = ("namespace_state", "broker_state", "bundle_data", "result")
 _TYPES = ("broker_sweep", "topic_stats", "broker_load", "tick", *_FACTS)
@@ -82,7 +83,7 @@ def rows(judged_records: DataFrame, options: DecodeOptions) -> DataFrame:
     )
     exploded = said_once.select("*", F.posexplode_outer("elements").alias("pos", "stats")).drop("elements")
     kind = _kind(options.shards)
-    flawless = F.col("stats").isNull() | _flaw(F.col("stats")).isNull()
+    flawless = F.col("stats").isNull() | (F.col("type") == "bundle_data") | _flaw(F.col("stats")).isNull()
     topics, near = F.coalesce(F.size("stats.topic"), F.lit(0)), _near(F.col("stats.totals"), options.detail)
     detailed = (topics > 0) & near
     return exploded.where(F.col("pos").isNotNull() & flawless).select(
@@ -96,6 +97,34 @@ def rows(judged_records: DataFrame, options: DecodeOptions) -> DataFrame:
         F.when(detailed, F.transform("stats.topic", lambda topic: F.crc32(topic))).alias("detail_position"),
         *(F.when(detailed, F.col(f"stats.{rate}")).alias(name) for name, rate in zip(DETAIL_LOAD, RATES, strict=True)),
     )  # fmt: skip
+
+
+def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
+    """Records that controller.wire must look at: those refused here, with the ``reason``, and all facts and ticks.
+
+    ``suspect`` says which, ``value`` is null where the record is too large to look at.  Like :func:`judged` it must
+    not be filtered before it has been computed.
+    """
+    flawed = (
+        F.when(F.col("type") == "broker_sweep", F.exists("r.bundleStats", lambda stats: _flaw(stats).isNotNull()))
+        .when(F.col("type") == "broker_load", F.exists(F.map_keys("said.lastStats"), lambda name: _impossible(name)))
+        .when(F.col("type") == "topic_stats", _impossible(F.col("r.bundle")))
+    )
+    fact = F.col("type").isin("tick", *_FACTS)
+    fits = F.length("value") <= options.max_record_bytes
+    return judged(records, options).select(
+        "source",
+        "partition",
+        "offset",
+        "file",
+        "append_time",
+        "reason",
+        F.when(fits, F.col("value")).alias("value"),
+        F.length("value").alias("size"),
+        F.sha2("value", 256).alias("sha256"),
+        F.substring("value", 1, KEPT_BYTES).alias("head"),
+        F.coalesce(F.col("reason").isNotNull() | fact | flawed, F.lit(False)).alias("suspect"),
+    )
 
 
 # ---- what a record is ----
@@ -273,13 +302,16 @@ def _flaw(stats: Column) -> Column:
     lacking = _any(totals[name].isNull() for name in (*_SUMMED, "topics")) | stats["bundle"].isNull()
     lacking = lacking | ((size > 0) & _any(array.isNull() for array in arrays))
     uneven = (size > 0) & _any(F.size(array) != size for array in arrays)
-    lower, upper = F.substring(stats["bundle"], -19, 8), F.substring(stats["bundle"], -8, 8)
-    impossible = ~stats["bundle"].rlike(_BUNDLE_NAME) | (lower >= upper)
     return (
         F.when(lacking, "missing_field")
         .when(uneven | _out_of_range(numbers), "bad_value")
-        .when(impossible, "impossible_bundle")
+        .when(_impossible(stats["bundle"]), "impossible_bundle")
     )
+
+
+def _impossible(bundle: Column) -> Column:
+    lower, upper = F.substring(bundle, -19, 8), F.substring(bundle, -8, 8)
+    return ~bundle.rlike(_BUNDLE_NAME) | (lower >= upper)
 
 
 def _any(conditions: Iterable[Column]) -> Column:

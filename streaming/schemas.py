@@ -12,6 +12,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from controller.aggregate.rows import RATES as _DETAIL_RATES
+
 
 def _struct(**fields: object) -> StructType:
     return StructType([StructField(name, kind) for name, kind in fields.items()])  # type: ignore[arg-type]
@@ -72,9 +74,8 @@ RECORD = _struct(
     _corrupt_record=_STRING,
 )
 
-#: Columns of a load, named as in controller.aggregate.rows.STATS.
-STATS = ("rate_in", "rate_out", "throughput_in", "throughput_out", "producers", "consumers", "topics")
-DETAIL_LOAD = ("detail_rate_in", "detail_rate_out", "detail_throughput_in", "detail_throughput_out")
+#: Columns of per-topic detail.
+DETAIL_LOAD = tuple(f"detail_{name}" for name in _DETAIL_RATES)
 
 #: One shard's state in the state store, and what it emits when an interval closes.
 SHARD_STATE = _struct(state=BinaryType())

@@ -19,7 +19,8 @@ METRICS, RESULTS = range(2)
 
 #: Columns of ``stats``.  Rates are in thousandths (of msg/s, of bytes/s), rounded, so that sums of them are
 #: exact, and the same in any order, up to 9e12 msg/s or bytes/s.
-STATS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "producers", "consumers", "topics")
+RATES = ("rate_in", "rate_out", "throughput_in", "throughput_out")
+STATS = (*RATES, "producers", "consumers", "topics")
 PRODUCERS, CONSUMERS, TOPICS = 4, 5, 6
 PER_UNIT = 1000.0
 

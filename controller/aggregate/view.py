@@ -128,10 +128,10 @@ def _brokers(
         if state.broker in known:
             for resource, capacity in state.capacity:
                 limit[names.index(state.broker), _CAPACITY[resource]] = capacity
-    long_term = np.stack(
-        [np.bincount(bundles.broker, weights=bundles.long_term[:, k], minlength=len(names)) for k in range(4)],
-        axis=1,
-    )
+    long_term = np.zeros((len(names), 4))
+    for column in range(4):
+        weights = bundles.long_term[:, column]
+        long_term[:, column] = np.bincount(bundles.broker, weights=weights, minlength=len(names))
     return BrokerTable(
         names=names,
         usage=numbers[:, 0:10:2],

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Self, TypeAlias
 
 import numpy as np
 
-from controller.model.load import Floats
+from controller.model.load import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +21,25 @@ class UsageHistory:
 
     usage: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, names: tuple[str, ...]) -> Floats:
-        """One usage a broker of *names*; NaN where there is no history."""
-        return np.array([self.usage.get(name, np.nan) for name in names], dtype=np.float64)
+    def smoothed(
+        self, names: tuple[str, ...], usage: Floats, history_fraction: float, restarted: Bools | None = None
+    ) -> tuple[Floats, Self]:
+        """Move the history of *names* by one *usage* each: ``history_fraction * history + the rest * usage``.
 
-    def with_usage(self, names: tuple[str, ...], usage: Floats) -> Self:
-        """This history with *usage* put in for *names*; other brokers keep theirs."""
-        return type(self)(usage={**self.usage, **dict(zip(names, usage.tolist(), strict=True))})
+        (n,) fractions in and out.  A broker without history, or *restarted*, begins with its usage; brokers that are
+        not among *names* keep theirs.  Pulsar: updateAvgResourceUsage.
+        """
+        history = np.fromiter(map(self.usage.get, names, repeat(np.nan)), np.float64, len(names))
+        begins = np.isnan(history)
+        if begins.any():  # a history can be NaN as well: then Pulsar keeps it
+            begins = np.array([name not in self.usage for name in names])
+        if restarted is not None:
+            begins = begins | restarted
+        with np.errstate(invalid="ignore"):
+            smoothed = np.where(begins, usage, history * history_fraction + (1 - history_fraction) * usage)
+        moved = dict(self.usage)
+        moved.update(zip(names, smoothed.tolist(), strict=True))
+        return smoothed, type(self)(usage=moved)
 
     def only(self, names: tuple[str, ...]) -> Self:
         """Forget brokers that are not in *names*.  Pulsar: onActiveBrokersChange."""

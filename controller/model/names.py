@@ -16,9 +16,7 @@ FULL_LOWER = 0x00000000
 #: The ring's end; only the last bundle includes it.
 FULL_UPPER = 0xFFFFFFFF
 
-_BUNDLE = re.compile(
-    r"(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/0x(?P<lower>[0-9a-f]{8})_0x(?P<upper>[0-9a-f]{8})"
-)
+_BUNDLE = re.compile(r"(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/0x(?P<lower>[0-9a-f]{8})_0x(?P<upper>[0-9a-f]{8})")
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
 #: SLA monitor ``sla-monitor/cluster/host:port``; heartbeat ``pulsar/host:port`` or with a cluster between.
 _BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^/]+:\d+")
@@ -47,9 +45,7 @@ def parse_bundle(name: str) -> BundleName:
         bundle = BundleName(match["namespace"], int(match["lower"], 16), int(match["upper"], 16))
         if bundle.lower < bundle.upper:
             return bundle
-    raise TrimtabError(
-        f"{name!r} is not a bundle: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper"
-    )
+    raise TrimtabError(f"{name!r} is not a bundle: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper")
 
 
 def namespace_of(bundle: str) -> str:
@@ -62,7 +58,15 @@ def is_untouchable(namespace: str) -> bool:
 
     Pulsar: NamespaceService.isSystemServiceNamespace, isHeartbeatNamespace, isSLANamespace.
     """
-    return namespace in _SYSTEM_NAMESPACES or _BROKER_OWN_NAMESPACE.fullmatch(namespace) is not None
+    return namespace in _SYSTEM_NAMESPACES or is_broker_own(namespace)
+
+
+def is_broker_own(namespace: str) -> bool:
+    """True for a broker's own heartbeat or SLA monitor namespace, which makes sense on that broker alone.
+
+    Pulsar: NamespaceService.isSLAOrHeartbeatNamespace.
+    """
+    return _BROKER_OWN_NAMESPACE.fullmatch(namespace) is not None
 
 
 def topic_hash(topic: str) -> int:
@@ -83,3 +87,17 @@ def find_bundle(boundaries: Sequence[int], position: int) -> tuple[int, int]:
     if not 0 <= i < len(boundaries) - 1:
         raise IndexError(f"position 0x{position:08x} lies in none of {len(boundaries) - 1} bundles")
     return boundaries[i], boundaries[i + 1]
+
+
+def default_boundaries(bundles: int) -> tuple[int, ...]:
+    """The *bundles* + 1 boundaries of a new namespace: multiples of an equal step, the ring's end last.
+
+    *bundles* is 1 .. 2**32.  Pulsar: PoliciesUtil.getBundles.
+    """
+    step = (FULL_UPPER + 1) // bundles
+    return (*(i * step for i in range(bundles)), FULL_UPPER)
+
+
+def can_split(lower: int, upper: int) -> bool:
+    """Whether the range of a bundle has room for a boundary.  Pulsar: NamespaceBundleFactory.canSplitBundle."""
+    return upper > lower + 1

@@ -4,9 +4,7 @@ from dataclasses import field
 from typing import Any
 
 
-def option(
-    broker_conf: str, *, default: Any, unit: str = "", meaning: str, aliases: tuple[str, ...] = ()
-) -> Any:
+def option(broker_conf: str, *, default: Any, unit: str = "", meaning: str, aliases: tuple[str, ...] = ()) -> Any:
     """Declare a strategy's option.
 
     ``broker_conf`` is the name in Pulsar's broker.conf and ``aliases`` its older or misspelt names, tried

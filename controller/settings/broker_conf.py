@@ -21,8 +21,14 @@ T = TypeVar("T")
 _LINE: Final = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _BOOLEANS: Final = {"true": True, "false": False}
-#: Options that -1 switches off; everywhere else a negative number means nothing.
-_MINUS_ONE: Final = frozenset({"loadBalancerNamespaceBundleMaxSessions", "maxUnloadBundleNumPerShedding"})
+#: Numbers start at 0 and may be as large as they like (a threshold of 120 % is one that is never reached), but for:
+_RANGES: Final[Mapping[str, tuple[int, float]]] = {
+    "loadBalancerHistoryResourcePercentage": (0, 1),
+    "loadBalancerNamespaceBundleMaxSessions": (-1, math.inf),
+    "loadBalancerSheddingIntervalMinutes": (1, math.inf),
+}
+#: A Java long ends here, and so do our columns.
+_TOO_MUCH: Final = 1 << 63
 
 
 def read_broker_conf(path: Path) -> dict[str, str]:
@@ -95,12 +101,13 @@ def _convert(key: str, text: str, kind: Any) -> Any:
         return text
     if kind is bool:
         return _read(key, text, _BOOLEANS.get(text.lower()), "true or false")
-    least = -1 if key in _MINUS_ONE else 0
-    if kind is int:
-        return _read(key, text, _number(text, int, least), f"a whole number from {least} up")
-    if kind is float:
-        return _read(key, text, _number(text, float, least), f"a number from {least} up")
-    raise TypeError(f"option {key} is a {kind}: expected str, bool, int or float")
+    if kind is not int and kind is not float:
+        raise TypeError(f"option {key} is a {kind}: expected str, bool, int or float")
+    least, most = _RANGES.get(key, (0, math.inf))
+    number = _number(text, kind)
+    fits = number is not None and least <= number <= most and number < _TOO_MUCH
+    allowed = f"a {'whole ' if kind is int else ''}number from {least} {'up' if most == math.inf else f'to {most}'}"
+    return _read(key, text, number if fits else None, allowed)
 
 
 def _read(key: str, text: str, value: T | None, allowed: str) -> T:
@@ -109,13 +116,12 @@ def _read(key: str, text: str, value: T | None, allowed: str) -> T:
     return value
 
 
-def _number(text: str, kind: type[Any], least: int) -> Any:
-    """The number that *text* is, or the product of numbers (1*1024*1024); None if it cannot be meant."""
+def _number(text: str, kind: type[Any]) -> Any:
+    """The number that *text* is, or the product of numbers (1*1024*1024); None if it is none of *kind*."""
     factors = [factor.strip() for factor in text.split("*")]
     if not all(_NUMBER.fullmatch(factor) for factor in factors):
         return None
     try:
-        value = math.prod(map(kind, factors))
-    except ValueError:  # a whole number was wanted
+        return math.prod(map(kind, factors))
+    except ValueError:  # a fraction, where a whole number was wanted
         return None
-    return value if value >= least and math.isfinite(value) else None

@@ -24,7 +24,7 @@ _MEAN_MSG_RATE, _TYPICAL_MESSAGE = 100.0, 1000.0
 #: Spread of message sizes over topics: standard deviation of the logarithm.
 _MESSAGE_SPREAD = 0.5
 #: Load drifts as a random walk that is drawn back: what is kept of it, and a step's size, both of the log.
-_DRIFT_KEPT, _DRIFT_STEP = 0.9, 0.03
+_DRIFT_KEPT, _DRIFT_STEP = 0.97, 0.1
 
 #: Resource usage as fractions of the limit, in the order of model.load's resource columns: of an idle broker,
 #: and what a mean share of the cluster's load adds.  Outgoing bandwidth is what runs out first.
@@ -46,7 +46,7 @@ class ClusterShape:
     bundles: int = 96
     topics: int = 2_000
     #: Standard deviation of the logarithm of a topic's message rate; 0 makes all topics alike.
-    skew: float = 1.3
+    skew: float = 1.0
     #: At first the first broker has this much more than its share of the bundles, and the last one with any
     #: this much less; 0 deals them evenly.
     placement_skew: float = 0.5

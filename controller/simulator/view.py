@@ -84,7 +84,7 @@ class View(Protocol):
         ...
 
     def waiting(self, text: str) -> None:
-        """Nothing to show yet: say what is waited for."""
+        """Say what is waited for, below what is shown."""
         ...
 
     def show(self, frame: Frame) -> None:
@@ -102,6 +102,7 @@ class LiveView:
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False)
+        self._shown: RenderableType = ""
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -114,11 +115,12 @@ class LiveView:
 
     def waiting(self, text: str) -> None:
         """See :class:`View`."""
-        self._live.update(Text(text, style="dim"), refresh=True)
+        self._live.update(Group(self._shown, Text(text, style="dim")), refresh=True)
 
     def show(self, frame: Frame) -> None:
         """See :class:`View`."""
-        self._live.update(screen(frame), refresh=True)
+        self._shown = screen(frame)
+        self._live.update(self._shown, refresh=True)
 
 
 class PlainView:

@@ -3,6 +3,7 @@
 Records are JSON objects with camelCase keys.  An unknown field is ignored, a missing one is not.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
@@ -43,6 +44,9 @@ VERSION: Final = 1
 #: Longest record that is looked at, bytes, unless the settings say otherwise.
 MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
 
+#: As Python writes them.
+_NOT_FINITE: Final = ("nan", "inf", "-inf")
+
 T = TypeVar("T")
 
 
@@ -79,6 +83,13 @@ Rate: TypeAlias = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 Quantity: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 #: Pulsar reports limits it does not know as 0 or -1.
 Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+#: A number of ours that may also be none: JSON has no word for NaN and the infinities, so they are text there.
+Number: TypeAlias = Annotated[
+    float,
+    BeforeValidator(lambda value: float(value) if value in _NOT_FINITE else value),
+    PlainSerializer(lambda value: value if math.isfinite(value) else str(value)),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": list(_NOT_FINITE)}]}),
+]
 #: How many, or how many bytes.
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
 #: Milliseconds since the epoch.

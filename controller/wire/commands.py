@@ -15,9 +15,9 @@ from controller.wire.base import (
     Boundary,
     Bundle,
     Count,
-    Limit,
     Millis,
     Name,
+    Number,
     Record,
     encode,
     model_by_type,
@@ -38,8 +38,8 @@ class Explanation(Record):
     """The verdict that led to the command, in numbers."""
 
     subject: str
-    observed: Limit | None
-    limit: Limit | None
+    observed: Number | None
+    limit: Number | None
     unit: str
     strategy: str
     detail: str = ""

@@ -46,13 +46,18 @@ class DeadLetter(Record):
 
 def dead_letter(value: bytes, error: WireError, source: Source) -> DeadLetter:
     """The dead letter for *value*, refused with *error*."""
+    return dead_letter_for(error, source, head=value, size=len(value), digest=sha256(value).hexdigest())
+
+
+def dead_letter_for(error: WireError, source: Source, *, head: bytes, size: int, digest: str) -> DeadLetter:
+    """The dead letter for a record that is not at hand whole: its beginning, its size, and its SHA-256 in hex."""
     return DeadLetter.model_validate(
         {
             "reason": error.reason,
             "detail": error.detail,
             "source": source,
-            "size": len(value),
-            "sha256": sha256(value).hexdigest(),
-            "head": b64encode(value[:KEPT_BYTES]).decode(),
+            "size": size,
+            "sha256": digest,
+            "head": b64encode(head[:KEPT_BYTES]).decode(),
         }
     )

@@ -16,8 +16,8 @@ from controller.model.memory import InFlight, Memory, NoMemory, StrategyMemory, 
 from controller.wire.base import (
     Count,
     Envelope,
-    Limit,
     Millis,
+    Number,
     Record,
     encode,
     model_for,
@@ -56,7 +56,7 @@ class UsageHistoryRecord(Record):
     """Smoothed resource usage of brokers (fraction), by name."""
 
     kind: Literal["usage_history"] = "usage_history"
-    usage: dict[str, Limit]
+    usage: dict[str, Number]
 
 
 StrategyMemoryRecord: TypeAlias = Annotated[NoMemoryRecord | UsageHistoryRecord, Field(discriminator="kind")]

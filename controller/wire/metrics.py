@@ -205,7 +205,8 @@ class Partitions(Record):
     """How many partitions a tick of this interval was written to."""
 
     metrics: Annotated[Count, Field(ge=1)]
-    results: Annotated[Count, Field(ge=1)]
+    results: Count
+    """0 in a recording that has no results."""
 
 
 class RosterEntry(Record):

@@ -138,6 +138,12 @@ class BrokerSweep(SweepHeader):
 
     bundle_stats: Items[BundleStats]
 
+    @model_validator(mode="after")
+    def _lists_a_bundle_once(self) -> Self:
+        if len({stats.bundle for stats in self.bundle_stats}) < len(self.bundle_stats):
+            raise bad_value("bundleStats lists a bundle twice")
+        return self
+
 
 class ArrowSweep(SweepHeader):
     """A chunk of a sweep as one Arrow record batch, checked.

@@ -1,6 +1,7 @@
 """Whatever a record holds, encoding and decoding gives it back, to the last bit of every float."""
 
 import json
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -19,7 +20,7 @@ from tests.records import CLUSTER, METRICS, PERIOD, T, as_bytes, broker_sweep, b
 
 RATE = st.floats(min_value=0, max_value=1e12)
 COUNT = st.integers(min_value=0, max_value=(1 << 63) - 1)
-NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+NUMBER = st.floats(allow_nan=False)  # a NaN equals nothing; it has a test of its own
 TEXT = st.text(st.characters(codec="utf-8"))
 NAME = st.text(st.characters(codec="utf-8"), min_size=1)
 POSITION = st.integers(min_value=0, max_value=0xFFFFFFFF)
@@ -36,7 +37,7 @@ def bundles(draw: st.DrawFn) -> str:
 @given(bundles(), st.lists(TOPIC, max_size=5))
 def test_a_sweep_in_json(bundle: str, topics: list[tuple[object, ...]]) -> None:
     columns = [list(column) for column in zip(*topics, strict=True)] or [[]] * 9
-    arrays = dict(zip(("topic", *RATES, *COUNTS), columns, strict=True))
+    arrays: dict[str, Any] = dict(zip(("topic", *RATES, *COUNTS), columns, strict=True))
     sent = broker_sweep(bundleStats=[bundle_stats(bundle, **arrays)])
     record = decode_metric(as_bytes(sent), cluster=CLUSTER, period_ms=PERIOD)
     assert isinstance(record, BrokerSweep)
@@ -127,19 +128,21 @@ JSON = st.recursive(
 )
 
 
+def refusal(value: bytes) -> str | None:
+    try:
+        decode_metric(value, cluster=CLUSTER, period_ms=PERIOD, append_time_ms=T)
+    except WireError as error:
+        return error.reason
+    return None
+
+
 @given(st.sampled_from(sorted(METRICS)), st.data(), JSON)
 def test_a_spoilt_record_is_read_or_refused_with_a_known_reason(kind: str, data: st.DataObject, value: object) -> None:
     record = METRICS[kind]
     spoilt = {**record, data.draw(st.sampled_from(sorted(record))): value}
-    try:
-        decode_metric(as_bytes(spoilt), cluster=CLUSTER, period_ms=PERIOD, append_time_ms=T)
-    except WireError as error:
-        assert error.reason in REASONS
+    assert refusal(as_bytes(spoilt)) in (None, *REASONS)
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_any_bytes_are_read_or_refused_with_a_known_reason(value: bytes, arrow: bool) -> None:
-    try:
-        decode_metric(b"\xff" * 4 * arrow + value, cluster=CLUSTER, period_ms=PERIOD)
-    except WireError as error:
-        assert error.reason in REASONS
+def test_bytes_that_mean_nothing_are_refused_with_a_known_reason(value: bytes, arrow: bool) -> None:
+    assert refusal(b"\xff" * 4 * arrow + value) in REASONS

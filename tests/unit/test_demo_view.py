@@ -103,5 +103,13 @@ def test_the_screen_tells_progress_both_imbalances_and_the_newest_commands_withi
     assert "command 21 " not in text
 
 
-def test_the_live_screen_leaves_the_last_frame_standing() -> None:
+def test_the_live_screen_leaves_the_last_frame_standing_also_when_it_goes_on_to_wait() -> None:
     assert "interval 3 of 20" in printed(frame(40, 10), terminal=True)
+    out = io.StringIO()
+    with view_on(Console(file=out, force_terminal=True, width=80, color_system=None)) as view:
+        view.show(frame(40, 10))
+        out.seek(0)
+        out.truncate()
+        view.waiting("Stopping ...")
+    assert "interval 3 of 20" in out.getvalue()
+    assert "Stopping ..." in out.getvalue()

@@ -62,7 +62,7 @@ def test_an_unload_is_a_cloud_event_that_explains_itself() -> None:
 def test_a_split_says_how_and_where() -> None:
     data = json.loads(command_event(SPLIT, 7, T))["data"]
     assert data["algorithm"] == "range_equally_divide"
-    assert data["boundaries"] == ["0x40000000"]
+    assert data["boundaries"] == ["0xc0000000"]
     assert data["unloadAfterSplit"] is True
 
 

@@ -1,6 +1,7 @@
 """Journal entries as bytes."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -32,6 +33,14 @@ def test_equal_entries_have_equal_bytes_in_whatever_order_their_mappings_were_fi
     assert encode_entry(one) == encode_entry(other)
 
 
+def test_a_number_that_is_none_comes_back_too() -> None:
+    written = entry(shedder=UsageHistory(usage={"a": math.nan, "b": math.inf, "c": -math.inf}))
+    read = parse_entry(encode_entry(written))
+    assert isinstance(read, JournalEntry)
+    assert isinstance(read.memory.shedder, UsageHistory)
+    assert list(map(repr, read.memory.shedder.usage.values())) == ["nan", "inf", "-inf"]
+
+
 def test_an_entry_says_nothing_of_epoch_or_clock() -> None:
     written = json.loads(encode_entry(entry(T, UNLOAD)))
     assert set(written) == {"v", "type", "cluster", "interval", "summary", "commands", "memory", "controls"}
@@ -57,7 +66,7 @@ def test_an_epoch_comes_back_as_it_was() -> None:
         ({"controls": None}, "bad_value"),
     ],
 )
-def test_an_entry_that_another_version_wrote_is_refused(change: Any, reason: str) -> None:
+def test_an_entry_that_another_version_wrote_is_refused(change: dict[str, object], reason: str) -> None:
     written = {**json.loads(encode_entry(entry())), **change}
     with pytest.raises(WireError) as caught:
         parse_entry(as_bytes(written))

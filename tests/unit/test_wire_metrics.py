@@ -21,6 +21,7 @@ from tests.records import (
     LEFT,
     METRICS,
     PERIOD,
+    RIGHT,
     SAMPLES,
     T,
     as_bytes,
@@ -134,7 +135,7 @@ def test_a_count_must_be_a_whole_number_that_fits(count: Any) -> None:
 
 def test_a_bad_value_is_named_by_where_it_lies() -> None:
     spoilt = bundle_stats(msgRateOut=[1.0, -2.0])
-    refused = refusal(broker_sweep(bundleStats=[bundle_stats(), spoilt]))
+    refused = refusal(broker_sweep(bundleStats=[bundle_stats(RIGHT), spoilt]))
     assert refused.startswith("bad_value: bundleStats.1.msgRateOut.1: ")
     assert refused.endswith("found -2.0")
 
@@ -144,6 +145,13 @@ def test_arrays_of_a_bundle_must_be_as_long_as_its_topics() -> None:
     assert refusal(broker_sweep(bundleStats=[short])).endswith("msgRateIn has 1 values for 2 topics")
     absent = without(bundle_stats(), "storageSize")
     assert refusal(broker_sweep(bundleStats=[absent])) == "missing_field: bundleStats.0: storageSize is missing"
+
+
+def test_a_chunk_lists_a_bundle_once() -> None:
+    assert (
+        refusal(broker_sweep(bundleStats=[bundle_stats(), bundle_stats()]))
+        == "bad_value: bundleStats lists a bundle twice"
+    )
 
 
 def test_a_bundle_may_come_with_its_totals_alone() -> None:

@@ -1,0 +1,124 @@
+"""Named places where a test can kill the controller, as hard as a power cut would.
+
+``TRIMTAB_FAILPOINT=after-decide:2`` kills at the second time that place is passed.  Without the variable a
+failpoint costs one look into a dict.
+"""
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+from controller.model.errors import SettingsError
+
+#: In the order in which an interval passes them.
+FAILPOINTS: Final = (
+    "inside-state-commit",
+    "after-decide",
+    "inside-transaction",
+    "after-commit",
+    "before-spark-commit",
+)
+VARIABLE: Final = "TRIMTAB_FAILPOINT"
+
+_STATE_FILE: Final = re.compile(r"(\d+)(?:_[^.]+)?\.(?:changelog|zip)")
+_WATCH_SECONDS: Final = 0.001
+
+
+def parse(text: str) -> dict[str, int]:
+    """How often each armed failpoint is still to be passed, the last time fatally: ``name`` or ``name:n``.
+
+    Raises SettingsError naming what is allowed.
+    """
+    if not text:
+        return {}
+    name, _, count = text.partition(":")
+    if name not in FAILPOINTS:
+        raise SettingsError(f"{VARIABLE}={text!r}: unknown failpoint; known: {', '.join(FAILPOINTS)}")
+    if not re.fullmatch(r"[1-9]\d*|", count) or text.endswith(":"):
+        raise SettingsError(f"{VARIABLE}={text!r}: after the colon comes a count from 1 on")
+    return {name: int(count or 1)}
+
+
+_remaining: dict[str, int] | None = None
+
+
+def failpoint(name: str) -> None:
+    """Pass the place *name*; kills this process where the environment says so."""
+    global _remaining  # noqa: PLW0603
+    if _remaining is None:
+        _remaining = parse(os.environ.get(VARIABLE, ""))
+    if name in _remaining:
+        _remaining[name] -= 1
+        if _remaining[name] == 0:
+            kill_process_tree()
+
+
+def kill_process_tree() -> NoReturn:
+    """SIGKILL every descendant, Spark's JVM first among them, then this very process.
+
+    The JVM would notice the end of its parent by itself, but only after it had time to commit.  Needs Linux'
+    /proc for the descendants; the caller has nothing to prepare.
+    """
+    for pid in _descendants(os.getpid()):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # "pid (name) state parent ...", and the name may hold anything.
+            parent = int(stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            continue  # ended meanwhile
+        children.setdefault(parent, []).append(int(stat.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found[1:]
+
+
+def watch_state_commits(checkpoint: Path) -> None:
+    """Arm ``inside-state-commit`` for the query at *checkpoint*: some shards' state is written, others' is not.
+
+    That happens inside Spark, so a thread looks for it from outside.  Does nothing where another failpoint or
+    none is set.
+    """
+    if "inside-state-commit" in parse(os.environ.get(VARIABLE, "")):
+        threading.Thread(target=_watch, args=(checkpoint / "state" / "0",), name="failpoint", daemon=True).start()
+
+
+def _watch(operator: Path) -> NoReturn:
+    for _ in torn_commits(operator):
+        failpoint("inside-state-commit")
+    raise AssertionError("unreachable")
+
+
+def torn_commits(operator: Path) -> Iterator[int]:
+    """Each state version of *operator* (a folder with one folder a partition), once, while only some have it."""
+    seen = 0
+    while True:
+        newest = _newest_versions(operator)
+        version = max(newest.values(), default=0)
+        if version > seen and min(newest.values()) < version:
+            seen = version
+            yield version
+        time.sleep(_WATCH_SECONDS)
+
+
+def _newest_versions(operator: Path) -> Mapping[str, int]:
+    newest = {}
+    for partition in operator.glob("[0-9]*"):
+        versions = (_STATE_FILE.fullmatch(path.name) for path in partition.rglob("*"))
+        newest[partition.name] = max((int(version[1]) for version in versions if version), default=0)
+    return newest

@@ -1,0 +1,46 @@
+"""Place a bundle on the broker with the lowest long-term message rate that is not overloaded.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.impl.LeastLongTermMessageRate
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.aggregate.resource_usage import ResourceWeights
+from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
+from controller.model.memory import NoMemory
+from controller.model.option import option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastLongTermMessageRate(ResourceWeights):
+    """See the module docstring.  Bundles on their way to a broker count as its own."""
+
+    overloaded_percent: int = option(
+        "loadBalancerBrokerOverloadedThresholdPercentage",
+        default=85,
+        unit="%",
+        meaning="a broker above this usage gets no bundle while another one can",
+    )
+
+    def initial_memory(self) -> NoMemory:
+        """Nothing is remembered."""
+        return NoMemory()
+
+    def acceptable(
+        self,
+        view: ClusterView,
+        bundle: int,  # noqa: ARG002  every bundle goes where the rate is lowest
+        candidates: Ints,
+        memory: NoMemory,
+    ) -> tuple[Ints, NoMemory]:
+        """The *candidates* with the lowest rate; where all are overloaded, all of them."""
+        if not len(candidates):
+            return candidates, memory
+        brokers = view.brokers
+        usage = self.weighted_usage(brokers.usage[candidates], brokers.limit[candidates])
+        long_term = brokers.long_term[candidates]
+        rate = brokers.preallocated_rate[candidates] + (long_term[:, RATE_IN] + long_term[:, RATE_OUT])
+        score = np.where(usage > self.overloaded_percent / 100, np.inf, rate)
+        return candidates[score == score.min()], memory

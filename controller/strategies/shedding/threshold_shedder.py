@@ -1,0 +1,163 @@
+"""Unload brokers that run hotter than the cluster's average by a threshold.
+
+A broker's usage is that of its fullest resource, weighted and smoothed over the rounds.  Of each broker at or above
+average + threshold the busiest bundles go, until what is above the threshold, and a small margin, is on its way.  With
+lower-boundary shedding, when nothing went and some broker is below average - threshold, the busiest broker gives.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.impl.ThresholdShedder
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.aggregate.resource_usage import ResourceWeights, mean_usage
+from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
+from controller.model.load import Bools, ClusterView, Floats, busiest_first
+from controller.model.memory import UsageHistory
+from controller.model.names import is_broker_own
+from controller.model.option import option
+
+_MB: Final = 1024 * 1024
+#: Offloaded beyond what is above the threshold, so that the broker does not stop right at it.
+_MARGIN: Final = 0.05
+#: Share of the threshold that the busiest broker offloads for the sake of brokers below the lower boundary.
+_LOWER_BOUNDARY_SHARE: Final = 0.5
+_BY: Final = "ThresholdShedder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdShedder(ResourceWeights):
+    """See the module docstring; every option keeps broker.conf's unit."""
+
+    threshold_percent: int = option(
+        "loadBalancerBrokerThresholdShedderPercentage",
+        default=10,
+        unit="%",
+        meaning="how far above the average usage a broker is overloaded",
+    )
+    history_fraction: float = option(
+        "loadBalancerHistoryResourcePercentage",
+        default=0.9,
+        meaning="share of a broker's past usage in its smoothed usage, 0 to 1",
+    )
+    min_unload_mbytes: float = option(
+        "loadBalancerBundleUnloadMinThroughputThreshold",
+        default=10.0,
+        unit="MB/s",
+        meaning="a broker that would offload less than this is left alone",
+    )
+    lower_boundary: bool = option(
+        "lowerBoundarySheddingEnabled",
+        default=False,
+        meaning="when no broker is overloaded but one is far below the average, unload the busiest broker",
+    )
+
+    def initial_memory(self) -> UsageHistory:
+        """No history: a broker's first usage stands for itself."""
+        return UsageHistory()
+
+    def decide(self, view: ClusterView, memory: UsageHistory) -> tuple[UnloadDecision, UsageHistory]:
+        """Unload the busiest bundles of every broker at or above average + threshold, brokers by name."""
+        brokers, threshold = view.brokers, self.threshold_percent / 100
+        if not len(brokers):
+            return UnloadDecision(reason=Reason.NO_BROKERS), memory
+        now = self.weighted_usage(brokers.usage, brokers.limit)
+        usage, memory = memory.smoothed(brokers.names, now, self.history_fraction)
+        average = mean_usage(usage)
+        if average == 0:
+            return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
+
+        own = _broker_own(view)
+        unloads: list[Unload] = []
+        verdicts: list[Verdict] = []
+        refusals: list[Verdict] = []
+        limit = average + threshold
+        with np.errstate(invalid="ignore"):
+            to_offload = brokers.throughput * (usage - average - threshold + _MARGIN)
+        for broker, of_broker in enumerate(usage.tolist()):
+            # Not ">=": where the average is not a number, Pulsar takes every broker for overloaded.
+            overloaded = not of_broker < limit
+            why = _about(view, broker, Reason.OVERLOADED if overloaded else Reason.BALANCED, of_broker, limit)
+            verdicts.append(why)
+            if overloaded:
+                chosen, refused = self._shed(view, own, broker, float(to_offload[broker]), why)
+                unloads += chosen
+                verdicts += refused
+                refusals += refused
+        reason = refusals[0].reason if refusals else Reason.BALANCED
+
+        if unloads:
+            reason = Reason.OVERLOADED
+        elif self.lower_boundary:
+            # Pulsar averages anew here, so the history moves twice in such a round.
+            usage, memory = memory.smoothed(brokers.names, now, self.history_fraction)
+            giver = _busiest_for_underloaded(view, usage, threshold)
+            if giver is not None:
+                broker = brokers.code_of[giver.subject]
+                needed = float(brokers.throughput[broker]) * threshold * _LOWER_BOUNDARY_SHARE
+                unloads, refused = self._shed(view, own, broker, needed, giver)
+                verdicts += [giver, *refused]
+                reason = Reason.UNDERLOADED if unloads else refused[0].reason
+        return UnloadDecision(unloads=tuple(unloads), verdicts=tuple(verdicts), reason=reason), memory
+
+    def _shed(
+        self, view: ClusterView, own: Bools, broker: int, to_offload: float, why: Verdict
+    ) -> tuple[list[Unload], list[Verdict]]:
+        """The bundles that take *to_offload* bytes/s off *broker*, busiest first, and a verdict for all refused."""
+        name = view.brokers.names[broker]
+        if to_offload < self.min_unload_mbytes * _MB:
+            observed, limit = to_offload / _MB, self.min_unload_mbytes
+            low = Verdict(
+                subject=name, reason=Reason.BELOW_MINIMUM, observed=observed, limit=limit, unit="MB/s", by=_BY
+            )
+            return [], [low]
+        # All bundles count here, also those that may not be unloaded.
+        if view.brokers.bundle_count[broker] == 1:
+            sole = "its only bundle would overload any other broker"
+            return [], [Verdict(subject=name, reason=Reason.SOLE_BUNDLE, by=_BY, detail=sole)]
+
+        bundles = view.bundles
+        rows = bundles.of_broker(broker)
+        if view.brokers.bundle_count[broker] == 0 or not len(rows):
+            return [], [Verdict(subject=name, reason=Reason.NO_BUNDLES, by=_BY)]
+        stays = own[rows] | view.recently_unloaded[rows]
+        candidates = busiest_first(bundles.short_term_throughput, rows[~stays])
+        marked = np.cumsum(bundles.short_term_throughput[candidates])
+        # A bundle goes while those before it do not suffice; the first one always goes.
+        count = 1 + np.count_nonzero(marked[:-1] < to_offload)
+        unloads = [Unload(bundle=bundles.names[row], source=name, why=why) for row in candidates[:count].tolist()]
+        refused = [
+            Verdict(
+                subject=bundles.names[row],
+                reason=Reason.SYSTEM_NAMESPACE if own[row] else Reason.RECENTLY_UNLOADED,
+                by=_BY,
+            )
+            for row in rows[stays].tolist()
+        ]
+        return unloads, refused
+
+
+def _broker_own(view: ClusterView) -> Bools:
+    """Per bundle: it serves a broker's heartbeat or SLA monitor.  Pulsar: LoadData.getBundleDataForLoadShedding."""
+    spaces = np.array([is_broker_own(name) for name in view.bundles.namespaces], np.bool_)
+    return spaces[view.bundles.namespace]
+
+
+def _busiest_for_underloaded(view: ClusterView, usage: Floats, threshold: float) -> Verdict | None:
+    """A verdict on the busiest broker with two bundles or more, if any broker is below average - threshold."""
+    limit = mean_usage(usage) - threshold
+    underloaded = np.flatnonzero(usage < limit)
+    able = np.flatnonzero((usage > limit) & (view.brokers.bundle_count > 1))
+    if not len(underloaded) or not len(able):
+        return None
+    lowest = int(underloaded[usage[underloaded].argmin()])
+    detail = f"{view.brokers.names[lowest]} is below the lower boundary, this broker is the busiest"
+    busiest = int(able[usage[able].argmax()])
+    return _about(view, busiest, Reason.UNDERLOADED, float(usage[lowest]), limit, detail)
+
+
+def _about(view: ClusterView, broker: int, reason: Reason, usage: float, limit: float, detail: str = "") -> Verdict:
+    name = view.brokers.names[broker]
+    return Verdict(subject=name, reason=reason, observed=usage, limit=limit, unit="usage", by=_BY, detail=detail)

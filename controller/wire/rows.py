@@ -1,0 +1,323 @@
+"""Records as rows of the fold: from Spark's columns, or from decoded records one by one.
+
+Both ways give the same rows for the same records; an integration test holds them against each other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.aggregate.rows import (
+    BUNDLE,
+    FACT,
+    METRICS,
+    RATES,
+    REPORT,
+    REPORT_BUNDLE,
+    STATS,
+    SWEEP,
+    TICK,
+    TOPIC,
+    Rows,
+    per_thousand,
+)
+from controller.aggregate.shard import DetailLimits
+from controller.model import records as model
+from controller.model.errors import WireError
+from controller.model.load import Floats
+from controller.model.names import topic_hash
+from controller.wire import metrics, results
+from controller.wire.sweep import BrokerSweep, BundleStats, BundleTotals, SweepHeader
+
+_SHORT, _LONG = 10, 1000
+_NO_LOAD = np.zeros(len(STATS))
+
+
+def fact_of(record: Any) -> model.Fact:
+    """The fact that a decoded tick, result, state or bundle_data states."""
+    match record:
+        case metrics.Tick():
+            roster = record.roster
+            listed = None if roster is None else tuple(sorted((e.broker, e.sweep_id or "") for e in roster))
+            return model.Tick(
+                interval=record.interval,
+                metrics_partitions=record.partitions.metrics,
+                results_partitions=record.partitions.results,
+                roster=listed,
+            )
+        case results.Result():
+            return model.CommandResult(
+                id=record.id,
+                status=record.status,
+                detail=record.detail,
+                owner_before=record.owner_before or "",
+                owner_after=record.owner_after or "",
+            )
+        case metrics.NamespaceState():
+            return model.NamespaceState(
+                namespace=record.namespace,
+                version=record.version,
+                boundaries=record.boundaries,
+                anti_affinity_group=record.anti_affinity_group or "",
+                isolation_policies=record.isolation_policies or (),
+            )
+        case metrics.BrokerState():
+            capacity = {} if record.capacity is None else record.capacity.model_dump(by_alias=True, exclude_none=True)
+            return model.BrokerState(
+                broker=record.broker,
+                version=record.version,
+                failure_domain=record.failure_domain or "",
+                capacity=tuple(sorted(capacity.items())),
+            )
+        case metrics.BundleData():
+            return _seed(record)
+    raise TypeError(f"{type(record).__name__} is no fact")
+
+
+def _seed(record: metrics.BundleData) -> model.BundleSeed:
+    if record.bundle_data is not None:
+        short, long = record.bundle_data.short_term_data, record.bundle_data.long_term_data
+        return model.BundleSeed(
+            bundle=record.bundle,
+            short_term_samples=short.num_samples,
+            short_term=(short.msg_rate_in, short.msg_rate_out, short.msg_throughput_in, short.msg_throughput_out),
+            long_term_samples=long.num_samples,
+            long_term=(long.msg_rate_in, long.msg_rate_out, long.msg_throughput_in, long.msg_throughput_out),
+        )
+    quota = record.resource_quota
+    assert quota is not None, "a bundle_data has one of the two, says its model"
+    load = (quota.msg_rate_in, quota.msg_rate_out, quota.bandwidth_in, quota.bandwidth_out)
+    # A quota starts at the full number of samples, as in Pulsar.
+    return model.BundleSeed(
+        bundle=record.bundle, short_term_samples=_SHORT, short_term=load, long_term_samples=_LONG, long_term=load
+    )
+
+
+# ---- from Spark's columns ----
+
+
+def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, period_ms: int, files: bool) -> Rows:
+    """Rows from the columns that streaming.decode makes; facts that do not decode are left out.
+
+    (They are the dead letters' business: the second query finds them in the same log.)  ``files``: the log is a
+    folder, and ``file`` orders before ``offset``.
+    """
+    kind = columns["kind"].astype(np.int64)
+    facts = {}
+    for i in np.flatnonzero((kind == TICK) | (kind == FACT)).tolist():
+        decode = metrics.decode_metric if columns["source"][i] == METRICS else results.decode_result
+        try:
+            record = decode(columns["body"][i].encode(), cluster=cluster, period_ms=period_ms)
+        except WireError:
+            continue
+        if record is not None:
+            facts[i] = fact_of(record)
+    numbered = np.flatnonzero((kind == SWEEP) | (kind == REPORT)).tolist()
+    positions = columns["detail_position"]
+    size = np.array([0 if p is None else len(p) for p in positions], np.int64)
+    detailed = np.flatnonzero(size).tolist()
+    loads = [columns[f"detail_{name}"] for name in RATES]
+    return Rows(
+        kind=kind,
+        source=columns["source"].astype(np.int64),
+        partition=columns["partition"].astype(np.int64),
+        offset=columns["offset"].astype(np.int64),
+        file=columns["file"].tolist() if files else None,
+        interval=columns["interval"].astype(np.int64),
+        broker=columns["broker"].tolist(),
+        sweep=columns["sweep"].tolist(),
+        chunk=columns["chunk"].astype(np.int64),
+        chunks=columns["chunks"].astype(np.int64),
+        last_update=columns["last_update"].astype(np.int64),
+        bundle=columns["bundle"].tolist(),
+        stats=np.stack([columns[name].astype(np.float64) for name in STATS], axis=1),
+        topic=np.stack([columns["topic_hash"].astype(np.int64), columns["topic_position"].astype(np.int64)], axis=1),
+        detail_size=size,
+        detail_position=np.concatenate([np.empty(0, np.int64), *(positions[i] for i in detailed)]).astype(np.int64),
+        detail_load=np.concatenate(
+            [np.empty((0, 4)), *(np.stack([load[i] for load in loads], axis=1) for i in detailed)]
+        ),
+        numbers={
+            i: np.asarray(columns["numbers"][i], np.float64) for i in numbered if columns["numbers"][i] is not None
+        },
+        facts=facts,
+    )
+
+
+# ---- from decoded records ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A decoded record and where it lies."""
+
+    source: int
+    partition: int
+    offset: int
+    record: Any
+    file: str = ""
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Rows being collected, one entry a row."""
+
+    at: list[tuple[int, int, int, str]] = field(default_factory=list)
+    kind: list[int] = field(default_factory=list)
+    dated: list[tuple[int, int, int, int]] = field(default_factory=list)
+    names: list[tuple[str, str, str]] = field(default_factory=list)
+    stats: list[Floats] = field(default_factory=list)
+    topic: list[tuple[int, int]] = field(default_factory=list)
+    detail: list[tuple[list[int], Floats]] = field(default_factory=list)
+    numbers: dict[int, Floats] = field(default_factory=dict)
+    facts: dict[int, model.Fact] = field(default_factory=dict)
+
+    def add(
+        self,
+        at: Located,
+        kind: int,
+        *,
+        interval: int = -1,
+        broker: str = "",
+        sweep: str = "",
+        chunk: int = 0,
+        chunks: int = 0,
+        last_update: int = 0,
+        bundle: str = "",
+        stats: Floats = _NO_LOAD,
+        topic: tuple[int, int] = (0, 0),
+        detail: tuple[list[int], Floats] = ([], np.empty((0, 4))),
+    ) -> int:
+        self.at.append((at.source, at.partition, at.offset, at.file))
+        self.kind.append(kind)
+        self.dated.append((interval, chunk, chunks, last_update))
+        self.names.append((broker, sweep, bundle))
+        self.stats.append(stats)
+        self.topic.append(topic)
+        self.detail.append(detail)
+        return len(self.kind) - 1
+
+    def rows(self, *, files: bool) -> Rows:
+        source, partition, offset = (np.array([at[i] for at in self.at], np.int64) for i in range(3))
+        interval, chunk, chunks, last_update = (np.array([d[i] for d in self.dated], np.int64) for i in range(4))
+        positions = [np.array(position, np.int64) for position, _ in self.detail]
+        return Rows(
+            kind=np.array(self.kind, np.int64),
+            source=source,
+            partition=partition,
+            offset=offset,
+            file=[at[3] for at in self.at] if files else None,
+            interval=interval,
+            broker=[names[0] for names in self.names],
+            sweep=[names[1] for names in self.names],
+            chunk=chunk,
+            chunks=chunks,
+            last_update=last_update,
+            bundle=[names[2] for names in self.names],
+            stats=np.array(self.stats).reshape(-1, len(STATS)),
+            topic=np.array(self.topic, np.int64).reshape(-1, 2),
+            detail_size=np.array([len(position) for position in positions], np.int64),
+            detail_position=np.concatenate([np.empty(0, np.int64), *positions]),
+            detail_load=np.concatenate([np.empty((0, 4)), *(load for _, load in self.detail)]),
+            numbers=self.numbers,
+            facts=self.facts,
+        )
+
+
+def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files: bool = False) -> Rows:
+    """Rows of decoded *records*, for one shard that holds everything."""
+    columns = _Columns()
+    for at in records:
+        match at.record:
+            case BrokerSweep():
+                _add_sweep(columns, at, at.record, limits)
+            case metrics.BrokerLoad():
+                _add_report(columns, at, at.record)
+            case metrics.TopicStats():
+                _add_topic(columns, at, at.record)
+            case metrics.Tick():
+                columns.facts[columns.add(at, TICK, interval=at.record.interval)] = fact_of(at.record)
+            case record:
+                columns.facts[columns.add(at, FACT)] = fact_of(record)
+    return columns.rows(files=files)
+
+
+def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep, limits: DetailLimits) -> None:
+    said: dict[str, Any] = {
+        "interval": sweep.interval,
+        "broker": sweep.broker,
+        "sweep": sweep.sweep_id,
+        "chunk": sweep.chunk,
+        "chunks": sweep.chunks,
+        "last_update": sweep.last_update,
+    }
+    columns.numbers[columns.add(at, SWEEP, **said)] = _numbers(sweep)
+    for stats in sweep.bundle_stats:
+        loads = _topic_loads(stats)
+        detail = (
+            ([topic_hash(topic) for topic in stats.topic], loads) if _near(stats.totals, limits) else ([], loads[:0])
+        )
+        columns.add(at, BUNDLE, bundle=stats.bundle, stats=_summed(stats, loads), detail=detail, **said)
+
+
+def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoad) -> None:
+    said: dict[str, Any] = {"broker": load.broker_name, "last_update": load.report.last_update}
+    columns.numbers[columns.add(at, REPORT, **said)] = _numbers(load.report)
+    for bundle, totals in load.report.last_stats.items():
+        columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), **said)
+
+
+def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> None:
+    rates = (stats.msg_rate_in, stats.msg_rate_out, stats.msg_throughput_in, stats.msg_throughput_out)
+    counts = (stats.producer_count, stats.consumer_count, 1)
+    key = int.from_bytes(blake2b(stats.topic.encode(), digest_size=8).digest(), "big", signed=True)
+    columns.add(
+        at,
+        TOPIC,
+        broker=stats.broker,
+        bundle=stats.bundle,
+        stats=_in_stats(np.array(rates), counts),
+        topic=(key, topic_hash(stats.topic)),
+    )
+
+
+def _numbers(said: SweepHeader | metrics.LocalBrokerData) -> Floats:
+    resources = (said.cpu, said.memory, said.direct_memory, said.bandwidth_in, said.bandwidth_out)
+    loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
+    parts = [number for resource in resources for number in (resource.usage, resource.limit)]
+    return np.array([*parts, *loads, said.num_topics, said.num_bundles], np.float64)
+
+
+def _topic_loads(stats: BundleStats) -> Floats:
+    rates = (stats.msg_rate_in, stats.msg_rate_out, stats.msg_throughput_in, stats.msg_throughput_out)
+    return np.array(rates, np.float64).reshape(4, len(stats.topic)).T
+
+
+def _summed(stats: BundleStats, loads: Floats) -> Floats:
+    """A bundle's load: its topics summed in the record's order, as the JVM does, or its totals."""
+    if not stats.topic:
+        return _totals(stats.totals)
+    counts = (sum(stats.producer_count), sum(stats.consumer_count), len(stats.topic))
+    return _in_stats(np.cumsum(loads, axis=0)[-1], counts)
+
+
+def _totals(totals: BundleTotals) -> Floats:
+    rates = (totals.msg_rate_in, totals.msg_rate_out, totals.msg_throughput_in, totals.msg_throughput_out)
+    return _in_stats(np.array(rates, np.float64), (totals.producer_count, totals.consumer_count, totals.topics))
+
+
+def _in_stats(rates: Floats, counts: Sequence[int]) -> Floats:
+    return np.concatenate([per_thousand(rates), np.array(counts, np.float64)])
+
+
+def _near(totals: BundleTotals, limits: DetailLimits) -> bool:
+    return (
+        totals.topics >= limits.topics
+        or totals.producer_count + totals.consumer_count >= limits.sessions
+        or totals.msg_rate_in + totals.msg_rate_out >= limits.msg_rate
+        or totals.msg_throughput_in + totals.msg_throughput_out >= limits.throughput
+    )

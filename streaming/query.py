@@ -1,0 +1,73 @@
+"""The two streaming queries, assembled from parts.  Nothing starts here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.state import GroupStateTimeout
+
+from controller.aggregate.shard import FoldOptions
+from streaming.decode import DecodeOptions, judged, rows, suspects
+from streaming.schemas import SHARD_SNAPSHOT, SHARD_STATE
+from streaming.state import shard_update
+
+BatchSink = Callable[[DataFrame, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions:
+    """What the queries need to know besides their source."""
+
+    decode: DecodeOptions
+    fold: FoldOptions
+    #: The source is a folder log.
+    files: bool
+
+
+def snapshots(records: DataFrame, options: QueryOptions) -> DataFrame:
+    """One row a shard and closed interval: the columnar state is keyed by shard, never by bundle."""
+    decode = options.decode
+    update = shard_update(
+        cluster=decode.cluster,
+        period_ms=decode.period_ms,
+        shards=decode.shards,
+        files=options.files,
+        options=options.fold,
+    )
+    return (
+        rows(judged(records, decode), decode)
+        .groupBy("shard")
+        .applyInPandasWithState(
+            update,
+            outputStructType=SHARD_SNAPSHOT,
+            stateStructType=SHARD_STATE,
+            outputMode="update",
+            timeoutConf=GroupStateTimeout.NoTimeout,
+        )
+    )
+
+
+def decision_query(records: DataFrame, options: QueryOptions, sink: BatchSink, *, checkpoint: str) -> DataStreamWriter:
+    """The main query, unstarted: the caller picks the trigger."""
+    return (
+        snapshots(records, options)
+        .writeStream.queryName("trimtab-decisions")
+        .outputMode("update")
+        .option("checkpointLocation", f"{checkpoint}/decisions-s{options.decode.shards}")
+        .foreachBatch(sink)
+    )
+
+
+def dead_letter_query(
+    records: DataFrame, options: QueryOptions, sink: BatchSink, *, checkpoint: str
+) -> DataStreamWriter:
+    """The second query over the same source: what the first one could not use."""
+    return (
+        suspects(records, options.decode)
+        .where(F.col("suspect"))
+        .writeStream.queryName("trimtab-dead-letters")
+        .option("checkpointLocation", f"{checkpoint}/dead-letters")
+        .foreachBatch(sink)
+    )

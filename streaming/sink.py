@@ -1,0 +1,88 @@
+"""The sink: one decision for every closed interval, exactly once, by the leader alone.
+
+foreachBatch may run a batch again, and a leader may be one no longer; the journal knows what was decided, and
+leadership is checked before each decision and again before its transaction commits.  Whatever goes wrong is raised,
+so that Spark does not commit the batch.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from controller.adapters.failpoints import failpoint
+from controller.adapters.journal import Journal
+from controller.adapters.leadership import Leadership
+from controller.adapters.verdicts import VerdictStore
+from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import check_complete
+from controller.cycle import Policy, decide, view_of
+from controller.model.controls import Controls
+from controller.model.memory import Memory
+from controller.wire.journal import JournalEntry
+
+log = logging.getLogger(__name__)
+
+
+class DecisionSink:
+    """Decides the intervals of each batch, oldest first; ``memory`` is the journal's last."""
+
+    def __init__(
+        self,
+        *,
+        policy: Policy,
+        memory: Memory,
+        journal: Journal,
+        leadership: Leadership,
+        epoch: int,
+        controls: Callable[[int], Controls],
+        now_ms: Callable[[], int],
+        verdicts: VerdictStore,
+    ) -> None:
+        self._policy, self._memory = policy, memory
+        self._journal, self._leadership, self._epoch = journal, leadership, epoch
+        self._controls, self._now_ms, self._verdicts = controls, now_ms, verdicts
+        #: What the last call raised: Spark keeps only its text.
+        self.failure: Exception | None = None
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Decide what closed in this batch."""
+        try:
+            # One action, on every path: none leaves state uncommitted under a committed batch, two fold twice.
+            table = batch.toArrow()
+            for snapshots in _intervals(table):
+                self._decide(snapshots)
+            failpoint("before-spark-commit")
+        except Exception as error:
+            log.error("batch %d: %s", batch_id, error)
+            self.failure = error
+            raise
+
+    def _decide(self, snapshots: list[Snapshot]) -> None:
+        interval = check_complete(snapshots).interval
+        last = self._memory.last_interval
+        if last is not None and interval <= last:
+            log.info("interval %d is in the journal already", interval)
+            return
+        self._leadership.check()
+        controls = self._controls(interval)
+        results = [result for snapshot in snapshots for result in snapshot.results]
+        view = view_of(snapshots, self._memory, self._policy)
+        decision, memory = decide(view, results, self._memory, controls, self._policy)
+        failpoint("after-decide")
+        entry = JournalEntry(cluster=self._policy.cluster, decision=decision, memory=memory, controls=controls)
+        self._journal.append(
+            entry, epoch=self._epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check
+        )
+        self._memory = memory
+        self._verdicts.write(decision)
+        log.info("interval %d: %s", interval, decision.summary)
+
+
+def _intervals(table: pa.Table) -> Iterable[list[Snapshot]]:
+    """The snapshots of each interval, oldest interval first."""
+    rows = zip(table["interval"].to_pylist(), table["snapshot"].to_pylist(), strict=True)
+    for _, group in groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0]):
+        yield [Snapshot.from_blob(blob) for _, blob in group]

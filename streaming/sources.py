@@ -1,0 +1,67 @@
+"""Where records come from: ``source, partition, offset, file, append_time (ms), value (bytes)``."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from controller.aggregate.rows import METRICS, RESULTS
+from controller.settings.trimtab_toml import KafkaLogSettings
+
+_FILES = "path string, modificationTime timestamp, length long, content binary"
+#: One character a byte, so that a line is cut out of a file as the bytes it was.
+_BYTES = "ISO-8859-1"
+_FILES_PER_TRIGGER = 1_000
+
+
+def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
+    """Options of Spark's Kafka source to read the metrics and result topics whole."""
+    return {
+        "kafka.bootstrap.servers": log.bootstrap,
+        "subscribe": f"{log.metrics_topic},{log.results_topic}",
+        "startingOffsets": "earliest",
+        # A gap is seen by its missing ticks, and journalled; stopping would not bring the records back.
+        "failOnDataLoss": "false",
+        "kafka.isolation.level": "read_committed",
+        # A batch ends at the log's end and would otherwise wait there for most of a second.
+        "kafka.fetch.max.wait.ms": "20",
+        "kafka.max.partition.fetch.bytes": str(16 << 20),
+        **{f"kafka.{name}": str(value) for name, value in log.client.items()},
+    }
+
+
+def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: int) -> DataFrame:
+    """The records of the metrics and the result topic, as a stream from the beginning."""
+    reader = spark.readStream.format("kafka").options(**kafka_options(log))
+    return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)
+
+
+def located(records: DataFrame, results_topic: str) -> DataFrame:
+    """What Spark's Kafka source gives, batch or stream, under our names."""
+    return records.select(
+        F.when(F.col("topic") == results_topic, RESULTS).otherwise(METRICS).alias("source"),
+        "partition",
+        "offset",
+        F.lit("").alias("file"),
+        F.unix_millis("timestamp").alias("append_time"),
+        "value",
+    )
+
+
+def folder_records(spark: SparkSession, folder: Path) -> DataFrame:
+    """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
+    reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", _FILES_PER_TRIGGER)
+    files = reader.load(f"{folder}/{{metrics,results}}/*.jsonl")
+    lines = files.select(
+        "path",
+        F.unix_millis("modificationTime").alias("append_time"),
+        F.posexplode_outer(F.split(F.decode("content", _BYTES), "\n")).alias("offset", "line"),
+    ).where(F.length("line") > 0)
+    return lines.select(
+        F.when(F.col("path").rlike("/results/[^/]+$"), RESULTS).otherwise(METRICS).alias("source"),
+        F.lit(0).alias("partition"),
+        F.col("offset").cast("long").alias("offset"),
+        F.regexp_extract("path", "[^/]+$", 0).alias("file"),
+        "append_time",
+        F.encode("line", _BYTES).alias("value"),
+    )

@@ -1,0 +1,180 @@
+"""A small cluster on one line, for tests of strategies.
+
+    view(broker("hot", usage=0.9, big=60, small=40), broker("cold", usage=0.1, z=5), recently_unloaded=("big",))
+
+Bundles are given in MB/s, or as ``bundle(...)`` where more than their traffic matters.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from controller.model.load import (
+    CPU,
+    RATE_IN,
+    THROUGHPUT_IN,
+    BrokerTable,
+    BundleTable,
+    ClusterView,
+    Floats,
+    Ints,
+    TopicDetail,
+)
+from controller.model.names import namespace_of
+
+MB = 1024 * 1024
+#: T of every view made here, epoch ms.
+INTERVAL = 1_700_000_040_000
+#: Namespace of bundles with a bare name.
+NAMESPACE = "acme/test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A bundle's traffic, the same now and on average, and what it holds."""
+
+    mbytes: float = 0.0
+    msg_rate: float = 0.0
+    topics: int = 10
+    producers: int = 0
+    consumers: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker with its bundles; its totals are theirs."""
+
+    name: str
+    usage: float
+    on_its_way: float = 0.0
+    bundles: Mapping[str, Bundle] = field(default_factory=dict)
+
+
+def bundle(
+    mbytes: float = 0.0, *, msg_rate: float | None = None, topics: int = 10, producers: int = 0, consumers: int = 0
+) -> Bundle:
+    """A bundle of *mbytes* MB/s; of messages of 1 MB, unless the *msg_rate* is given."""
+    rate = mbytes if msg_rate is None else msg_rate
+    return Bundle(mbytes=mbytes, msg_rate=rate, topics=topics, producers=producers, consumers=consumers)
+
+
+def broker(name: str, *, usage: float = 0.0, on_its_way: float = 0.0, **bundles: float | Bundle) -> Broker:
+    """A broker at *usage* (fraction) with *bundles*, and msg/s of others on their way to it."""
+    made = {key: value if isinstance(value, Bundle) else bundle(value) for key, value in bundles.items()}
+    return Broker(name=name, usage=usage, on_its_way=on_its_way, bundles=made)
+
+
+def view(
+    *brokers: Broker, recently_unloaded: Collection[str] = (), bundle_count: Mapping[str, int] | None = None
+) -> ClusterView:
+    """The cluster of *brokers*; a namespace has the bundles seen, unless *bundle_count* says otherwise."""
+    by_name = sorted(brokers, key=lambda b: b.name)
+    rows = sorted((name, code) for code, b in enumerate(by_name) for name in b.bundles)
+    found = [by_name[code].bundles[name] for name, code in rows]
+    owner = np.array([code for _, code in rows], np.int64)
+    load = np.zeros((len(rows), 4))
+    load[:, RATE_IN] = [b.msg_rate for b in found]
+    load[:, THROUGHPUT_IN] = [b.mbytes * MB for b in found]
+    bundles = bundle_table(
+        [name for name, _ in rows],
+        owner,
+        load=load,
+        short_term=load,
+        long_term=load,
+        **{key: np.array([getattr(b, key) for b in found], np.int64) for key in ("topics", "producers", "consumers")},
+    )
+    usage = np.zeros((len(by_name), 5))
+    usage[:, CPU] = [b.usage * 100 for b in by_name]
+    total = np.zeros((len(by_name), 4))
+    np.add.at(total, owner, load)
+    return cluster_view(
+        broker_table(
+            [b.name for b in by_name],
+            usage=usage,
+            limit=np.full((len(by_name), 5), 100.0),
+            load=total,
+            long_term=total,
+            preallocated_rate=np.array([b.on_its_way for b in by_name], np.float64),
+            bundle_count=np.bincount(owner, minlength=len(by_name)),
+        ),
+        bundles,
+        recently_unloaded=recently_unloaded,
+        bundle_count=bundle_count,
+    )
+
+
+def cluster_view(
+    brokers: BrokerTable,
+    bundles: BundleTable,
+    *,
+    recently_unloaded: Collection[str] = (),
+    bundle_count: Mapping[str, int] | None = None,
+) -> ClusterView:
+    """The view of two tables."""
+    seen = np.bincount(bundles.namespace, minlength=len(bundles.namespaces))
+    counts = dict(zip(bundles.namespaces, seen.tolist(), strict=True)) | dict(bundle_count or {})
+    return ClusterView(
+        as_of_ms=INTERVAL,
+        brokers=brokers,
+        bundles=bundles,
+        recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
+        namespace_bundle_count=np.array([counts[name] for name in bundles.namespaces], np.int64),
+    )
+
+
+def broker_table(
+    names: Sequence[str],
+    *,
+    usage: Floats,
+    limit: Floats,
+    load: Floats | None = None,
+    long_term: Floats | None = None,
+    preallocated_rate: Floats | None = None,
+    bundle_count: Ints | None = None,
+) -> BrokerTable:
+    """Brokers by columns; what is not given is 0."""
+    n = len(names)
+    assert list(names) == sorted(names)
+    return BrokerTable(
+        names=tuple(names),
+        usage=usage,
+        limit=limit,
+        load=np.zeros((n, 4)) if load is None else load,
+        long_term=np.zeros((n, 4)) if long_term is None else long_term,
+        preallocated_rate=np.zeros(n) if preallocated_rate is None else preallocated_rate,
+        bundle_count=np.zeros(n, np.int64) if bundle_count is None else bundle_count,
+        topic_count=np.zeros(n, np.int64),
+    )
+
+
+def bundle_table(
+    names: Sequence[str],
+    owner: Ints,
+    *,
+    load: Floats | None = None,
+    short_term: Floats | None = None,
+    long_term: Floats | None = None,
+    topics: Ints | None = None,
+    producers: Ints | None = None,
+    consumers: Ints | None = None,
+) -> BundleTable:
+    """Bundles by columns, without topic detail; what is not given is 0."""
+    n = len(names)
+    assert list(names) == sorted(names)
+    spaces = [namespace_of(name) or NAMESPACE for name in names]
+    namespaces = sorted(set(spaces))
+    code_of = {name: code for code, name in enumerate(namespaces)}
+    return BundleTable(
+        names=tuple(names),
+        namespaces=tuple(namespaces),
+        namespace=np.array([code_of[name] for name in spaces], np.int64),
+        broker=owner,
+        load=np.zeros((n, 4)) if load is None else load,
+        short_term=np.zeros((n, 4)) if short_term is None else short_term,
+        long_term=np.zeros((n, 4)) if long_term is None else long_term,
+        topics=np.zeros(n, np.int64) if topics is None else topics,
+        producers=np.zeros(n, np.int64) if producers is None else producers,
+        consumers=np.zeros(n, np.int64) if consumers is None else consumers,
+        detail=TopicDetail(starts=np.zeros(n + 1, np.int64), position=np.zeros(0, np.int64), load=np.zeros((0, 4))),
+    )

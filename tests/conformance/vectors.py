@@ -1,0 +1,60 @@
+"""From a vector's JSON to the tables and options that strategies take."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Floats
+
+T = TypeVar("T")
+Case = Mapping[str, Any]
+
+_RESOURCES = {
+    "cpu": CPU,
+    "memory": MEMORY,
+    "directMemory": DIRECT_MEMORY,
+    "bandwidthIn": BANDWIDTH_IN,
+    "bandwidthOut": BANDWIDTH_OUT,
+}
+
+
+def configured(cls: type[T], config: Mapping[str, Any], *, unused: Collection[str] = ()) -> T:
+    """A *cls* with the options of *config*, every one of which it must know, but for the *unused*."""
+    name_of = {f.metadata["broker_conf"]: f.name for f in fields(cls)}  # type: ignore[arg-type]
+    assert set(config) - set(name_of) <= set(unused)
+    given = {name_of[key]: value for key, value in config.items() if key in name_of}
+    return cls(**{name: float(value) if isinstance(value, str) else value for name, value in given.items()})
+
+
+def floats(values: Sequence[Any]) -> Floats:
+    """Numbers that may be spelt "NaN", "Infinity" or "-Infinity"."""
+    return np.array([float(value) for value in values], np.float64)
+
+
+def rows_of_4(values: Sequence[Sequence[Any]]) -> Floats:
+    """(n, 4) load."""
+    return floats([value for row in values for value in row]).reshape(-1, 4)
+
+
+def resources(brokers: Sequence[Mapping[str, Any]]) -> tuple[Floats, Floats]:
+    """(n, 5) usage and limit; a resource that is not given has neither."""
+    usage, limit = np.zeros((len(brokers), 5)), np.zeros((len(brokers), 5))
+    for row, broker in enumerate(brokers):
+        for name, column in _RESOURCES.items():
+            if name in broker:
+                usage[row, column], limit[row, column] = floats(broker[name])
+    return usage, limit
+
+
+def close_to(expected: Any) -> Any:
+    """*expected* to a relative 1e-9, NaN equal to NaN: a number, a list of them, or a mapping to them."""
+    if isinstance(expected, dict):
+        expected = {key: float(value) for key, value in expected.items()}
+    elif isinstance(expected, list):
+        expected = [float(value) for value in expected]
+    else:
+        expected = float(expected)
+    return pytest.approx(expected, rel=1e-9, abs=0.0, nan_ok=True)

@@ -1,0 +1,275 @@
+"""The journal and the log in a folder."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.adapters import folder as folder_module
+from controller.adapters.folder import (
+    FolderCommandLog,
+    FolderDeadLetterLog,
+    FolderJournal,
+    FolderMetricsLog,
+    read_journal,
+)
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
+from controller.wire.dead_letter import Source, dead_letter
+from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.metrics import Tick, decode_metric
+from controller.wire.results import decode_result
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import CLUSTER, PERIOD, T, as_bytes, result, topic_stats
+
+NEXT = T + PERIOD
+
+
+def nothing() -> None:
+    pass
+
+
+def opened(folder: Path) -> FolderJournal:
+    journal = FolderJournal(folder, cluster=CLUSTER)
+    journal.open()
+    return journal
+
+
+def append(
+    journal: FolderJournal, what: JournalEntry, *, epoch: int = 1, before_commit: Callable[[], None] = nothing
+) -> None:
+    journal.append(what, epoch=epoch, issued_at_ms=T + 1, before_commit=before_commit)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def ids(events: list[bytes]) -> list[str]:
+    return [parse_event(event).id for event in events]
+
+
+def test_an_empty_folder_holds_nothing_and_no_epoch(tmp_path: Path) -> None:
+    head = FolderJournal(tmp_path, cluster=CLUSTER).open()
+    assert head.last is None
+    assert head.epoch == 0
+
+
+def test_what_was_appended_last_is_where_the_next_one_starts_from(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    journal.begin_epoch(1)
+    append(journal, entry(T, UNLOAD))
+    append(journal, entry(NEXT))
+    head = FolderJournal(tmp_path, cluster=CLUSTER).open()
+    assert head.last == entry(NEXT)
+    assert head.epoch == 1
+    assert list(read_journal(tmp_path)) == [entry(T, UNLOAD), entry(NEXT)]
+
+
+def test_commands_are_issued_under_their_epoch_at_their_time(tmp_path: Path) -> None:
+    append(opened(tmp_path), entry(T, UNLOAD, SPLIT), epoch=7)
+    epoch, unload, split = map(parse_event, FolderCommandLog(tmp_path).poll())
+    assert isinstance(epoch, EpochEvent)
+    assert epoch.data.epoch == 7
+    assert isinstance(unload, UnloadEvent)
+    assert isinstance(split, SplitEvent)
+    assert (unload.id, split.id) == (UNLOAD.id, SPLIT.id)
+    assert {(event.epoch, event.time_ms) for event in (epoch, unload, split)} == {(7, T + 1)}
+
+
+def test_an_interval_without_commands_is_journalled_and_issues_nothing(tmp_path: Path) -> None:
+    append(opened(tmp_path), entry(T))
+    assert list(read_journal(tmp_path)) == [entry(T)]
+    assert FolderCommandLog(tmp_path).poll() == []
+
+
+def test_the_first_to_decide_an_interval_wins_and_the_other_leads_no_longer(tmp_path: Path) -> None:
+    first, second = opened(tmp_path), opened(tmp_path)
+    append(first, entry(T, UNLOAD))
+    with pytest.raises(LeadershipLostError, match=str(T)):
+        append(second, entry(T, SPLIT))
+    assert list(read_journal(tmp_path)) == [entry(T, UNLOAD)]
+    assert UNLOAD.id in ids(FolderCommandLog(tmp_path).poll())
+
+
+def test_of_many_at_once_one_decides(tmp_path: Path) -> None:
+    lost: list[LeadershipLostError] = []
+    together = threading.Barrier(4)
+
+    def decide() -> None:
+        try:
+            append(opened(tmp_path), entry(T, UNLOAD), before_commit=lambda: (together.wait(10), None)[1])
+        except LeadershipLostError as error:
+            lost.append(error)
+
+    threads = [threading.Thread(target=decide) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lost) == 3
+    assert list(read_journal(tmp_path)) == [entry(T, UNLOAD)]
+
+
+def test_an_epoch_belongs_to_one_leader(tmp_path: Path) -> None:
+    opened(tmp_path).begin_epoch(3)
+    with pytest.raises(LeadershipLostError, match="epoch 3"):
+        opened(tmp_path).begin_epoch(3)
+
+
+def test_what_is_raised_before_the_commit_leaves_nothing_behind(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+
+    def lose() -> None:
+        assert names(tmp_path / "journal") != [], "called with the entry written"
+        raise LeadershipLostError("another leads")
+
+    with pytest.raises(LeadershipLostError, match="another leads"):
+        append(journal, entry(T, UNLOAD), before_commit=lose)
+    assert names(tmp_path / "journal") == []
+    assert names(tmp_path / "commands") == []
+    append(journal, entry(T, UNLOAD))
+    assert list(read_journal(tmp_path)) == [entry(T, UNLOAD)]
+
+
+class Killed(BaseException):
+    """Like a signal, it is no error that anybody catches."""
+
+
+def die_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def failpoint(passed: str) -> None:
+        if passed == name:
+            raise Killed
+
+    monkeypatch.setattr(folder_module, "failpoint", failpoint)
+
+
+def test_dying_inside_the_transaction_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = opened(tmp_path)
+    die_at(monkeypatch, "inside-transaction")
+    with pytest.raises(Killed):
+        append(journal, entry(T, UNLOAD))
+    assert FolderJournal(tmp_path, cluster=CLUSTER).open().last is None
+    assert FolderCommandLog(tmp_path).poll() == []
+
+
+def test_commands_that_the_last_writer_did_not_come_to_issue_are_issued_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = opened(tmp_path)
+    journal.begin_epoch(5)
+    with monkeypatch.context() as patched:
+        die_at(patched, "after-commit")
+        with pytest.raises(Killed):
+            append(journal, entry(T, UNLOAD), epoch=5)
+    log = FolderCommandLog(tmp_path)
+    assert log.poll() == []
+
+    head = FolderJournal(tmp_path, cluster=CLUSTER).open()
+    assert head.last == entry(T, UNLOAD)
+    events = log.poll()
+    assert ids(events) == ["epoch/5", UNLOAD.id]
+    assert {parse_event(event).epoch for event in events} == {5}
+    FolderJournal(tmp_path, cluster=CLUSTER).open()
+    assert log.poll() == []
+
+
+def test_a_file_left_half_written_is_not_read(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    append(journal, entry(T))
+    (tmp_path / "journal" / f".{NEXT:015d}.json.abc").write_bytes(encode_entry(entry(NEXT))[:50])
+    assert journal.open().last == entry(T)
+
+
+def test_a_broken_journal_is_named(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    append(journal, entry(T))
+    (tmp_path / "journal" / f"{NEXT:015d}.json").write_text("{}")
+    with pytest.raises(JournalError, match=f"{NEXT:015d}.json: missing_field"):
+        journal.open()
+
+
+def test_each_poll_gives_what_is_new(tmp_path: Path) -> None:
+    journal, log = opened(tmp_path), FolderCommandLog(tmp_path)
+    assert log.poll() == []
+    append(journal, entry(T, UNLOAD))
+    assert ids(log.poll()) == ["epoch/1", UNLOAD.id]
+    append(journal, entry(NEXT, SPLIT))
+    assert ids(log.poll()) == ["epoch/1", SPLIT.id]
+    assert log.poll() == []
+
+
+# ---- the log ----
+
+
+def lines(folder: Path) -> list[bytes]:
+    return [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+
+
+def test_records_and_ticks_lie_in_the_order_they_were_written(tmp_path: Path) -> None:
+    log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    sent = [as_bytes(topic_stats(topic=f"persistent://tenant/ns/{i}")) for i in range(4)]
+    log.publish([("a", sent[0]), ("b", sent[1])])
+    log.tick(T, {"b:1": None, "a:1": "sweep"})
+    log.publish([("a", sent[2])])
+    log.publish([("a", sent[3])])
+    log.tick(NEXT, {})
+    found = lines(tmp_path / "metrics")
+    assert [line in sent for line in found] == [True, True, False, True, True, False]
+    assert [line for line in found if line in sent] == sent
+
+    first = decode_metric(found[2], cluster=CLUSTER, period_ms=PERIOD)
+    assert isinstance(first, Tick)
+    assert first.interval == T
+    assert [(each.broker, each.sweep_id) for each in first.roster or ()] == [("a:1", "sweep"), ("b:1", None)]
+
+
+def test_the_result_log_is_ticked_too_and_has_no_roster(tmp_path: Path) -> None:
+    log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    log.results([("c", as_bytes(result()))])
+    log.tick(T, {"a:1": None})
+    answer, tick = lines(tmp_path / "results")
+    assert answer == as_bytes(result())
+    decoded = decode_result(tick, cluster=CLUSTER, period_ms=PERIOD)
+    assert isinstance(decoded, Tick)
+    assert decoded.roster is None
+
+
+def test_a_writer_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
+    for value in (1, 2):
+        log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+        log.publish([("a", b"%d" % value)])
+        log.tick(T + value * PERIOD, {})
+    found = lines(tmp_path / "metrics")
+    assert found[0::2] == [b"1", b"2"]
+    assert [json.loads(line)["interval"] for line in found[1::2]] == [T + PERIOD, T + 2 * PERIOD]
+
+
+def test_files_are_as_old_as_their_names_say(tmp_path: Path) -> None:
+    log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    for i in range(30):
+        log.publish([("a", b"%d" % i)])
+        log.tick(T + i * PERIOD, {})
+    modified = [path.stat().st_mtime_ns // 1_000_000 for path in sorted((tmp_path / "metrics").glob("*.jsonl"))]
+    assert len(modified) == 60
+    assert modified == sorted(set(modified))
+
+
+def test_a_record_of_several_lines_is_refused(tmp_path: Path) -> None:
+    log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    for value in (b'{\n"v": 1}', b'{\r"v": 1}'):
+        with pytest.raises(TrimtabError, match="one JSON record a line"):
+            log.publish([("a", value)])
+    assert names(tmp_path / "metrics") == []
+
+
+def test_dead_letters_of_a_batch_that_runs_again_are_kept_once(tmp_path: Path) -> None:
+    log = FolderDeadLetterLog(tmp_path)
+    letter = dead_letter(b"?", WireError("not_json"), Source(file="x.jsonl", offset=3))
+    log.write(0, [letter])
+    log.write(0, [letter])
+    log.write(1, [])
+    (line,) = lines(tmp_path / "dead_letters")
+    assert json.loads(line)["source"] == {"topic": None, "file": "x.jsonl", "partition": 0, "offset": 3}

@@ -1,0 +1,32 @@
+import pytest
+
+from controller.model.names import can_split, default_boundaries, is_broker_own, is_untouchable
+
+
+@pytest.mark.parametrize(
+    "namespace", ["pulsar/broker-1:8080", "pulsar/cluster/broker-1:8080", "sla-monitor/cluster/broker-1:8080"]
+)
+def test_heartbeat_and_sla_namespaces_are_the_brokers_own(namespace: str) -> None:
+    assert is_broker_own(namespace)
+    assert is_untouchable(namespace)
+
+
+def test_the_system_namespace_is_untouchable_but_no_brokers_own() -> None:
+    assert is_untouchable("pulsar/system")
+    assert not is_broker_own("pulsar/system")
+
+
+@pytest.mark.parametrize("namespace", ["public/default", "acme/host:8080", "pulsar/tenants", "sla-monitor/cluster"])
+def test_other_namespaces_may_be_moved(namespace: str) -> None:
+    assert not is_untouchable(namespace)
+
+
+def test_a_new_namespace_is_cut_into_equal_bundles_and_the_last_takes_the_rest() -> None:
+    assert default_boundaries(1) == (0, 0xFFFFFFFF)
+    assert default_boundaries(4) == (0, 0x40000000, 0x80000000, 0xC0000000, 0xFFFFFFFF)
+    assert default_boundaries(3) == (0, 0x55555555, 0xAAAAAAAA, 0xFFFFFFFF)
+
+
+def test_a_range_of_one_cannot_be_split() -> None:
+    assert not can_split(7, 8)
+    assert can_split(7, 9)

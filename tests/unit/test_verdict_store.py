@@ -1,0 +1,53 @@
+"""Verdicts on disk."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.verdicts import VerdictStore
+from controller.model.decision import Decision, Reason, Verdict
+from tests.records import PERIOD, T
+
+VERDICTS = (
+    Verdict(
+        subject="broker-2:8080",
+        reason=Reason.OVERLOADED,
+        observed=1 / 3,
+        limit=0.25,
+        unit="usage",
+        by="ThresholdShedder",
+    ),
+    Verdict(subject="broker-1:8080", reason=Reason.BALANCED),
+    Verdict(subject="cluster", reason=Reason.PAUSED, detail="by an operator"),
+)
+DECISION = Decision(interval=T, verdicts=VERDICTS, summary="")
+
+
+def test_verdicts_come_back_as_they_were_and_in_their_order(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path / "verdicts")
+    store.write(DECISION)
+    assert store.read(T) == VERDICTS
+
+
+def test_an_interval_without_verdicts_is_kept_too(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path)
+    store.write(replace(DECISION, verdicts=()))
+    assert store.intervals() == [T]
+    assert store.read(T) == ()
+
+
+def test_an_interval_written_again_is_kept_once(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path)
+    store.write(DECISION)
+    store.write(DECISION)
+    assert store.intervals() == [T]
+
+
+def test_only_the_newest_intervals_stay(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path, keep=2)
+    for i in range(4):
+        store.write(replace(DECISION, interval=T + i * PERIOD))
+    assert store.intervals() == [T + 2 * PERIOD, T + 3 * PERIOD]
+    with pytest.raises(FileNotFoundError):
+        store.read(T)
