@@ -77,8 +77,8 @@ def rows(judged_records: DataFrame, options: DecodeOptions) -> DataFrame:
         F.coalesce("said.lastUpdate", F.lit(0)).alias("last_update"),
         _numbers().alias("own"),
         F.when(text, F.col("value").cast("string")).alias("body"),
-        F.when(F.col("type") == "topic_stats", F.xxhash64("r.topic")).alias("topic_hash"),
-        F.when(F.col("type") == "topic_stats", F.crc32("r.topic")).alias("topic_position"),
+        F.when(F.col("type") == "topic_stats", F.xxhash64("r.topic")).otherwise(0).alias("topic_hash"),
+        F.when(F.col("type") == "topic_stats", F.crc32("r.topic")).otherwise(0).alias("topic_position"),
         elements.alias("elements"),
     )
     exploded = said_once.select("*", F.posexplode_outer("elements").alias("pos", "stats")).drop("elements")

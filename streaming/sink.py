@@ -7,7 +7,6 @@ so that Spark does not commit the batch.
 
 import logging
 from collections.abc import Callable, Iterable
-from itertools import groupby
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -83,6 +82,7 @@ class DecisionSink:
 
 def _intervals(table: pa.Table) -> Iterable[list[Snapshot]]:
     """The snapshots of each interval, oldest interval first."""
-    rows = zip(table["interval"].to_pylist(), table["snapshot"].to_pylist(), strict=True)
-    for _, group in groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0]):
-        yield [Snapshot.from_blob(blob) for _, blob in group]
+    found: dict[int, list[Snapshot]] = {}
+    for interval, blob in zip(table["interval"].to_pylist(), table["snapshot"].to_pylist(), strict=True):
+        found.setdefault(int(interval or 0), []).append(Snapshot.from_blob(bytes(blob or b"")))
+    return [snapshots for _, snapshots in sorted(found.items())]

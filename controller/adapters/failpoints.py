@@ -49,7 +49,7 @@ _remaining: dict[str, int] | None = None
 
 def failpoint(name: str) -> None:
     """Pass the place *name*; kills this process where the environment says so."""
-    global _remaining  # noqa: PLW0603
+    global _remaining
     if _remaining is None:
         _remaining = parse(os.environ.get(VARIABLE, ""))
     if name in _remaining:

@@ -1,0 +1,178 @@
+"""Jars by a lock: conf/jars.lock says which and with what content, Ivy fetches those that are missing.
+
+PySpark ships Ivy, so neither Maven nor Docker is needed.  Each jar is fetched by itself: Ivy resolves nothing, and
+what a set consists of does not change behind our back.
+"""
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from xml.sax.saxutils import quoteattr
+
+from controller.model.errors import SettingsError, TrimtabError
+
+_ROOT: Final = Path(__file__).parents[2]
+LOCK: Final = _ROOT / "conf" / "jars.lock"
+FOLDER: Final = _ROOT / ".jars"
+#: Environment variable: URL of a Maven repository to fetch from instead of Ivy's default.
+MIRROR: Final = "TRIMTAB_MAVEN_MIRROR"
+
+_OLDEST_JAVA: Final = 17
+_FETCH_SECONDS: Final = 900
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jar:
+    """One line of the lock."""
+
+    organisation: str
+    name: str
+    revision: str
+    #: Of the content, in lower-case hexadecimal.
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The name in the folder of its set."""
+        return f"{self.name}-{self.revision}.jar"
+
+    def is_at(self, path: Path) -> bool:
+        """True when *path* holds this jar, whole."""
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+        except FileNotFoundError:
+            return False
+
+
+def read_lock(set_name: str, lock: Path = LOCK) -> tuple[Jar, ...]:
+    """The jars of *set_name*, or SettingsError naming the sets there are."""
+    sets = tomllib.loads(lock.read_text(encoding="utf-8"))
+    if set_name not in sets:
+        raise SettingsError(f"{lock}: no set {set_name!r}; known: {', '.join(sets)}")
+    jars = []
+    for coordinates, sha256 in sets[set_name].items():
+        organisation, name, revision = coordinates.split(":")
+        jars.append(Jar(organisation=organisation, name=name, revision=revision, sha256=sha256))
+    return tuple(jars)
+
+
+def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]:
+    """The jars of *set_name* as files below *folder*; those not there, or damaged, are fetched first.
+
+    Several processes may do this at once.  Raises SettingsError where Java is missing and TrimtabError where a
+    jar cannot be had, or is not what the lock says.
+    """
+    target = folder / set_name
+    paths = {jar: target / jar.file_name for jar in read_lock(set_name, lock)}
+    missing = [jar for jar, path in paths.items() if not jar.is_at(path)]
+    if missing:
+        target.mkdir(parents=True, exist_ok=True)
+        # Beside the target, for a rename into it is atomic on the same file system only.
+        with TemporaryDirectory(dir=folder, prefix=".fetch-") as temporary:
+            words = _run_ivy(missing, Path(temporary))
+            for jar in missing:
+                _accept(jar, Path(temporary) / jar.file_name, paths[jar], words)
+    return list(paths.values())
+
+
+def java() -> str:
+    """The java to run, 17 or later: JAVA_HOME's, else the PATH's.  SettingsError says how to install one."""
+    home = os.environ.get("JAVA_HOME")
+    found = f"{home}/bin/java" if home else shutil.which("java")
+    if found is None:
+        raise SettingsError(f"Java is not installed (neither JAVA_HOME nor on the PATH). {_INSTALL}")
+    try:
+        answer = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java: {error.strerror}. {_INSTALL}") from error
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
+    if version is None or int(version[1]) < _OLDEST_JAVA:
+        is_what = f"Java {version[1]}" if version else "no Java that tells its version"
+        raise SettingsError(f"{found} is {is_what}; needed is {_OLDEST_JAVA} or later. {_INSTALL}")
+    return found
+
+
+_INSTALL: Final = (
+    f"Install Java {_OLDEST_JAVA}: apt-get install openjdk-{_OLDEST_JAVA}-jre-headless (Debian, Ubuntu), "
+    f"dnf install java-{_OLDEST_JAVA}-openjdk-headless (Fedora, RHEL), brew install openjdk@{_OLDEST_JAVA} (macOS); "
+    "another place than the PATH is told by JAVA_HOME."
+)
+
+
+def _accept(jar: Jar, fetched: Path, path: Path, words: str) -> None:
+    if not fetched.exists():
+        raise TrimtabError(
+            f"{jar.organisation}:{jar.name}:{jar.revision} could not be fetched.  Behind a firewall set {MIRROR} to the "
+            f"URL of a Maven repository; without a network copy {path.parent} from a machine that has it.  "
+            f"Ivy says:\n{words}"
+        )
+    if not jar.is_at(fetched):
+        raise TrimtabError(
+            f"{jar.file_name} as fetched is not the jar of conf/jars.lock (SHA-256 {jar.sha256}): "
+            "the repository holds something else under its name, so it is not used"
+        )
+    fetched.replace(path)
+
+
+def _run_ivy(jars: Iterable[Jar], folder: Path) -> str:
+    """Let Ivy put *jars* into *folder*; what it cannot get is not there, and its words say why."""
+    settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
+    settings.write_text(_ivy_settings(folder / "cache", os.environ.get(MIRROR, "")), encoding="utf-8")
+    module.write_text(_ivy_module(jars), encoding="utf-8")
+    pattern = f"{folder}/[artifact]-[revision].[ext]"
+    command = [java(), "-cp", f"{_pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
+    try:
+        run = subprocess.run(
+            [*command, "-ivy", str(module), "-retrieve", pattern],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=_FETCH_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing for {_FETCH_SECONDS} s"
+    return "\n".join(run.stdout.splitlines()[-12:])
+
+
+def _ivy_settings(cache: Path, mirror: str) -> str:
+    root = f" root={quoteattr(mirror)}" if mirror else ""
+    return f"""<ivysettings>
+  <settings defaultResolver="maven"/>
+  <caches defaultCacheDir={quoteattr(str(cache))}/>
+  <resolvers><ibiblio name="maven" m2compatible="true" usepoms="false"{root}/></resolvers>
+</ivysettings>
+"""
+
+
+def _ivy_module(jars: Iterable[Jar]) -> str:
+    dependencies = "\n".join(
+        f"    <dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)}"
+        f' transitive="false"><artifact name={quoteattr(jar.name)} type="jar" ext="jar"/></dependency>'
+        for jar in jars
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="trimtab" module="jars"/>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _pyspark_jars() -> Path:
+    # Found, not imported: this side of trimtab works without Spark.
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise TrimtabError("PySpark, which brings Ivy along, is not installed in this environment")
+    return Path(spec.origin).parent / "jars"

@@ -1,0 +1,193 @@
+"""Leadership in ZooKeeper: of all contenders the one that came first leads, for as long as its session lives.
+
+    <path>/<cluster>/contenders/<id>-<sequence>   ephemeral, one a process; the lowest sequence leads
+    <path>/<cluster>/epoch                        the number of the newest leadership
+
+kazoo's Lock and Election trust themselves beyond the end of their session.  Here its listener only counts doubts,
+so it never holds up the session, and nothing but an answer from ZooKeeper settles them.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import (
+    ConnectionLoss,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    OperationTimeoutError,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+    SessionMovedError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+
+from controller.model.errors import LeadershipLostError, StateError, TrimtabError
+
+_POLL_SECONDS: Final = 0.1
+#: ZooKeeper appends so many digits to the name of a sequential node.
+_SEQUENCE_DIGITS: Final = 10
+#: No answer: the request may have been carried out or not.
+_UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
+#: kazoo's own waits grow to an hour; a controller that was cut off should be back within a second.
+_RECONNECT: Final = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
+
+
+class ZooKeeperLeadership:
+    """Leadership by an ephemeral node under *path* at *hosts* (host:port, comma separated).
+
+    A process that stays silent for the session's timeout is replaced, and has to be started anew.
+    """
+
+    def __init__(self, *, hosts: str, path: str, cluster: str, session_timeout_seconds: float) -> None:
+        root = f"{path.rstrip('/')}/{cluster}"
+        self._contenders, self._epoch_path = f"{root}/contenders", f"{root}/epoch"
+        self._hosts, self._timeout_seconds = hosts, session_timeout_seconds
+        self._id = uuid4().hex
+        self._contender = ""
+        self._epoch_version: int | None = None
+        self._doubts = 0
+        #: The doubts that are settled: this process leads while no other has come up.
+        self._settled: int | None = None
+        self._session_lost = False
+        self._client = KazooClient(hosts=hosts, timeout=session_timeout_seconds, connection_retry=_RECONNECT)
+        self._client.add_listener(self._on_state)
+
+    def acquire(self, stop: Callable[[], bool]) -> bool:
+        """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
+        self._settled = self._epoch_version = None
+        if self._client.client_id is None:
+            self._connect(stop)
+        while not stop():
+            if self._session_lost:
+                raise LeadershipLostError(f"the session at ZooKeeper ({self._hosts}) has ended")
+            doubts, changed = self._doubts, threading.Event()
+            if not self._client.connected:
+                time.sleep(_POLL_SECONDS)
+                continue
+            try:
+                first = self._is_first(changed.set)
+            except _UNANSWERED:
+                time.sleep(_POLL_SECONDS)
+                continue
+            self._settled = doubts if first else None
+            if not self.lost():
+                return True
+            while self._doubts == doubts and not changed.wait(_POLL_SECONDS) and not stop():
+                pass
+        return False
+
+    def claim(self, journal_epoch: int) -> int:
+        """See Leadership."""
+        conditions = self._conditions()
+        try:
+            stored, stat = self._ask(self._client.get_async(self._epoch_path))
+        except _UNANSWERED as error:
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+        except NoNodeError as error:
+            raise StateError(f"{self._epoch_path} was deleted; the next start makes it anew") from error
+        if not stored.isdigit():
+            raise StateError(f"{self._epoch_path} holds {stored!r}, not the number of a leadership")
+        epoch = max(int(stored), journal_epoch) + 1
+        conditions.set_data(self._epoch_path, b"%d" % epoch, version=stat.version)
+        self._epoch_version = self._commit(conditions)[-1].version
+        return epoch
+
+    def check(self) -> None:
+        """See Leadership.  One round trip: the contender is there, and nobody has claimed an epoch since."""
+        self._commit(self._conditions())
+
+    def lost(self) -> bool:
+        """See Leadership."""
+        return self._settled != self._doubts
+
+    def session_lost(self) -> bool:
+        """See Leadership.  ZooKeeper has ended the session, and with it the contender."""
+        return self._session_lost
+
+    def release(self) -> None:
+        """See Leadership."""
+        self._settled = None
+        self._client.stop()
+        self._client.close()
+
+    def _on_state(self, state: str) -> None:
+        if state != KazooState.CONNECTED:
+            self._doubts += 1
+        if state == KazooState.LOST:
+            self._session_lost = True
+
+    def _connect(self, stop: Callable[[], bool]) -> None:
+        connected = self._client.start_async()
+        deadline = time.monotonic() + self._timeout_seconds
+        while not connected.wait(_POLL_SECONDS) and not stop():
+            if time.monotonic() > deadline:
+                self._client.stop()
+                raise TrimtabError(
+                    f"ZooKeeper at {self._hosts} did not answer within {self._timeout_seconds:g} s:"
+                    " is it running, and is hosts in [election] right?"
+                )
+
+    def _is_first(self, on_change: Callable[[], None]) -> bool:
+        """True when no other contender came earlier; *on_change* is called when it is time to look again."""
+        try:
+            names = self._ask(self._client.get_children_async(self._contenders, watch=lambda _: on_change()))
+        except NoNodeError:
+            names = []
+        names.sort(key=lambda name: name[-_SEQUENCE_DIGITS:])
+        # Found by its id: a connection that breaks while the node is made does not say whether it was.
+        mine = next((name for name in names if name.startswith(self._id)), None)
+        if mine is None:
+            self._enter()
+            on_change()
+            return False
+        self._contender = f"{self._contenders}/{mine}"
+        return bool(mine == names[0])
+
+    def _enter(self) -> None:
+        self._ask(self._client.ensure_path_async(self._contenders))
+        with suppress(NodeExistsError):
+            self._ask(self._client.create_async(self._epoch_path, b"0"))
+        self._ask(self._client.create_async(f"{self._contenders}/{self._id}-", ephemeral=True, sequence=True))
+
+    def _conditions(self) -> TransactionRequest:
+        """A transaction that fails unless this process leads."""
+        if self.lost():
+            raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
+        transaction = self._client.transaction()
+        transaction.check(self._contender, 0)  # nobody writes to it, so its version never grows
+        if self._epoch_version is not None:
+            transaction.check(self._epoch_path, self._epoch_version)
+        return transaction
+
+    def _commit(self, transaction: TransactionRequest) -> list[Any]:
+        try:
+            results: list[Any] = self._ask(transaction.commit_async())
+        except _UNANSWERED as error:
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+        failed = [result for result in results if isinstance(result, KazooException)]
+        causes = [result for result in failed if not isinstance(result, RolledBackError | RuntimeInconsistency)]
+        if failed:
+            raise self._loss(f"{self._contender} leads no longer: {(causes or failed)[0]!r}")
+        if self.lost():
+            raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
+        return results
+
+    def _ask(self, request: Any) -> Any:
+        try:
+            return request.get(timeout=self._timeout_seconds)
+        except (*_UNANSWERED, NoNodeError, NodeExistsError):
+            raise
+        except KazooException as error:
+            raise TrimtabError(f"ZooKeeper at {self._hosts} refused: {error!r}") from error
+
+    def _loss(self, why: str) -> LeadershipLostError:
+        self._settled = None
+        return LeadershipLostError(why)

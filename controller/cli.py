@@ -1,0 +1,87 @@
+"""The command line."""
+
+import logging
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from controller.model.errors import TrimtabError
+from controller.settings.policy import options_table
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.simulator.demo import demo_settings, run_demo
+from streaming import supervisor
+
+app = typer.Typer(help="trimtab: an external load-balance controller for Apache Pulsar.", no_args_is_help=True)
+
+
+class _ControllerThread(threading.Thread):
+    """The controller beside the modelled cluster; remembers what ended it."""
+
+    def __init__(self, settings: Settings, stop: threading.Event) -> None:
+        super().__init__(name="controller", daemon=True)
+        self._settings, self._until = settings, stop
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Until told to stop."""
+        try:
+            supervisor.run(self._settings, self._until.is_set)
+        except Exception as error:
+            self.failure = error
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(help="Of the modelled cluster; the same seed, the same decisions.")] = 1,
+    intervals: Annotated[int, typer.Option(min=1, help="How many intervals to play.")] = 20,
+    folder: Annotated[Path, typer.Option(help="Where runs keep their logs, a folder each.")] = Path(".trimtab/demo"),
+) -> None:
+    """Balance a modelled cluster with the real controller: no server, some minutes at most."""
+    settings = demo_settings(folder)
+    controllers: list[_ControllerThread] = []
+
+    def start(settings: Settings, stop: threading.Event) -> _ControllerThread:
+        controllers.append(_ControllerThread(settings, stop))
+        controllers[0].start()
+        return controllers[0]
+
+    try:
+        run_demo(settings, start_controller=start, console=Console(), seed=seed, intervals=intervals)
+    except TrimtabError as error:
+        raise (controllers[0].failure if controllers else None) or error from error
+
+
+@app.command()
+def run(
+    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+) -> None:
+    """Run the controller until SIGTERM or Ctrl-C."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    supervisor.run(read_settings(conf), stop.is_set)
+
+
+@app.command()
+def options() -> None:
+    """Print every option of broker.conf and trimtab.toml that trimtab reads."""
+    table = Table("key", "default", "unit", "meaning")
+    for row in options_table():
+        table.add_row(row.key, row.default, row.unit, row.meaning)
+    Console().print(table)
+
+
+def main() -> None:
+    """Entry point: an error raised on purpose is one line, and its exit code."""
+    try:
+        app()
+    except TrimtabError as error:
+        Console(stderr=True).print(f"trimtab: {error}", markup=False, highlight=False, soft_wrap=True)
+        raise SystemExit(error.exit_code) from error

@@ -1,0 +1,64 @@
+"""The dead letters' sink: what the main query could not use, with the reason in full."""
+
+import logging
+
+from pyspark.sql import DataFrame, Row
+
+from controller.adapters.log import DeadLetterLog
+from controller.aggregate.rows import METRICS
+from controller.model.errors import WireError
+from controller.wire.dead_letter import DeadLetter, Source, dead_letter
+from controller.wire.metrics import decode_metric
+from controller.wire.results import decode_result
+from streaming.decode import DecodeOptions
+
+log = logging.getLogger(__name__)
+
+
+class DeadLetterSink:
+    """Looks at each suspect record once more, and keeps those that are refused.  Counts them."""
+
+    def __init__(self, letters: DeadLetterLog, options: DecodeOptions) -> None:
+        self._letters, self._options = letters, options
+        self.count = 0
+        #: What the last call raised: Spark keeps only its text.
+        self.failure: Exception | None = None
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Keep the dead letters of one batch."""
+        try:
+            found = [letter for row in batch.toLocalIterator() if (letter := self._judge(row)) is not None]
+            self._letters.write(batch_id, found)
+        except Exception as error:
+            self.failure = error
+            raise
+        self.count += len(found)
+        if found:
+            log.warning("%d dead letters, %d in all; the first: %s", len(found), self.count, found[0].reason)
+
+    def _judge(self, row: Row) -> DeadLetter | None:
+        error = self._refusal(row)
+        if error is None:
+            return None
+        source = Source(file=row["file"] or None, partition=row["partition"], offset=row["offset"])
+        letter = dead_letter(bytes(row["head"]), error, source)
+        return letter.model_copy(update={"size": row["size"], "sha256": row["sha256"]})
+
+    def _refusal(self, row: Row) -> WireError | None:
+        """controller.wire's word on the record; the query's own where the record was too large to look at."""
+        if row["value"] is None:
+            return WireError(row["reason"], f"{row['size']} bytes, allowed: {self._options.max_record_bytes}")
+        decode = decode_metric if row["source"] == METRICS else decode_result
+        try:
+            record = decode(
+                bytes(row["value"]),
+                cluster=self._options.cluster,
+                period_ms=self._options.period_ms,
+                append_time_ms=row["append_time"],
+                max_bytes=self._options.max_record_bytes,
+            )
+        except WireError as error:
+            return error
+        if record is None or row["reason"] is None:
+            return None
+        return WireError(row["reason"], "refused by the query")
