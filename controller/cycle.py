@@ -21,7 +21,7 @@ from controller.aggregate.view import assemble
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Split, Unload, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView
-from controller.model.memory import InFlight, Memory, StrategyMemory
+from controller.model.memory import InFlight, Memory, StrategyMemory, UsageHistory
 from controller.model.names import is_untouchable, parse_bundle
 from controller.model.option import option
 from controller.model.records import CommandResult
@@ -94,6 +94,7 @@ def decide(
     """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine."""
     interval = view.as_of_ms
     memory, verdicts = _settle(memory, results, interval, policy)
+    memory = _of_active_brokers(memory, (*view.brokers.names, *view.missing))
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
     verdicts += [
@@ -123,6 +124,16 @@ def decide(
     )
     summary = _summary(view, commands, len(splits) + len(unloads), refusal)
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _of_active_brokers(memory: Memory, active: tuple[str, ...]) -> Memory:
+    """Forget the history of brokers that left.  Pulsar: onActiveBrokersChange."""
+    shedder, placement = memory.shedder, memory.placement
+    return replace(
+        memory,
+        shedder=shedder.only(active) if isinstance(shedder, UsageHistory) else shedder,
+        placement=placement.only(active) if isinstance(placement, UsageHistory) else placement,
+    )
 
 
 # ---- results ----

@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -36,25 +37,25 @@ def parse(text: str) -> dict[str, int]:
     """
     if not text:
         return {}
-    name, _, count = text.partition(":")
+    name, colon, count = text.partition(":")
     if name not in FAILPOINTS:
         raise SettingsError(f"{VARIABLE}={text!r}: unknown failpoint; known: {', '.join(FAILPOINTS)}")
-    if not re.fullmatch(r"[1-9]\d*|", count) or text.endswith(":"):
+    if colon and not re.fullmatch(r"[1-9]\d*", count):
         raise SettingsError(f"{VARIABLE}={text!r}: after the colon comes a count from 1 on")
     return {name: int(count or 1)}
 
 
-_remaining: dict[str, int] | None = None
+@cache
+def _armed() -> dict[str, int]:
+    return parse(os.environ.get(VARIABLE, ""))
 
 
 def failpoint(name: str) -> None:
     """Pass the place *name*; kills this process where the environment says so."""
-    global _remaining
-    if _remaining is None:
-        _remaining = parse(os.environ.get(VARIABLE, ""))
-    if name in _remaining:
-        _remaining[name] -= 1
-        if _remaining[name] == 0:
+    armed = _armed()
+    if name in armed:
+        armed[name] -= 1
+        if armed[name] == 0:
             kill_process_tree()
 
 
@@ -89,24 +90,28 @@ def _descendants(pid: int) -> list[int]:
 
 
 def watch_state_commits(checkpoint: Path) -> None:
-    """Arm ``inside-state-commit`` for the query at *checkpoint*: some shards' state is written, others' is not.
+    """Arm ``inside-state-commit`` for the query at *checkpoint*, before it starts: some shards' state is written,
+    others' is not.
 
     That happens inside Spark, so a thread looks for it from outside.  Does nothing where another failpoint or
     none is set.
     """
     if "inside-state-commit" in parse(os.environ.get(VARIABLE, "")):
-        threading.Thread(target=_watch, args=(checkpoint / "state" / "0",), name="failpoint", daemon=True).start()
+        torn = torn_commits(checkpoint / "state" / "0")
+        threading.Thread(target=_pass_each, args=(torn,), name="failpoint", daemon=True).start()
 
 
-def _watch(operator: Path) -> NoReturn:
-    for _ in torn_commits(operator):
+def _pass_each(torn: Iterator[int]) -> None:
+    for _ in torn:
         failpoint("inside-state-commit")
-    raise AssertionError("unreachable")
 
 
 def torn_commits(operator: Path) -> Iterator[int]:
-    """Each state version of *operator* (a folder with one folder a partition), once, while only some have it."""
-    seen = 0
+    """Each state version from now on, once, while only some partitions (folders in *operator*) have it."""
+    return _torn_above(max(_newest_versions(operator).values(), default=0), operator)
+
+
+def _torn_above(seen: int, operator: Path) -> Iterator[int]:
     while True:
         newest = _newest_versions(operator)
         version = max(newest.values(), default=0)

@@ -140,8 +140,8 @@ class FolderJournal:
         """See Journal."""
 
         def before() -> None:
-            failpoint("inside-transaction")
             before_commit()
+            failpoint("inside-transaction")
 
         path = self._journal / f"{entry.interval:0{_DIGITS}d}.json"
         try:

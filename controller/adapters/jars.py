@@ -80,8 +80,15 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
         # Beside the target, for a rename into it is atomic on the same file system only.
         with TemporaryDirectory(dir=folder, prefix=".fetch-") as temporary:
             words = _run_ivy(missing, Path(temporary))
-            for jar in missing:
-                _accept(jar, Path(temporary) / jar.file_name, paths[jar], words)
+            fetched = {jar: Path(temporary) / jar.file_name for jar in missing}
+            if not all(path.exists() for path in fetched.values()):
+                # Ivy gives all or nothing: only its words tell which jar it is.
+                raise TrimtabError(
+                    f"the jars of {set_name!r} could not be fetched.  Behind a firewall set {MIRROR} to the URL of a "
+                    f"Maven repository; without a network copy {target} from a machine that has it.  Ivy says:\n{words}"
+                )
+            for jar, path in fetched.items():
+                _accept(jar, path, paths[jar])
     return list(paths.values())
 
 
@@ -109,13 +116,7 @@ _INSTALL: Final = (
 )
 
 
-def _accept(jar: Jar, fetched: Path, path: Path, words: str) -> None:
-    if not fetched.exists():
-        raise TrimtabError(
-            f"{jar.organisation}:{jar.name}:{jar.revision} could not be fetched.  Behind a firewall set {MIRROR} to the "
-            f"URL of a Maven repository; without a network copy {path.parent} from a machine that has it.  "
-            f"Ivy says:\n{words}"
-        )
+def _accept(jar: Jar, fetched: Path, path: Path) -> None:
     if not jar.is_at(fetched):
         raise TrimtabError(
             f"{jar.file_name} as fetched is not the jar of conf/jars.lock (SHA-256 {jar.sha256}): "

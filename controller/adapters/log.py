@@ -30,7 +30,10 @@ class CommandLog(Protocol):
     """The reading end of the command topic."""
 
     def poll(self) -> Sequence[bytes]:
-        """The events issued since the last call, in order within a namespace; empty when there are none."""
+        """The events issued since the last call, in order within a namespace; empty when there are none.
+
+        What was issued a moment ago may come with the next call only.
+        """
         ...
 
 

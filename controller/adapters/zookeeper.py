@@ -56,19 +56,19 @@ class ZooKeeperLeadership:
         self._doubts = 0
         #: The doubts that are settled: this process leads while no other has come up.
         self._settled: int | None = None
-        self._session_lost = False
+        self._started = self._session_lost = False
         self._client = KazooClient(hosts=hosts, timeout=session_timeout_seconds, connection_retry=_RECONNECT)
         self._client.add_listener(self._on_state)
 
     def acquire(self, stop: Callable[[], bool]) -> bool:
         """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
         self._settled = self._epoch_version = None
-        if self._client.client_id is None:
+        if not self._started:
             self._connect(stop)
         while not stop():
+            doubts, changed = self._doubts, threading.Event()
             if self._session_lost:
                 raise LeadershipLostError(f"the session at ZooKeeper ({self._hosts}) has ended")
-            doubts, changed = self._doubts, threading.Event()
             if not self._client.connected:
                 time.sleep(_POLL_SECONDS)
                 continue
@@ -126,10 +126,14 @@ class ZooKeeperLeadership:
 
     def _connect(self, stop: Callable[[], bool]) -> None:
         connected = self._client.start_async()
+        self._started = True
         deadline = time.monotonic() + self._timeout_seconds
-        while not connected.wait(_POLL_SECONDS) and not stop():
+        while not connected.wait(_POLL_SECONDS):
+            if stop():
+                return
             if time.monotonic() > deadline:
                 self._client.stop()
+                self._started = False
                 raise TrimtabError(
                     f"ZooKeeper at {self._hosts} did not answer within {self._timeout_seconds:g} s:"
                     " is it running, and is hosts in [election] right?"

@@ -49,6 +49,12 @@ def test_a_broker_exactly_at_the_limit_is_not_overloaded() -> None:
     assert found.tolist() == [0]
 
 
+def test_a_rate_that_is_no_number_never_wins_and_where_none_is_all_are_acceptable() -> None:
+    cluster = view(broker("b1", on_its_way=np.nan), broker("b2", y=bundle(msg_rate=5)), broker("b3", on_its_way=np.nan))
+    assert acceptable(cluster) == ["b2"]
+    assert acceptable(cluster, "b1", "b3") == ["b1", "b3"]
+
+
 def test_only_candidates_are_considered() -> None:
     cluster = view(
         broker("b1", x=bundle(msg_rate=1)), broker("b2", y=bundle(msg_rate=5)), broker("b3", z=bundle(msg_rate=9))

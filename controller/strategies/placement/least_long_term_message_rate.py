@@ -35,7 +35,7 @@ class LeastLongTermMessageRate(ResourceWeights):
         candidates: Ints,
         memory: NoMemory,
     ) -> tuple[Ints, NoMemory]:
-        """The *candidates* with the lowest rate; where all are overloaded, all of them."""
+        """The *candidates* with the lowest rate, one of NaN never; where all are overloaded, all of them."""
         if not len(candidates):
             return candidates, memory
         brokers = view.brokers
@@ -43,4 +43,5 @@ class LeastLongTermMessageRate(ResourceWeights):
         long_term = brokers.long_term[candidates]
         rate = brokers.preallocated_rate[candidates] + (long_term[:, RATE_IN] + long_term[:, RATE_OUT])
         score = np.where(usage > self.overloaded_percent / 100, np.inf, rate)
-        return candidates[score == score.min()], memory
+        best = candidates[score == np.fmin.reduce(score)]
+        return best if len(best) else candidates, memory

@@ -1,0 +1,449 @@
+"""Kafka, as little of it as trimtab needs: topics, writing safely, writing all or nothing, reading to the end.
+
+The only importer of confluent_kafka.  *client* is what the settings add to every connection (security.protocol ...),
+under librdkafka's names.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
+
+log = logging.getLogger(__name__)
+
+Client: TypeAlias = Mapping[str, str | int | float | bool]
+Headers: TypeAlias = Mapping[str, bytes]
+
+#: How long Kafka may be out of reach before a call gives up.
+PATIENCE_SECONDS: Final = 60.0
+
+#: librdkafka refuses above 1 MB by itself; what is too large is for the brokers to say.
+_LARGEST_RECORD: Final = 16 << 20
+_NO_CLIENT: Final[Client] = {}
+_NO_HEADERS: Final[Headers] = {}
+
+_FENCED: Final = frozenset(
+    {
+        ck.KafkaError._FENCED,
+        ck.KafkaError.PRODUCER_FENCED,
+        ck.KafkaError.INVALID_PRODUCER_EPOCH,
+        ck.KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+
+
+class Record(NamedTuple):
+    """One record as it lies in a topic."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes
+    #: Epoch ms; the broker's append time in the topics that trimtab creates.
+    timestamp_ms: int
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSpec:
+    """A topic as trimtab creates it; records get the broker's append time."""
+
+    name: str
+    partitions: int
+    replication_factor: int = 1
+    #: Further options under Kafka's names (retention.ms ...).
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = _NO_CLIENT) -> dict[str, int]:
+    """Create those of *topics* that do not exist; returns every topic's number of partitions.
+
+    A topic that exists stays as it is.  Raises TrimtabError where Kafka cannot be reached or refuses.
+    """
+    specs = tuple(topics)
+    admin = AdminClient(_config(bootstrap, client), logger=log)
+    existing = _topics(admin, bootstrap)
+    for topic, created in _create(admin, [spec for spec in specs if spec.name not in existing]).items():
+        try:
+            created.result(PATIENCE_SECONDS)
+        except ck.KafkaException as error:
+            if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:  # another process came first
+                raise TrimtabError(f"Kafka at {bootstrap} does not create topic {topic!r}: {error.args[0]}") from error
+    return _wait_for_leaders(admin, bootstrap, [spec.name for spec in specs])
+
+
+def ping(bootstrap: str, timeout_seconds: float) -> bool:
+    """True when a broker at *bootstrap* answers within *timeout_seconds*."""
+    try:
+        return bool(AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_seconds))
+    except ck.KafkaException:
+        return False
+
+
+class Producer:
+    """Appends records: acknowledged by all replicas, in order, none twice."""
+
+    def __init__(self, bootstrap: str, client: Client = _NO_CLIENT) -> None:
+        self._bootstrap = bootstrap
+        self._producer = ck.Producer(_config(bootstrap, client, **_WRITING), logger=log)
+        self._sent = self._delivered = 0
+        self._failure = ""
+
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = _NO_HEADERS,
+    ) -> None:
+        """Hand over one record; *partition* None lets the key decide.  Safe only after ``flush``.
+
+        Raises TrimtabError for this record or an earlier one that could not be written.
+        """
+        self._raise_failure()
+        try:
+            _produce(self._producer, topic, value, key, partition, headers, self._on_delivery)
+        except (ck.KafkaException, BufferError) as error:
+            raise TrimtabError(f"Kafka at {self._bootstrap}, topic {topic!r}: {_text(error)}") from error
+        self._sent += 1
+        self._producer.poll(0)
+
+    def flush(self, timeout_seconds: float = PATIENCE_SECONDS) -> None:
+        """Return when every record is safely in its topic; TrimtabError when one is not."""
+        self._producer.flush(timeout_seconds)
+        self._raise_failure()
+        if self._delivered != self._sent:
+            undelivered = self._sent - self._delivered
+            raise TrimtabError(f"Kafka at {self._bootstrap}: {undelivered} records unwritten after {timeout_seconds} s")
+
+    def _on_delivery(self, error: ck.KafkaError | None, record: ck.Message) -> None:
+        if error is None:
+            self._delivered += 1
+        else:
+            self._failure = self._failure or f"topic {record.topic()!r}: {error}"
+
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise TrimtabError(f"Kafka at {self._bootstrap}, {self._failure}")
+
+
+class Transaction:
+    """Records that appear together or not at all."""
+
+    def __init__(self, producer: ck.Producer) -> None:
+        self._producer = producer
+
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = _NO_HEADERS,
+    ) -> None:
+        """Add one record; whether it could be written is known at the commit."""
+        _produce(self._producer, topic, value, key, partition, headers, None)
+
+
+class TransactionalProducer:
+    """Writes transactions under a fixed *transactional_id*: the last to ``init`` writes, earlier ones are fenced.
+
+    Where the id was taken over, LeadershipLostError is raised; every other failure is a JournalError.  After either
+    only ``init`` is allowed, and only reading the topics behind it tells whether a failed commit took place.
+    """
+
+    _producer: ck.Producer
+
+    def __init__(self, bootstrap: str, transactional_id: str, client: Client = _NO_CLIENT) -> None:
+        self._config = _config(bootstrap, client, **_WRITING, **{"transactional.id": transactional_id})
+        self._id = transactional_id
+        self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init comes first")
+
+    def init(self) -> None:
+        """Fence earlier producers of this id and finish what they left: open transactions are aborted."""
+        # A new one each time: some failures leave librdkafka's in a state that it does not come out of.
+        self._producer = ck.Producer(self._config, logger=log)
+        self._failure = None
+        with self._failures("init_transactions"):
+            _retry(lambda: self._producer.init_transactions(PATIENCE_SECONDS))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A transaction, committed at the end of the block.  What the block raises aborts it and is raised on."""
+        if self._failure is not None:
+            raise self._failure
+        with self._failures("transaction"):
+            self._producer.begin_transaction()
+            try:
+                yield Transaction(self._producer)
+            except BaseException:
+                self._abort()
+                raise
+            self._commit()
+
+    def _commit(self) -> None:
+        try:
+            _retry(lambda: self._producer.commit_transaction(PATIENCE_SECONDS))
+        except ck.KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                self._abort()
+            raise
+
+    def _abort(self) -> None:
+        try:
+            _retry(lambda: self._producer.abort_transaction(PATIENCE_SECONDS))
+        except ck.KafkaException as error:
+            # Nothing is committed either way: the brokers abort it at the next init, or after a minute.
+            log.warning("%s: abort_transaction: %s", self._id, error.args[0])
+
+    @contextmanager
+    def _failures(self, during: str) -> Iterator[None]:
+        try:
+            yield
+        except (ck.KafkaException, BufferError) as error:
+            if isinstance(error, ck.KafkaException) and error.args[0].code() in _FENCED:
+                self._failure = LeadershipLostError(f"{self._id}: another process writes under this id now")
+            else:
+                self._failure = JournalError(f"{self._id}: {during}: {_text(error)}")
+            raise self._failure from error
+
+
+class Reader:
+    """Reads what is committed, in order within a partition: all partitions of a topic, or *partition* alone.
+
+    *offset* is where to start, None for the present end.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        *,
+        partition: int | None = None,
+        offset: int | None = ck.OFFSET_BEGINNING,
+        client: Client = _NO_CLIENT,
+    ) -> None:
+        self._name = f"Kafka at {bootstrap}, topic {topic!r}"
+        self._consumer = ck.Consumer(_config(bootstrap, client, **_READING), logger=log)
+        partitions = _topics(self._consumer, bootstrap, topic).get(topic, 0)
+        if not partitions:
+            self._consumer.close()
+            raise TrimtabError(f"{self._name} does not exist")
+        wanted = range(partitions) if partition is None else (partition,)
+        self._consumer.assign([self._start(topic, each, offset) for each in wanted])
+        self._unfinished = set(wanted)
+        self._heard = time.monotonic()
+
+    def _start(self, topic: str, partition: int, offset: int | None) -> ck.TopicPartition:
+        start = ck.TopicPartition(topic, partition)
+        if offset is None:
+            # Asked for now: an offset of "end" would be looked up some time later, past what came meanwhile.
+            try:
+                _, offset = self._consumer.get_watermark_offsets(start, timeout=PATIENCE_SECONDS)
+            except ck.KafkaException as error:
+                raise TrimtabError(f"{self._name}: {error.args[0]}") from error
+        start.offset = offset
+        return start
+
+    def poll(self, timeout_seconds: float) -> Record | None:
+        """The next record, or None when none came within *timeout_seconds* or a partition's end was reached."""
+        message: Any = self._consumer.poll(timeout_seconds)
+        if message is None:
+            if self._unfinished and time.monotonic() - self._heard > PATIENCE_SECONDS:
+                raise TrimtabError(f"{self._name}: silent for {PATIENCE_SECONDS:g} s")
+            return None
+        error = message.error()
+        if error is None:
+            self._heard = time.monotonic()
+            self._unfinished.add(message.partition())
+            return _record(message)
+        if error.code() == ck.KafkaError._PARTITION_EOF:
+            self._heard = time.monotonic()
+            # Offsets tell nothing about the end: the markers of transactions have some, too.
+            self._unfinished.discard(message.partition())
+        elif error.fatal() or error.code() in _GONE:
+            raise TrimtabError(f"{self._name}: {error}")
+        else:
+            log.warning("%s: %s", self._name, error)
+        return None
+
+    def at_end(self) -> bool:
+        """True when everything has been read that was committed when its partition's end was last reached."""
+        return not self._unfinished
+
+    def close(self) -> None:
+        """End the connection."""
+        self._consumer.close()
+
+
+def read_all(
+    bootstrap: str, topic: str, partition: int, from_offset: int = ck.OFFSET_BEGINNING, client: Client = _NO_CLIENT
+) -> Iterator[Record]:
+    """Every committed record of a partition from *from_offset* on, up to its present end.
+
+    Starts at the oldest record where that offset is gone.  Raises TrimtabError where Kafka stays silent.
+    """
+    reader = Reader(bootstrap, topic, partition=partition, offset=from_offset, client=client)
+    return _records(reader, stop=reader.at_end)
+
+
+def tail(
+    bootstrap: str,
+    topic: str,
+    *,
+    follow: bool = True,
+    from_beginning: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+    client: Client = _NO_CLIENT,
+) -> Iterator[Record]:
+    """Every committed record of a whole topic, from now or *from_beginning* on.
+
+    With *follow* until *stop* says so, else up to the present end.  Where it starts is settled when this returns,
+    not with the first record.
+    """
+    reader = Reader(bootstrap, topic, offset=ck.OFFSET_BEGINNING if from_beginning else None, client=client)
+    return _records(reader, stop=stop if follow else reader.at_end)
+
+
+def _records(reader: Reader, stop: Callable[[], bool]) -> Iterator[Record]:
+    try:
+        while not stop():
+            record = reader.poll(0.2)
+            if record is not None:
+                yield record
+    finally:
+        reader.close()
+
+
+_WRITING: Final[Client] = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "linger.ms": 5,
+    "compression.type": "lz4",
+    "message.max.bytes": _LARGEST_RECORD,
+}
+_READING: Final[Client] = {
+    # A group is demanded, but never joined and nothing committed in it.
+    "group.id": "trimtab-reader",
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 100,
+    "fetch.message.max.bytes": _LARGEST_RECORD,
+}
+#: Reading on will not help.
+_GONE: Final = frozenset(
+    {
+        ck.KafkaError._UNKNOWN_TOPIC,
+        ck.KafkaError._UNKNOWN_PARTITION,
+        ck.KafkaError.UNKNOWN_TOPIC_OR_PART,
+        ck.KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        ck.KafkaError._AUTHENTICATION,
+    }
+)
+
+
+def _config(bootstrap: str, client: Client, **ours: Any) -> dict[str, Any]:
+    return {"bootstrap.servers": bootstrap, **ours, **client}
+
+
+def _produce(
+    producer: ck.Producer,
+    topic: str,
+    value: bytes,
+    key: bytes | None,
+    partition: int | None,
+    headers: Headers,
+    on_delivery: Callable[[ck.KafkaError | None, ck.Message], None] | None,
+) -> None:
+    """Queue a record; waits while the queue is full, BufferError when it does not empty."""
+    arguments: dict[str, Any] = {"key": key, "headers": dict(headers)}
+    if partition is not None:
+        arguments["partition"] = partition
+    if on_delivery is not None:
+        arguments["on_delivery"] = on_delivery
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return producer.produce(topic, value, **arguments)
+        except BufferError:
+            if time.monotonic() > deadline:
+                raise
+            producer.poll(0.1)
+
+
+def _retry(call: Callable[[], None]) -> None:
+    """*call* until it succeeds or fails for good, for PATIENCE_SECONDS; such calls go on where they had stopped."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return call()
+        except ck.KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        partition=message.partition(),
+        offset=message.offset(),
+        key=message.key(),
+        value=message.value() or b"",
+        timestamp_ms=message.timestamp()[1],
+        headers=dict(message.headers() or ()),
+    )
+
+
+def _create(admin: AdminClient, specs: Iterable[TopicSpec]) -> dict[str, Any]:
+    new = [
+        NewTopic(
+            spec.name,
+            num_partitions=spec.partitions,
+            replication_factor=spec.replication_factor,
+            config={"message.timestamp.type": "LogAppendTime", **spec.config},
+        )
+        for spec in specs
+    ]
+    return admin.create_topics(new) if new else {}
+
+
+def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Iterable[str]) -> dict[str, int]:
+    """Every topic's number of partitions, once all of them can be written to."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        found = _topics(admin, bootstrap)
+        if all(found.get(name) for name in names):
+            return {name: found[name] for name in names}
+        if time.monotonic() > deadline:
+            raise TrimtabError(f"Kafka at {bootstrap}: topics without a leader after {PATIENCE_SECONDS:g} s")
+        time.sleep(0.05)
+
+
+def _topics(client: Any, bootstrap: str, topic: str | None = None) -> dict[str, int]:
+    """Topic -> its partitions, 0 while one of them has no leader."""
+    try:
+        topics = client.list_topics(topic, timeout=PATIENCE_SECONDS / 4).topics
+    except ck.KafkaException as error:
+        raise TrimtabError(f"Kafka at {bootstrap} does not answer: {error.args[0]}") from error
+    return {
+        name: len(data.partitions) if all(part.leader >= 0 for part in data.partitions.values()) else 0
+        for name, data in topics.items()
+        if data.error is None
+    }
+
+
+def _text(error: BaseException) -> str:
+    return str(error.args[0]) if error.args else type(error).__name__

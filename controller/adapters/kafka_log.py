@@ -1,0 +1,105 @@
+"""The log in Kafka: metrics, results, commands and dead letters, a topic each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from controller.adapters.kafka import Producer, Reader, TopicSpec, ensure_topics
+from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.wire.base import encode
+from controller.wire.dead_letter import DeadLetter, Source
+from controller.wire.metrics import Partitions, RosterEntry, Tick
+
+#: An entry of the journal holds the memory whole, which for a large cluster is more than Kafka's 1 MB.
+_LARGEST_ENTRY: Final = 12 * 1024 * 1024
+
+
+def create_topics(settings: KafkaLogSettings) -> dict[str, int]:
+    """Create the topics that do not exist yet; returns the number of partitions of every topic, by name."""
+    shared = (settings.metrics_topic, settings.results_topic, settings.commands_topic)
+    forever = {"retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": str(_LARGEST_ENTRY)}
+    copies = settings.replication_factor
+    specs = [TopicSpec(name=name, partitions=settings.partitions, replication_factor=copies) for name in shared]
+    specs.append(TopicSpec(name=settings.dead_letters_topic, partitions=1, replication_factor=copies))
+    specs.append(TopicSpec(name=settings.journal_topic, partitions=1, replication_factor=copies, config=forever))
+    return ensure_topics(settings.bootstrap, specs, settings.client)
+
+
+class KafkaMetricsLog:
+    """MetricsLog on Kafka."""
+
+    def __init__(self, settings: KafkaLogSettings, *, cluster: str) -> None:
+        self._settings, self._cluster = settings, cluster
+        create_topics(settings)
+        self._producer = Producer(settings.bootstrap, settings.client)
+
+    def publish(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """See MetricsLog."""
+        self._send(self._settings.metrics_topic, records)
+
+    def results(self, records: Iterable[tuple[str, bytes]]) -> None:
+        """See MetricsLog."""
+        self._send(self._settings.results_topic, records)
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        """See MetricsLog."""
+        partitions = create_topics(self._settings)  # asked each time: partitions can be added
+        metrics, results = self._settings.metrics_topic, self._settings.results_topic
+        tick = Tick(
+            cluster=self._cluster,
+            interval=interval,
+            partitions=Partitions(metrics=partitions[metrics], results=partitions[results]),
+        )
+        entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
+        for partition in range(partitions[results]):
+            self._producer.send(results, encode(tick), partition=partition)
+        for partition in range(1, partitions[metrics]):
+            self._producer.send(metrics, encode(tick), partition=partition)
+        self._producer.flush()
+        self._producer.send(metrics, encode(tick.model_copy(update={"roster": entries})), partition=0)
+        self._producer.flush()
+
+    def _send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:
+        for key, value in records:
+            self._producer.send(topic, value, key=key.encode())
+        self._producer.flush()
+
+
+class KafkaCommandLog:
+    """CommandLog on Kafka, from the oldest command there is on."""
+
+    def __init__(self, settings: KafkaLogSettings) -> None:
+        create_topics(settings)
+        self._reader = Reader(settings.bootstrap, settings.commands_topic, client=settings.client)
+
+    def poll(self) -> list[bytes]:
+        """See CommandLog.  Waits a moment for the first one."""
+        events = []
+        while True:
+            record = self._reader.poll(0.2)
+            if record is not None:
+                events.append(record.value)
+            elif self._reader.at_end():
+                return events
+
+    def close(self) -> None:
+        """End the connection."""
+        self._reader.close()
+
+
+class KafkaDeadLetterLog:
+    """DeadLetterLog on Kafka.  A batch that runs again brings its letters again, under the same keys."""
+
+    def __init__(self, settings: KafkaLogSettings) -> None:
+        self._topic = settings.dead_letters_topic
+        create_topics(settings)
+        self._producer = Producer(settings.bootstrap, settings.client)
+
+    def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
+        """See DeadLetterLog."""
+        for letter in letters:
+            self._producer.send(self._topic, encode(letter), key=_place(letter.source).encode())
+        self._producer.flush()
+
+
+def _place(source: Source) -> str:
+    return f"{source.topic or source.file}/{source.partition}/{source.offset}"

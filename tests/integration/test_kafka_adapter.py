@@ -1,0 +1,289 @@
+"""The Kafka adapter, on a real broker."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from controller.adapters import kafka as adapter
+from controller.adapters.kafka import (
+    Producer,
+    Reader,
+    Record,
+    TopicSpec,
+    TransactionalProducer,
+    ensure_topics,
+    read_all,
+    tail,
+)
+from controller.adapters.servers import KafkaServer, kafka_server
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def topic(kafka: KafkaServer) -> str:
+    """A topic of one partition."""
+    return make_topic(kafka, partitions=1)
+
+
+def make_topic(kafka: KafkaServer, *, partitions: int) -> str:
+    name = f"topic-{uuid4().hex}"
+    assert ensure_topics(kafka.bootstrap, [TopicSpec(name=name, partitions=partitions)]) == {name: partitions}
+    return name
+
+
+def writer(kafka: KafkaServer, transactional_id: str) -> TransactionalProducer:
+    producer = TransactionalProducer(kafka.bootstrap, transactional_id)
+    producer.init()
+    return producer
+
+
+def commit(producer: TransactionalProducer, topic: str, *values: bytes) -> None:
+    with producer.transaction() as transaction:
+        for value in values:
+            transaction.send(topic, value)
+
+
+def fail(producer: TransactionalProducer, topic: str, value: bytes, error: Exception) -> None:
+    with producer.transaction() as transaction:
+        transaction.send(topic, value)
+        producer._producer.flush()  # it lies in the topic, only not committed
+        raise error
+
+
+def values(kafka: KafkaServer, topic: str, partition: int = 0) -> list[bytes]:
+    return [record.value for record in read_all(kafka.bootstrap, topic, partition)]
+
+
+def test_a_topic_that_exists_stays_as_it_is(kafka: KafkaServer) -> None:
+    name = make_topic(kafka, partitions=3)
+    assert ensure_topics(kafka.bootstrap, [TopicSpec(name=name, partitions=7)]) == {name: 3}
+
+
+def test_a_topic_that_kafka_refuses_is_named(kafka: KafkaServer) -> None:
+    with pytest.raises(TrimtabError, match="not a topic"):
+        ensure_topics(kafka.bootstrap, [TopicSpec(name="not a topic", partitions=1)])
+
+
+def test_what_was_written_is_read_with_key_headers_and_the_brokers_time(kafka: KafkaServer, topic: str) -> None:
+    before = time.time_ns() // 1_000_000
+    producer = Producer(kafka.bootstrap)
+    producer.send(topic, b"value", key=b"key", headers={"epoch": b"7"})
+    producer.send(topic, b"no key")
+    producer.flush()
+    after = time.time_ns() // 1_000_000
+    first, second = read_all(kafka.bootstrap, topic, 0)
+    assert before <= first.timestamp_ms <= after
+    assert first == Record(0, 0, b"key", b"value", first.timestamp_ms, {"epoch": b"7"})
+    assert (second.offset, second.key, second.headers) == (1, None, {})
+
+
+def test_a_key_goes_to_one_partition_and_a_partition_can_be_chosen(kafka: KafkaServer) -> None:
+    name = make_topic(kafka, partitions=4)
+    producer = Producer(kafka.bootstrap)
+    for number in range(8):
+        producer.send(name, b"keyed", key=b"the same")
+        producer.send(name, b"%d" % (number % 4), partition=number % 4)
+    producer.flush()
+    by_partition = [values(kafka, name, partition) for partition in range(4)]
+    chosen = [[value for value in found if value != b"keyed"] for found in by_partition]
+    assert chosen == [[b"%d" % partition] * 2 for partition in range(4)]
+    assert sorted(found.count(b"keyed") for found in by_partition) == [0, 0, 0, 8]
+
+
+def test_ten_megabytes_fit_into_a_record(kafka: KafkaServer, topic: str) -> None:
+    producer = Producer(kafka.bootstrap, {"compression.type": "none"})
+    producer.send(topic, b"x" * (10 << 20))
+    producer.flush()
+    (record,) = read_all(kafka.bootstrap, topic, 0)
+    assert len(record.value) == 10 << 20
+
+
+def test_a_record_the_broker_refuses_is_raised_at_the_flush(kafka: KafkaServer) -> None:
+    name = f"topic-{uuid4().hex}"
+    ensure_topics(kafka.bootstrap, [TopicSpec(name=name, partitions=1, config={"max.message.bytes": "1000"})])
+    producer = Producer(kafka.bootstrap, {"compression.type": "none"})
+    producer.send(name, b"x" * 2000)
+    with pytest.raises(TrimtabError, match=name):
+        producer.flush()
+
+
+def test_records_unwritten_are_counted(tmp_path: Path) -> None:
+    with kafka_server(tmp_path) as server:
+        name = make_topic(server, partitions=1)
+        producer = Producer(server.bootstrap)
+        producer.send(name, b"written")
+        producer.flush()
+        server.stop()
+        producer.send(name, b"one")
+        producer.send(name, b"two")
+        with pytest.raises(TrimtabError, match="2 records unwritten"):
+            producer.flush(timeout_seconds=1.0)
+        server.start()
+        producer.flush()
+        assert values(server, name) == [b"written", b"one", b"two"]
+
+
+def test_a_transaction_appears_whole_in_all_its_topics(kafka: KafkaServer, topic: str) -> None:
+    other = make_topic(kafka, partitions=1)
+    producer = writer(kafka, topic)
+    with producer.transaction() as transaction:
+        transaction.send(topic, b"entry")
+        transaction.send(other, b"command", key=b"namespace")
+        assert values(kafka, topic) == []
+    assert (values(kafka, topic), values(kafka, other)) == ([b"entry"], [b"command"])
+
+
+def test_an_aborted_transaction_is_not_seen_and_its_reason_is_raised_on(kafka: KafkaServer, topic: str) -> None:
+    producer = writer(kafka, topic)
+    commit(producer, topic, b"before")
+    with pytest.raises(LeadershipLostError, match="as it happens"):
+        fail(producer, topic, b"never", LeadershipLostError("as it happens"))
+    commit(producer, topic, b"after")
+    assert values(kafka, topic) == [b"before", b"after"]
+
+
+def test_reading_to_the_end_passes_the_markers_of_transactions(kafka: KafkaServer, topic: str) -> None:
+    producer = writer(kafka, topic)
+    for number in range(5):
+        commit(producer, topic, b"%d" % number)
+        with pytest.raises(ValueError, match="no"):
+            fail(producer, topic, b"aborted", ValueError("no"))
+    records = list(read_all(kafka.bootstrap, topic, 0))
+    assert [record.value for record in records] == [b"0", b"1", b"2", b"3", b"4"]
+    assert [record.offset for record in records] == [0, 4, 8, 12, 16]
+    later = [record.value for record in read_all(kafka.bootstrap, topic, 0, from_offset=5)]
+    assert later == [b"2", b"3", b"4"]
+    assert list(read_all(kafka.bootstrap, topic, 0, from_offset=17)) == []
+
+
+def test_an_empty_partition_is_read_at_once(kafka: KafkaServer, topic: str) -> None:
+    begin = time.monotonic()
+    assert values(kafka, topic) == []
+    assert time.monotonic() - begin < 10
+
+
+def test_who_comes_later_fences_who_came_before(kafka: KafkaServer, topic: str) -> None:
+    first = writer(kafka, topic)
+    commit(first, topic, b"first")
+    second = writer(kafka, topic)
+    with pytest.raises(LeadershipLostError):
+        commit(first, topic, b"fenced")
+    with pytest.raises(LeadershipLostError):
+        commit(first, topic, b"still fenced")
+    commit(second, topic, b"second")
+    assert values(kafka, topic) == [b"first", b"second"]
+    first.init()
+    commit(first, topic, b"first again")
+    with pytest.raises(LeadershipLostError):
+        commit(second, topic, b"now fenced itself")
+    assert values(kafka, topic) == [b"first", b"second", b"first again"]
+
+
+def test_a_transaction_left_open_is_aborted_by_the_next_writer(kafka: KafkaServer, topic: str) -> None:
+    first, second = writer(kafka, topic), TransactionalProducer(kafka.bootstrap, topic)
+
+    def overtaken() -> None:
+        with first.transaction() as transaction:
+            transaction.send(topic, b"half")
+            first._producer.flush()
+            second.init()
+
+    with pytest.raises(LeadershipLostError):
+        overtaken()
+    commit(second, topic, b"whole")
+    assert values(kafka, topic) == [b"whole"]
+
+
+def test_nothing_is_written_before_init(kafka: KafkaServer, topic: str) -> None:
+    with pytest.raises(JournalError, match="init comes first"):
+        commit(TransactionalProducer(kafka.bootstrap, topic), topic, b"too early")
+
+
+def test_a_transaction_with_a_record_too_large_is_a_journal_error_and_leaves_nothing(kafka: KafkaServer) -> None:
+    name = f"topic-{uuid4().hex}"
+    ensure_topics(kafka.bootstrap, [TopicSpec(name=name, partitions=1, config={"max.message.bytes": "1000"})])
+    producer = TransactionalProducer(kafka.bootstrap, name, {"compression.type": "none"})
+    producer.init()
+    with pytest.raises(JournalError, match="large"):
+        commit(producer, name, b"small", b"x" * 2000)
+    producer.init()
+    commit(producer, name, b"the next")
+    assert values(kafka, name) == [b"the next"]
+
+
+def test_a_writer_without_a_broker_gives_up_with_a_journal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "PATIENCE_SECONDS", 0.5)
+    with pytest.raises(JournalError, match="init_transactions"):
+        TransactionalProducer("127.0.0.1:1", "nobody", {"log_level": 0}).init()
+
+
+def test_tail_follows_from_where_it_was_asked(kafka: KafkaServer) -> None:
+    name = make_topic(kafka, partitions=2)
+    producer = Producer(kafka.bootstrap)
+    producer.send(name, b"old", partition=0)
+    producer.flush()
+    deadline = time.monotonic() + 30
+    now = tail(kafka.bootstrap, name, stop=lambda: time.monotonic() > deadline)
+    everything = tail(kafka.bootstrap, name, from_beginning=True, stop=lambda: time.monotonic() > deadline)
+    producer.send(name, b"new", partition=1)
+    producer.flush()
+    assert next(now).value == b"new"
+    assert {next(everything).value, next(everything).value} == {b"old", b"new"}
+    producer.send(name, b"newer", partition=0)
+    producer.flush()
+    assert (next(now).value, next(everything).value) == (b"newer", b"newer")
+
+
+def test_tail_without_following_ends_at_the_end_of_every_partition(kafka: KafkaServer) -> None:
+    name = make_topic(kafka, partitions=3)
+    producer = Producer(kafka.bootstrap)
+    for partition in range(3):
+        producer.send(name, b"%d" % partition, partition=partition)
+    producer.flush()
+    found = tail(kafka.bootstrap, name, follow=False, from_beginning=True)
+    assert sorted(record.value for record in found) == [b"0", b"1", b"2"]
+
+
+def test_a_reader_goes_on_behind_the_end_it_has_reached(kafka: KafkaServer, topic: str) -> None:
+    producer = Producer(kafka.bootstrap)
+    reader = Reader(kafka.bootstrap, topic)
+    assert list(until_end(reader)) == []
+    producer.send(topic, b"one")
+    producer.flush()
+    deadline = time.monotonic() + 30
+    while (record := reader.poll(0.2)) is None:
+        assert time.monotonic() < deadline
+    assert record.value == b"one"
+    assert not reader.at_end()
+    assert list(until_end(reader)) == []
+    reader.close()
+
+
+def until_end(reader: Reader) -> Iterator[Record]:
+    while not reader.at_end():
+        record = reader.poll(0.2)
+        if record is not None:
+            yield record
+
+
+def test_a_topic_that_does_not_exist_is_named(kafka: KafkaServer) -> None:
+    with pytest.raises(TrimtabError, match=r"'nowhere' does not exist"):
+        read_all(kafka.bootstrap, "nowhere", 0)
+
+
+def test_a_broker_that_went_silent_is_an_error_not_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with kafka_server(tmp_path) as server:
+        name = make_topic(server, partitions=1)
+        producer = Producer(server.bootstrap)
+        producer.send(name, b"there")
+        producer.flush()
+        records = read_all(server.bootstrap, name, 0, client={"log_level": 0})
+        server.stop()
+        monkeypatch.setattr(adapter, "PATIENCE_SECONDS", 1.0)
+        with pytest.raises(TrimtabError, match=f"{name}.*silent"):
+            list(records)

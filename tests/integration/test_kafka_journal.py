@@ -1,0 +1,273 @@
+"""The journal and the log, on a real Kafka."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from controller.adapters.journal import JournalHead
+from controller.adapters.kafka import Record, TransactionalProducer, read_all, tail
+from controller.adapters.kafka_journal import KafkaJournal, read_journal
+from controller.adapters.kafka_log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
+from controller.adapters.servers import KafkaServer
+from controller.model.errors import JournalError, LeadershipLostError, WireError
+from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.wire.commands import EpochEvent, parse_event
+from controller.wire.dead_letter import Source, dead_letter
+from controller.wire.journal import JournalEntry
+from controller.wire.metrics import Tick, decode_metric
+from controller.wire.results import decode_result
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import CLUSTER, PERIOD, T, as_bytes, broker_sweep, result
+
+pytestmark = pytest.mark.integration
+
+NEXT = T + PERIOD
+PARTITIONS = 3
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture
+def settings(kafka: KafkaServer) -> KafkaLogSettings:
+    """Topics of their own for each test."""
+    prefix = uuid4().hex
+    return KafkaLogSettings(
+        bootstrap=kafka.bootstrap,
+        metrics_topic=f"{prefix}-metrics",
+        results_topic=f"{prefix}-results",
+        commands_topic=f"{prefix}-commands",
+        journal_topic=f"{prefix}-journal",
+        dead_letters_topic=f"{prefix}-dead-letters",
+        partitions=PARTITIONS,
+    )
+
+
+def opened(settings: KafkaLogSettings) -> KafkaJournal:
+    journal = KafkaJournal(settings, cluster=CLUSTER)
+    journal.open()
+    return journal
+
+
+def head(settings: KafkaLogSettings) -> JournalHead:
+    return KafkaJournal(settings, cluster=CLUSTER).open()
+
+
+def append(
+    journal: KafkaJournal, what: JournalEntry, *, epoch: int = 1, before_commit: Callable[[], None] = nothing
+) -> None:
+    journal.append(what, epoch=epoch, issued_at_ms=T + 1, before_commit=before_commit)
+
+
+def issued(settings: KafkaLogSettings) -> list[str]:
+    return sorted(parse_event(record.value).id for record in records(settings, settings.commands_topic))
+
+
+def records(settings: KafkaLogSettings, topic: str) -> list[Record]:
+    return list(tail(settings.bootstrap, topic, follow=False, from_beginning=True))
+
+
+def test_a_new_journal_holds_nothing_and_no_epoch(settings: KafkaLogSettings) -> None:
+    assert head(settings) == JournalHead(last=None, epoch=0)
+
+
+def test_what_was_appended_last_is_where_the_next_one_starts_from(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    journal.begin_epoch(4)
+    append(journal, entry(T, UNLOAD), epoch=4)
+    append(journal, entry(NEXT), epoch=4)
+    assert head(settings) == JournalHead(last=entry(NEXT), epoch=4)
+    assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, UNLOAD), entry(NEXT)]
+
+
+def test_an_epoch_alone_is_found_again(settings: KafkaLogSettings) -> None:
+    opened(settings).begin_epoch(4)
+    assert head(settings) == JournalHead(last=None, epoch=4)
+
+
+def test_the_head_is_found_behind_many_transactions(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    append(journal, entry(T), epoch=9)
+
+    def refuse() -> None:
+        raise ValueError("not now")
+
+    for _ in range(120):
+        with pytest.raises(ValueError, match="not now"):
+            append(journal, entry(NEXT), epoch=9, before_commit=refuse)
+    assert head(settings) == JournalHead(last=entry(T), epoch=9)
+
+
+def test_journals_of_several_clusters_in_one_topic_do_not_mix(settings: KafkaLogSettings) -> None:
+    append(opened(settings), entry(T), epoch=2)
+    assert KafkaJournal(settings, cluster="other").open() == JournalHead(last=None, epoch=0)
+    assert list(read_journal(settings, cluster="other")) == []
+
+
+def test_an_entry_and_its_commands_appear_together(settings: KafkaLogSettings) -> None:
+    seen: list[list[str]] = []
+    journal = opened(settings)
+    append(journal, entry(T, UNLOAD, SPLIT), before_commit=lambda: seen.append(issued(settings)))
+    assert seen == [[]]
+    assert issued(settings) == [UNLOAD.id, SPLIT.id]
+    assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, UNLOAD, SPLIT)]
+
+
+def test_commands_lie_under_their_namespace_and_bear_epoch_and_time(settings: KafkaLogSettings) -> None:
+    append(opened(settings), entry(T, UNLOAD, SPLIT), epoch=6)
+    first, second = records(settings, settings.commands_topic)
+    assert first.key == second.key == b"tenant/ns"
+    assert first.partition == second.partition
+    events = [parse_event(record.value) for record in (first, second)]
+    assert {(event.epoch, event.time_ms) for event in events} == {(6, T + 1)}
+
+
+def test_a_new_epoch_is_told_to_every_partition_of_the_commands(settings: KafkaLogSettings) -> None:
+    opened(settings).begin_epoch(7)
+    told = records(settings, settings.commands_topic)
+    assert sorted(record.partition for record in told) == list(range(PARTITIONS))
+    for record in told:
+        event = parse_event(record.value)
+        assert isinstance(event, EpochEvent)
+        assert event.data.epoch == 7
+
+
+def test_what_is_raised_before_the_commit_leaves_nothing_behind(settings: KafkaLogSettings) -> None:
+    def lose() -> None:
+        raise LeadershipLostError("another leads")
+
+    journal = opened(settings)
+    with pytest.raises(LeadershipLostError, match="another leads"):
+        append(journal, entry(T, UNLOAD), before_commit=lose)
+    assert issued(settings) == []
+    append(journal, entry(T, SPLIT))
+    assert issued(settings) == [SPLIT.id]
+    assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, SPLIT)]
+
+
+def test_who_opens_the_journal_fences_off_who_had_it(settings: KafkaLogSettings) -> None:
+    old = opened(settings)
+    append(old, entry(T))
+    new = opened(settings)
+    with pytest.raises(LeadershipLostError):
+        append(old, entry(NEXT, UNLOAD))
+    append(new, entry(NEXT, SPLIT))
+    assert issued(settings) == [SPLIT.id]
+    assert head(settings).last == entry(NEXT, SPLIT)
+
+
+def test_a_leader_fenced_off_between_its_check_and_its_commit_issues_nothing(settings: KafkaLogSettings) -> None:
+    old = opened(settings)
+    with pytest.raises(LeadershipLostError):
+        append(old, entry(T, UNLOAD), before_commit=lambda: (opened(settings), None)[1])
+    assert issued(settings) == []
+    assert head(settings).last is None
+
+
+CONTROLLER = """
+import sys
+from controller.adapters.kafka_journal import KafkaJournal
+from controller.settings.trimtab_toml import KafkaLogSettings
+from tests.journal_entries import UNLOAD, entry
+from tests.records import CLUSTER, T
+
+journal = KafkaJournal(KafkaLogSettings.model_validate_json(sys.argv[1]), cluster=CLUSTER)
+journal.open()
+journal.append(entry(T, UNLOAD), epoch=1, issued_at_ms=T, before_commit=lambda: None)
+"""
+
+
+def die_at(failpoint: str, settings: KafkaLogSettings) -> None:
+    environment = {**os.environ, "TRIMTAB_FAILPOINT": failpoint, "PYTHONPATH": str(Path(__file__).parents[2])}
+    arguments = [sys.executable, "-c", CONTROLLER, settings.model_dump_json()]
+    ended = subprocess.run(arguments, env=environment, check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def test_a_controller_killed_inside_its_transaction_has_issued_nothing(settings: KafkaLogSettings) -> None:
+    die_at("inside-transaction", settings)
+    assert head(settings).last is None
+    assert issued(settings) == []
+
+
+def test_a_controller_killed_after_its_commit_has_issued_everything(settings: KafkaLogSettings) -> None:
+    die_at("after-commit", settings)
+    assert head(settings).last == entry(T, UNLOAD)
+    assert issued(settings) == [UNLOAD.id]
+
+
+def test_a_journal_that_cannot_be_read_is_named_by_offset(settings: KafkaLogSettings) -> None:
+    create_topics(settings)
+    producer = TransactionalProducer(settings.bootstrap, f"{settings.journal_topic}-intruder")
+    producer.init()
+    with producer.transaction() as transaction:
+        transaction.send(settings.journal_topic, b"{}", partition=0)
+    with pytest.raises(JournalError, match="journal, offset 0: missing_field"):
+        head(settings)
+
+
+# ---- the log ----
+
+
+def test_ticks_are_written_to_every_partition_and_the_roster_to_the_first_alone(settings: KafkaLogSettings) -> None:
+    log = KafkaMetricsLog(settings, cluster=CLUSTER)
+    log.publish([("broker-1:8080", as_bytes(broker_sweep()))])
+    log.results([("tenant/ns", as_bytes(result()))])
+    log.tick(T, {"b:1": None, "a:1": "sweep"})
+    rosters = {}
+    for partition in range(PARTITIONS):
+        *_, last = read_all(settings.bootstrap, settings.metrics_topic, partition)
+        tick = decode_metric(last.value, cluster=CLUSTER, period_ms=PERIOD)
+        assert isinstance(tick, Tick)
+        assert (tick.interval, tick.partitions.metrics, tick.partitions.results) == (T, PARTITIONS, PARTITIONS)
+        rosters[partition] = tick.roster and [(each.broker, each.sweep_id) for each in tick.roster]
+        *_, last = read_all(settings.bootstrap, settings.results_topic, partition)
+        answer = decode_result(last.value, cluster=CLUSTER, period_ms=PERIOD)
+        assert isinstance(answer, Tick)
+        assert answer.roster is None
+    assert rosters == {0: [("a:1", "sweep"), ("b:1", None)], 1: None, 2: None}
+
+
+def test_records_of_a_broker_stay_together_and_in_order(settings: KafkaLogSettings) -> None:
+    log = KafkaMetricsLog(settings, cluster=CLUSTER)
+    log.publish((f"broker-{i % 5}:8080", b"%d" % i) for i in range(50))
+    found = records(settings, settings.metrics_topic)
+    assert len(found) == 50
+    for broker in range(5):
+        own = [record for record in found if record.key == f"broker-{broker}:8080".encode()]
+        assert len({record.partition for record in own}) == 1
+        assert [int(record.value) for record in own] == list(range(broker, 50, 5))
+
+
+def test_each_poll_gives_the_commands_that_are_new(settings: KafkaLogSettings) -> None:
+    log, journal = KafkaCommandLog(settings), opened(settings)
+    polled: list[str] = []
+
+    def poll_until(count: int) -> None:
+        deadline = time.monotonic() + 30
+        while len(polled) < count and time.monotonic() < deadline:
+            polled.extend(parse_event(event).id for event in log.poll())
+
+    append(journal, entry(T, UNLOAD))
+    poll_until(1)
+    append(journal, entry(NEXT, SPLIT))
+    poll_until(2)
+    assert polled == [UNLOAD.id, SPLIT.id]
+    assert log.poll() == []
+    log.close()
+
+
+def test_a_dead_letter_lies_under_the_place_it_came_from(settings: KafkaLogSettings) -> None:
+    letter = dead_letter(b"?", WireError("not_json"), Source(topic=settings.metrics_topic, partition=2, offset=5))
+    KafkaDeadLetterLog(settings).write(0, [letter])
+    (record,) = records(settings, settings.dead_letters_topic)
+    assert record.key == f"{settings.metrics_topic}/2/5".encode()
+    assert b'"not_json"' in record.value

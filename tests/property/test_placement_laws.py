@@ -1,0 +1,129 @@
+"""Laws of placement beyond those of every strategy: what a choice may and may not depend on.
+
+Bigger counts as busier in every one of them; usages are whole percents, so that no law hangs on the last bit of a sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
+from controller.model.memory import UsageHistory
+from controller.strategies.catalogue import PLACEMENTS
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
+from controller.strategies.placement.least_resource_usage_with_weight import LeastResourceUsageWithWeight
+from tests.cluster import Broker, Bundle, bundle, view
+
+_FEW = settings(max_examples=60, deadline=None)
+_OVERLOADED: Final = 0.85
+#: Bits that a sum of a few fractions may be off by.
+_ROUNDING: Final = 1e-9
+
+_bundles = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]), st.builds(bundle, st.integers(0, 100).map(float)), max_size=3
+)
+_usages = st.integers(0, 120).map(lambda percent: percent / 100)
+_on_its_way = st.sampled_from([0.0, 50.0, 1000.0])
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> ClusterView:
+    """One to seven brokers with up to three bundles each."""
+    return view(*[_drawn(draw, f"b{i}") for i in range(draw(st.integers(1, 7)))])
+
+
+def _drawn(draw: st.DrawFn, name: str) -> Broker:
+    bundles: dict[str, Bundle] = {f"{name}-{key}": one for key, one in draw(_bundles).items()}
+    return Broker(name=name, usage=draw(_usages), on_its_way=draw(_on_its_way), bundles=bundles)
+
+
+def everyone(cluster: ClusterView) -> Ints:
+    return np.arange(len(cluster.brokers), dtype=np.int64)
+
+
+def chosen(name: str, cluster: ClusterView, candidates: Sequence[int]) -> list[int]:
+    placement = PLACEMENTS[name]()
+    found, _ = placement.acceptable(cluster, 0, np.array(candidates, np.int64), placement.initial_memory())
+    rows: list[int] = found.tolist()
+    return rows
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+@_FEW
+@given(cluster=clusters(), data=st.data())
+def test_brokers_that_are_no_candidates_make_no_difference(
+    name: str, cluster: ClusterView, data: st.DataObject
+) -> None:
+    rows = sorted(data.draw(st.sets(st.sampled_from(everyone(cluster).tolist()), min_size=1)))
+    others = [row for row in everyone(cluster).tolist() if row not in rows]
+    usage, long_term = cluster.brokers.usage.copy(), cluster.brokers.long_term.copy()
+    usage[others], long_term[others] = 99.0, 0.0
+    changed = replace(cluster, brokers=replace(cluster.brokers, usage=usage, long_term=long_term))
+    assert chosen(name, changed, rows) == chosen(name, cluster, rows)
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+@_FEW
+@given(cluster=clusters())
+def test_the_only_candidate_is_acceptable_however_full(name: str, cluster: ClusterView) -> None:
+    for row in everyone(cluster).tolist():
+        assert chosen(name, cluster, [row]) == [row]
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_without_candidates_nothing_is_acceptable(name: str) -> None:
+    assert chosen(name, view(Broker(name="b", usage=0.1)), []) == []
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_the_laws_of_placement_are_not_empty(name: str) -> None:
+    busy = Broker(name="busy", usage=0.8, bundles={"x": bundle(500)})
+    cluster = view(busy, Broker(name="free", usage=0.1, bundles={"y": bundle(1)}))
+    assert chosen(name, cluster, [0, 1]) == [1]
+
+
+@_FEW
+@given(cluster=clusters())
+def test_no_broker_that_can_take_more_has_a_lower_rate_than_those_chosen(cluster: ClusterView) -> None:
+    brokers = cluster.brokers
+    rate = brokers.preallocated_rate + brokers.long_term[:, RATE_IN] + brokers.long_term[:, RATE_OUT]
+    usage = LeastLongTermMessageRate().weighted_usage(brokers.usage, brokers.limit)
+    found = chosen("LeastLongTermMessageRate", cluster, everyone(cluster).tolist())
+    fit = np.flatnonzero(usage <= _OVERLOADED)
+    if len(fit) == 0:
+        assert found == everyone(cluster).tolist()
+    else:
+        assert found == fit[rate[fit] == rate[fit].min()].tolist()
+
+
+@_FEW
+@given(cluster=clusters(), start=st.lists(_usages, min_size=7, max_size=7))
+def test_the_chosen_are_well_below_the_average_of_what_is_remembered(cluster: ClusterView, start: list[float]) -> None:
+    placement, names = LeastResourceUsageWithWeight(), cluster.brokers.names
+    found, after = placement.acceptable(
+        cluster, 0, everyone(cluster), UsageHistory(usage=dict(zip(names, start, strict=False)))
+    )
+    usage = np.array([after.usage[name] for name in names])
+    below = usage.mean() - usage - placement.difference_percent / 100
+    surely, perhaps = np.flatnonzero(below > _ROUNDING).tolist(), np.flatnonzero(below >= -_ROUNDING).tolist()
+    assert set(surely) <= set(found.tolist())
+    assert set(found.tolist()) <= set(perhaps) or (not surely and found.tolist() == everyone(cluster).tolist())
+
+
+@_FEW
+@given(cluster=clusters(), start=_usages)
+def test_smoothed_usage_lies_between_the_past_and_the_present(cluster: ClusterView, start: float) -> None:
+    placement, names = LeastResourceUsageWithWeight(), cluster.brokers.names
+    now = placement.weighted_usage(cluster.brokers.usage, cluster.brokers.limit)
+    _, after = placement.acceptable(
+        cluster, 0, everyone(cluster), UsageHistory(usage=dict.fromkeys((*names, "gone"), start))
+    )
+    assert after.usage["gone"] == start
+    for name, present in zip(names, now.tolist(), strict=True):
+        low, high = sorted((start, present))
+        assert low - _ROUNDING <= after.usage[name] <= high + _ROUNDING
