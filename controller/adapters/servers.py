@@ -116,8 +116,10 @@ class Server(ABC):
 
     def _is_ours(self, pid: int) -> bool:
         if Path("/proc").is_dir():
-            command = Path(f"/proc/{pid}/cmdline")
-            return command.exists() and self._main()[-1].encode() in command.read_bytes()
+            try:
+                return self._main()[-1].encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:  # it has ended, maybe just now
+                return False
         listing = subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, check=False)
         return self._main()[-1].encode() in listing.stdout
 

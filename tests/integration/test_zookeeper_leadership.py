@@ -12,9 +12,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from controller.adapters.servers import ZooKeeperServer, zookeeper_server
 from kazoo.client import KazooClient
 
+from controller.adapters.servers import ZooKeeperServer, zookeeper_server
 from controller.adapters.zookeeper import ZooKeeperLeadership
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 
