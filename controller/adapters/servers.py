@@ -302,8 +302,9 @@ def _stop(server: Server) -> int:
 
 
 def _run(server: Server) -> int:
-    # A service manager's way to say what Ctrl-C says.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         _start(server)
         server.wait()

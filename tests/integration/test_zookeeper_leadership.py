@@ -20,7 +20,7 @@ from controller.model.errors import LeadershipLostError, StateError, TrimtabErro
 
 pytestmark = pytest.mark.integration
 
-SESSION_SECONDS = 2.0
+SESSION_SECONDS = 4.0
 PATIENCE_SECONDS = 30.0
 
 
