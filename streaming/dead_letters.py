@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, Row
 from controller.adapters.log import DeadLetterLog
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
-from controller.wire.dead_letter import DeadLetter, Source, dead_letter
+from controller.wire.dead_letter import DeadLetter, Source, dead_letter_for
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result
 from streaming.decode import DecodeOptions
@@ -41,8 +41,7 @@ class DeadLetterSink:
         if error is None:
             return None
         source = Source(file=row["file"] or None, partition=row["partition"], offset=row["offset"])
-        letter = dead_letter(bytes(row["head"]), error, source)
-        return letter.model_copy(update={"size": row["size"], "sha256": row["sha256"]})
+        return dead_letter_for(error, source, head=bytes(row["head"]), size=row["size"], digest=row["sha256"])
 
     def _refusal(self, row: Row) -> WireError | None:
         """controller.wire's word on the record; the query's own where the record was too large to look at."""

@@ -1,0 +1,66 @@
+"""Starting and stopping servers from the command line, on a real ZooKeeper."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.servers import ZooKeeperServer, main, zookeeper_server
+from controller.model.errors import TrimtabError
+
+pytestmark = pytest.mark.integration
+
+
+def run(action: str, folder: Path, port: int = 0) -> int:
+    return main(["zookeeper", action, "--dir", str(folder), "--port", str(port)])
+
+
+def test_a_server_outlives_its_start_and_is_stopped_from_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("start", tmp_path) == 0
+    pid = ZooKeeperServer(tmp_path).pid()
+    try:
+        assert f"zookeeper at 127.0.0.1:{port_in(tmp_path)}, pid {pid}, log {tmp_path}" in capsys.readouterr().out
+        assert run("start", tmp_path) == 1
+        assert f"runs already in {tmp_path}, pid {pid}" in capsys.readouterr().err
+    finally:
+        assert run("stop", tmp_path) == 0
+    assert ZooKeeperServer(tmp_path).pid() is None
+    assert run("stop", tmp_path) == 0
+    assert "does not run" in capsys.readouterr().out
+
+
+def port_in(folder: Path) -> str:
+    lines = (folder / "zoo.cfg").read_text(encoding="utf-8").splitlines()
+    return next(line.removeprefix("clientPort=") for line in lines if line.startswith("clientPort="))
+
+
+def test_a_pid_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        (tmp_path / "pid").write_text(f"{other.pid}\n", encoding="ascii")
+        assert run("stop", tmp_path) == 0
+        assert other.poll() is None
+        other.kill()
+
+
+def test_a_port_that_is_taken_is_named(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
+    with pytest.raises(TrimtabError, match=f"port {zookeeper.port} is taken"):
+        ZooKeeperServer(tmp_path, zookeeper.port).start()
+
+
+def test_a_server_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a folder", encoding="utf-8")
+    with pytest.raises(TrimtabError, match=rf"zookeeper ended with \d+; {tmp_path}/server.log ends with\n"):
+        ZooKeeperServer(tmp_path).start()
+
+
+def test_the_end_of_the_block_ends_the_server(tmp_path: Path) -> None:
+    with zookeeper_server(tmp_path) as server:
+        pid = server.pid()
+        assert pid is not None
+        os.kill(pid, 0)
+    assert server.pid() is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
