@@ -65,7 +65,7 @@ class Policy:
     period_ms: int
     shedder: Shedder[Any]
     placement: Placement[Any]
-    split_policy: SplitPolicy
+    split_policy: SplitPolicy[Any]
     split_algorithm: SplitAlgorithm
     balancer: BalancerOptions = field(default_factory=BalancerOptions)
     shed: bool = True
@@ -78,7 +78,12 @@ class Policy:
 
     def initial_memory(self, seed: int) -> Memory:
         """The memory before the first interval."""
-        return Memory(seed=seed, shedder=self.shedder.initial_memory(), placement=self.placement.initial_memory())
+        return Memory(
+            seed=seed,
+            shedder=self.shedder.initial_memory(),
+            placement=self.placement.initial_memory(),
+            split=self.split_policy.initial_memory(),
+        )
 
 
 def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
@@ -104,7 +109,7 @@ def decide(
     untouchable = _untouchable(view, memory, policy)
     view = replace(view, recently_unloaded=view.recently_unloaded | untouchable)
 
-    splits, more = _splits(view, untouchable, policy, controls)
+    splits, memory, more = _splits(view, untouchable, memory, policy, controls)
     verdicts += more
     unloads, memory, more = _unloads(view, {c.bundle for c in splits}, memory, policy, controls)
     verdicts += more
@@ -179,13 +184,13 @@ def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, in
 
 
 def _splits(
-    view: ClusterView, untouchable: Bools, policy: Policy, controls: Controls
-) -> tuple[list[Command], list[Verdict]]:
+    view: ClusterView, untouchable: Bools, memory: Memory, policy: Policy, controls: Controls
+) -> tuple[list[Command], Memory, list[Verdict]]:
     if not policy.split:
-        return [], [_off("split")]
+        return [], memory, [_off("split")]
     if len(view.brokers) < 2:
-        return [], [_too_few_brokers(view, "split")]
-    found = policy.split_policy.decide(view)
+        return [], memory, [_too_few_brokers(view, "split")]
+    found, moved = policy.split_policy.decide(view, memory.split)
     commands, verdicts = [], list(found.verdicts)
     for split in found.splits:
         row = view.bundles.code_of[split.bundle]
@@ -197,7 +202,7 @@ def _splits(
             verdicts.append(command)
         else:
             commands.append(command)
-    return commands, verdicts
+    return commands, replace(memory, split=moved), verdicts
 
 
 def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
@@ -242,7 +247,9 @@ def _unloads(
                 Verdict(subject=unload.bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
             )
             continue
-        destination, placing = _place(view, unload, placing, memory.seed, policy)
+        destination: str | Verdict = unload.destination
+        if not destination:
+            destination, placing = _place(view, unload, placing, memory.seed, policy)
         if isinstance(destination, Verdict):
             verdicts.append(destination)
             continue

@@ -84,6 +84,8 @@ class Unload:
     bundle: str
     source: str
     why: Verdict
+    #: The broker that a shedder which plans both ends means it for; "" leaves that to the placement.
+    destination: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +100,13 @@ class UnloadDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A bundle to divide; boundaries are computed by the split algorithm."""
+    """A bundle to divide; boundaries are computed by the split algorithm, unless the policy gives them."""
 
     bundle: str
     broker: str
     why: Verdict
+    #: All boundaries, both ends included; empty leaves them to the split algorithm.
+    boundaries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

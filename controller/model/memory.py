@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from controller.model.load import Bools, Floats
 class NoMemory:
     """The memory of a strategy that has none."""
 
+    kind: Literal["none"] = "none"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageHistory:
     """A broker's smoothed resource usage (fraction, 1.0 = 100 %), by name."""
 
+    kind: Literal["usage_history"] = "usage_history"
     usage: Mapping[str, float] = field(default_factory=dict)
 
     def smoothed(
@@ -47,6 +50,7 @@ class UsageHistory:
         return type(self)(usage={k: v for k, v in self.usage.items() if k in keep})
 
 
+#: Every kind of memory a strategy can have; ``kind`` tells them apart in the journal.
 StrategyMemory: TypeAlias = NoMemory | UsageHistory
 
 
@@ -73,6 +77,7 @@ class Memory:
     samples: int = 0
     shedder: StrategyMemory = field(default_factory=NoMemory)
     placement: StrategyMemory = field(default_factory=NoMemory)
+    split: StrategyMemory = field(default_factory=NoMemory)
     #: Bundle -> T at which it was last unloaded.
     recently_unloaded: Mapping[str, int] = field(default_factory=dict)
     #: Command id -> the command under way.

@@ -25,7 +25,7 @@ PLACEMENTS: Final[Mapping[str, type[Placement[Any]]]] = {
 }
 
 #: When to split: Pulsar's modular load manager has one policy and no setting for it.
-SPLIT_POLICIES: Final[Mapping[str, type[SplitPolicy]]] = {
+SPLIT_POLICIES: Final[Mapping[str, type[SplitPolicy[Any]]]] = {
     "BundleSplitterTask": BundleSplitterTask,
 }
 

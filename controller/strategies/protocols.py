@@ -40,10 +40,14 @@ class Placement(Protocol[M]):
         ...
 
 
-class SplitPolicy(Protocol):
+class SplitPolicy(Protocol[M]):
     """Chooses the bundles to split.  Pulsar: BundleSplitStrategy."""
 
-    def decide(self, view: ClusterView) -> SplitDecision:
+    def initial_memory(self) -> M:
+        """The memory before the first interval."""
+        ...
+
+    def decide(self, view: ClusterView, memory: M) -> tuple[SplitDecision, M]:
         """The bundles to split, with a verdict for every bundle over a threshold."""
         ...
 
@@ -51,9 +55,15 @@ class SplitPolicy(Protocol):
 class SplitAlgorithm(Protocol):
     """Computes where to cut a bundle.  Pulsar: NamespaceBundleSplitAlgorithm."""
 
-    #: Pulsar's name for it, as broker.conf and the admin API spell it.
-    name: str
-    needs_topic_detail: bool
+    @property
+    def name(self) -> str:
+        """Pulsar's name for it, as broker.conf and the admin API spell it."""
+        ...
+
+    @property
+    def needs_topic_detail(self) -> bool:
+        """Whether it looks at the bundle's topics."""
+        ...
 
     def boundaries(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | None:
         """The full list of boundaries, *lower* and *upper* included, or None for no split.

@@ -4,20 +4,20 @@ No wall clock and no epoch lie in a decision's entry, mappings are written in th
 floats come back as they were: the same decision has the same bytes, whoever journals it.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.memory import InFlight, Memory, NoMemory, StrategyMemory, UsageHistory
+from controller.model.memory import InFlight, Memory, StrategyMemory
 from controller.wire.base import (
     Count,
     Envelope,
     Millis,
-    Number,
     Record,
     encode,
     model_for,
@@ -46,20 +46,24 @@ class JournalEntry:
         return self.decision.interval
 
 
-class NoMemoryRecord(Record):
-    """Of a strategy that remembers nothing."""
-
-    kind: Literal["none"] = "none"
-
-
-class UsageHistoryRecord(Record):
-    """Smoothed resource usage of brokers (fraction), by name."""
-
-    kind: Literal["usage_history"] = "usage_history"
-    usage: dict[str, Number]
+def _plain(value: Any) -> Any:
+    """*value* as JSON has it, mappings by key; a number that JSON has no word for is text."""
+    if isinstance(value, Mapping):
+        return {key: _plain(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-StrategyMemoryRecord: TypeAlias = Annotated[NoMemoryRecord | UsageHistoryRecord, Field(discriminator="kind")]
+_Memory: TypeAlias = Annotated[StrategyMemory, Field(discriminator="kind")]
+_read_memory: Final[Any] = TypeAdapter(_Memory).validate_python
+
+#: A strategy's memory, of whatever kind; read leniently, since a number may have been written as text.
+StrategyMemoryField: TypeAlias = Annotated[
+    StrategyMemory,
+    PlainValidator(_read_memory, json_schema_input_type=_Memory),
+    PlainSerializer(lambda memory: _plain(asdict(memory)), return_type=dict[str, Any]),
+]
 
 
 class InFlightRecord(Record):
@@ -79,8 +83,9 @@ class MemoryRecord(Record):
     seed: int
     last_interval: Millis | None
     samples: Count
-    shedder: StrategyMemoryRecord
-    placement: StrategyMemoryRecord
+    shedder: StrategyMemoryField
+    placement: StrategyMemoryField
+    split: StrategyMemoryField
     recently_unloaded: dict[str, Millis]
     in_flight: dict[str, InFlightRecord]
 
@@ -127,8 +132,9 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 seed=memory.seed,
                 last_interval=memory.last_interval,
                 samples=memory.samples,
-                shedder=_strategy_memory_record(memory.shedder),
-                placement=_strategy_memory_record(memory.placement),
+                shedder=memory.shedder,
+                placement=memory.placement,
+                split=memory.split,
                 recently_unloaded=_by_key(memory.recently_unloaded),
                 in_flight={key: InFlightRecord(**asdict(flight)) for key, flight in _by_key(memory.in_flight).items()},
             ),
@@ -159,25 +165,14 @@ def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
             seed=memory.seed,
             last_interval=memory.last_interval,
             samples=memory.samples,
-            shedder=_strategy_memory(memory.shedder),
-            placement=_strategy_memory(memory.placement),
+            shedder=memory.shedder,
+            placement=memory.placement,
+            split=memory.split,
             recently_unloaded=memory.recently_unloaded,
             in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
         ),
         controls=Controls(**dict(record.controls)),
     )
-
-
-def _strategy_memory_record(memory: StrategyMemory) -> NoMemoryRecord | UsageHistoryRecord:
-    if isinstance(memory, NoMemory):
-        return NoMemoryRecord()
-    return UsageHistoryRecord(usage=_by_key(memory.usage))
-
-
-def _strategy_memory(record: NoMemoryRecord | UsageHistoryRecord) -> StrategyMemory:
-    if isinstance(record, NoMemoryRecord):
-        return NoMemory()
-    return UsageHistory(usage=record.usage)
 
 
 def _by_key(mapping: Mapping[str, V]) -> dict[str, V]:

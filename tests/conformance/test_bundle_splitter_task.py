@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from controller.model.decision import Reason
+from controller.model.memory import NoMemory
 from controller.model.names import namespace_of
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from tests.cluster import broker_table, bundle_table, cluster_view
@@ -41,7 +42,7 @@ def test_the_same_bundles_are_split(case: Case) -> None:
     none = np.zeros((len(brokers), 5))
     view = cluster_view(broker_table(brokers, usage=none, limit=none), bundles, bundle_count=counts)
 
-    decision = configured(BundleSplitterTask, case["config"]).decide(view)
+    decision, _ = configured(BundleSplitterTask, case["config"]).decide(view, NoMemory())
 
     too_small = {v.subject for v in decision.verdicts if v.reason is Reason.TOO_FEW_TOPICS}
     over = {v.subject for v in decision.verdicts} - too_small

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from controller.model.decision import Reason
+from controller.model.decision import Reason, SplitDecision
 from controller.model.load import ClusterView
 from controller.model.names import FULL_UPPER, can_split
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
@@ -139,17 +139,23 @@ class TestPlacements:
         assert memory == placement.initial_memory()
 
 
+def _split(name: str, cluster: ClusterView) -> SplitDecision:
+    policy = SPLIT_POLICIES[name]()
+    decision, _ = policy.decide(cluster, policy.initial_memory())
+    return decision
+
+
 @pytest.mark.parametrize("name", SPLIT_POLICIES)
 @_FEW
 @given(cluster=clusters())
 def test_splits_only_bundles_of_their_broker_and_each_once_within_the_namespace_limit(
     name: str, cluster: ClusterView
 ) -> None:
-    decision = SPLIT_POLICIES[name]().decide(cluster)
+    decision = _split(name, cluster)
     assert {(s.bundle, s.broker) for s in decision.splits} <= set(owners(cluster).items())
     assert len({s.bundle for s in decision.splits}) == len(decision.splits)
     assert {s.why for s in decision.splits} <= set(decision.verdicts)
-    assert decision == SPLIT_POLICIES[name]().decide(cluster)
+    assert decision == _split(name, cluster)
     for count in cluster.namespace_bundle_count.tolist():
         assert len(decision.splits) <= max(0, 128 - count) if count >= 0 else not decision.splits
 

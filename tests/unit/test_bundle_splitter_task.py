@@ -1,6 +1,7 @@
 import pytest
 
 from controller.model.load import ClusterView
+from controller.model.memory import NoMemory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from tests.cluster import NAMESPACE, Bundle, broker, bundle, view
 
@@ -10,11 +11,11 @@ SPLITTER = BundleSplitterTask(
 
 
 def split(cluster: ClusterView, splitter: BundleSplitterTask = SPLITTER) -> list[str]:
-    return [one.bundle for one in splitter.decide(cluster).splits]
+    return [one.bundle for one in splitter.decide(cluster, NoMemory())[0].splits]
 
 
 def verdicts(cluster: ClusterView) -> list[str]:
-    return [str(verdict) for verdict in SPLITTER.decide(cluster).verdicts]
+    return [str(verdict) for verdict in SPLITTER.decide(cluster, NoMemory())[0].verdicts]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,9 @@ def test_a_limit_must_be_passed_and_the_verdict_names_it(full: Bundle, over: Bun
 
 
 def test_a_split_names_its_broker_and_the_first_limit_passed() -> None:
-    [one] = SPLITTER.decide(view(broker("a"), broker("b", x=bundle(500, topics=200, msg_rate=9999)))).splits
+    [one] = SPLITTER.decide(view(broker("a"), broker("b", x=bundle(500, topics=200, msg_rate=9999))), NoMemory())[
+        0
+    ].splits
     assert (one.broker, str(one.why)) == ("b", "x: Topics (200 vs 100 topics)")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from controller.model.decision import Reason, Split, SplitDecision, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, ClusterView
+from controller.model.memory import NoMemory
 from controller.model.option import option
 
 _MB: Final = 1024 * 1024
@@ -51,7 +52,11 @@ class BundleSplitterTask:
         meaning="bundles in a namespace; one that has them is not split further",
     )
 
-    def decide(self, view: ClusterView) -> SplitDecision:
+    def initial_memory(self) -> NoMemory:
+        """Nothing is remembered."""
+        return NoMemory()
+
+    def decide(self, view: ClusterView, memory: NoMemory) -> tuple[SplitDecision, NoMemory]:
         """Every bundle over a limit, in name order, as long as its namespace may have another bundle."""
         bundles = view.bundles
         sessions = bundles.producers + bundles.consumers
@@ -89,7 +94,7 @@ class BundleSplitterTask:
             count[space] += 1
             broker = view.brokers.names[int(bundles.broker[row])]
             splits.append(Split(bundle=why.subject, broker=broker, why=why))
-        return SplitDecision(splits=tuple(splits), verdicts=tuple(verdicts))
+        return SplitDecision(splits=tuple(splits), verdicts=tuple(verdicts)), memory
 
     def _refusal(self, bundle: str, topics: int, count: int) -> Verdict | None:
         """Why a bundle over a limit stays whole; *count* is that of its namespace's bundles, -1 if unknown."""
