@@ -14,18 +14,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.untouchable import Untouchable
 from controller.aggregate.view import assemble
 from controller.model.controls import Controls
-from controller.model.decision import Command, Decision, Reason, Split, Unload, Verdict
-from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView
-from controller.model.memory import InFlight, Memory, StrategyMemory, UsageHistory
-from controller.model.names import is_untouchable, parse_bundle
+from controller.model.decision import Command, Decision, Reason, Split, Unload, UnloadDecision, Verdict
+from controller.model.load import ClusterView
+from controller.model.memory import InFlight, Memory, NoMemory, StrategyMemory, UsageHistory
+from controller.model.names import parse_bundle
 from controller.model.option import option
 from controller.model.records import CommandResult
-from controller.strategies.protocols import Placement, Shedder, SplitAlgorithm, SplitPolicy
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker, candidates
+from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
 
 #: Commands are named in a space of their own: uuid5 of cluster / interval / action / bundle.
 _COMMANDS = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
@@ -67,6 +67,11 @@ class Policy:
     placement: Placement[Any]
     split_policy: SplitPolicy[Any]
     split_algorithm: SplitAlgorithm
+    #: What brokers that join or leave set off, before the shedder; None: nothing.
+    membership: Shedder[Any] | None = None
+    #: Which brokers a bundle may go to at all, in order; none: to every one.
+    filters: tuple[Filter, ...] = ()
+    selection: ModularSelectBroker = field(default_factory=ModularSelectBroker)
     balancer: BalancerOptions = field(default_factory=BalancerOptions)
     shed: bool = True
     split: bool = True
@@ -83,6 +88,7 @@ class Policy:
             shedder=self.shedder.initial_memory(),
             placement=self.placement.initial_memory(),
             split=self.split_policy.initial_memory(),
+            membership=NoMemory() if self.membership is None else self.membership.initial_memory(),
         )
 
 
@@ -99,6 +105,8 @@ def decide(
     """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine."""
     interval = view.as_of_ms
     memory, verdicts = _settle(memory, results, interval, policy)
+    memory, anew = _of_these_strategies(memory, policy)
+    verdicts += anew
     memory = _of_active_brokers(memory, (*view.brokers.names, *view.missing))
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
@@ -106,12 +114,12 @@ def decide(
         Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail="no complete sweep of this interval")
         for name in view.missing
     ]
-    untouchable = _untouchable(view, memory, policy)
-    view = replace(view, recently_unloaded=view.recently_unloaded | untouchable)
+    untouchable = Untouchable.of(view, (c.bundle for c in memory.in_flight.values()), policy.excluded)
 
     splits, memory, more = _splits(view, untouchable, memory, policy, controls)
     verdicts += more
-    unloads, memory, more = _unloads(view, {c.bundle for c in splits}, memory, policy, controls)
+    membership = memory.membership
+    unloads, memory, more = _unloads(view, untouchable, {c.bundle for c in splits}, memory, policy, controls)
     verdicts += more
 
     commands = (*splits, *unloads)
@@ -119,6 +127,8 @@ def decide(
     if refusal is not None:
         verdicts.append(refusal)
         commands = ()
+        # Who came and went is looked at again when something may be done about it.
+        memory = replace(memory, membership=membership)
     memory = replace(
         memory,
         last_interval=interval,
@@ -127,8 +137,29 @@ def decide(
         | {c.bundle: interval for c in commands if c.action == "unload"},
         in_flight={**memory.in_flight, **{c.id: _in_flight(c) for c in commands}},
     )
-    summary = _summary(view, commands, len(splits) + len(unloads), refusal)
+    summary = "; ".join(
+        [_summary(view, commands, len(splits) + len(unloads), refusal), *(verdict.detail for verdict in anew)]
+    )
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[Verdict]]:
+    """Start a strategy's memory anew where the journal holds another strategy's: the operator changed it."""
+    new = policy.initial_memory(memory.seed)
+    begins, verdicts = {}, []
+    for role, strategy in (
+        ("shedder", policy.shedder),
+        ("placement", policy.placement),
+        ("split", policy.split_policy),
+        ("membership", policy.membership),
+    ):
+        held, initial = getattr(memory, role), getattr(new, role)
+        if held.kind != initial.kind:
+            begins[role] = initial
+            detail = f"{role}: memory begins anew, the journal's is another strategy's ({held.kind})"
+            by = role if strategy is None else type(strategy).__name__
+            verdicts.append(Verdict(subject=_CLUSTER, reason=Reason.STARTED_ANEW, by=by, detail=detail))
+    return replace(memory, **begins), verdicts
 
 
 def _of_active_brokers(memory: Memory, active: tuple[str, ...]) -> Memory:
@@ -184,20 +215,17 @@ def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, in
 
 
 def _splits(
-    view: ClusterView, untouchable: Bools, memory: Memory, policy: Policy, controls: Controls
+    view: ClusterView, untouchable: Untouchable, memory: Memory, policy: Policy, controls: Controls
 ) -> tuple[list[Command], Memory, list[Verdict]]:
     if not policy.split:
         return [], memory, [_off("split")]
     if len(view.brokers) < 2:
         return [], memory, [_too_few_brokers(view, "split")]
-    found, moved = policy.split_policy.decide(view, memory.split)
-    commands, verdicts = [], list(found.verdicts)
+    # The policy does not even see guarded bundles: one that it chose would use up its namespace's room.
+    found, moved = policy.split_policy.decide(untouchable.rest(), memory.split)
+    commands, verdicts = [], [*untouchable.counts("split"), *found.verdicts]
     for split in found.splits:
-        row = view.bundles.code_of[split.bundle]
-        if untouchable[row]:
-            verdicts.append(replace(split.why, reason=Reason.EXCLUDED, detail="excluded or in flight"))
-            continue
-        command = _split_command(view, row, split, policy, controls)
+        command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, controls)
         if isinstance(command, Verdict):
             verdicts.append(command)
         else:
@@ -227,7 +255,12 @@ def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, co
 
 
 def _unloads(
-    view: ClusterView, splitting: set[str], memory: Memory, policy: Policy, controls: Controls
+    view: ClusterView,
+    untouchable: Untouchable,
+    splitting: set[str],
+    memory: Memory,
+    policy: Policy,
+    controls: Controls,
 ) -> tuple[list[Command], Memory, list[Verdict]]:
     if not policy.shed:
         return [], memory, [_off("shed")]
@@ -236,24 +269,43 @@ def _unloads(
         return [], memory, [why]
     if len(view.brokers) < 2:
         return [], memory, [_too_few_brokers(view, "shed")]
-    found, shedding = policy.shedder.decide(view, memory.shedder)
-    verdicts = list(found.verdicts)
+    # Shedders know one reason to leave a bundle where it is; the verdicts then tell the guardrail's.
+    staying = replace(view, recently_unloaded=view.recently_unloaded | untouchable.mask)
+    moves, membership, about_brokers = _membership_moves(staying, memory, policy)
+    if moves:
+        # The shedder takes none of them once more.
+        taken = staying.recently_unloaded.copy()
+        taken[[view.bundles.code_of[unload.bundle] for unload in moves]] = True
+        staying = replace(staying, recently_unloaded=taken)
+    found, shedding = policy.shedder.decide(staying, memory.shedder)
+    verdicts = untouchable.explain(found.verdicts)
     if not found.unloads:
-        verdicts.append(Verdict(subject=_CLUSTER, reason=found.reason, by=type(policy.shedder).__name__))
+        reason = _whole_reason(found, verdicts)
+        verdicts.append(Verdict(subject=_CLUSTER, reason=reason, by=type(policy.shedder).__name__))
+    if policy.filters and view.policies.not_understood:
+        detail = f"cannot read {', '.join(view.policies.not_understood)}: what they concern stays where it is"
+        verdicts.append(Verdict(subject=_CLUSTER, reason=Reason.ISOLATION_POLICY, by="policies", detail=detail))
+    verdicts += about_brokers
     commands, placing = [], memory.placement
-    for unload in found.unloads:
+    for turn, unload in enumerate((*moves, *found.unloads)):
+        guarded = untouchable.verdict(unload.bundle)
+        if guarded is not None:
+            verdicts.append(guarded)
+            continue
         if unload.bundle in splitting:
             verdicts.append(
                 Verdict(subject=unload.bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
             )
             continue
-        destination: str | Verdict = unload.destination
+        if turn < len(moves):
+            destination, more = _as_planned(view, unload, policy)
+        else:
+            destination, placing, more = _place(view, unload, placing, memory.seed, policy)
+        verdicts += more
         if not destination:
-            destination, placing = _place(view, unload, placing, memory.seed, policy)
-        if isinstance(destination, Verdict):
-            verdicts.append(destination)
             continue
-        view = _with_preallocated(view, unload.bundle, destination)
+        # So that the next placement of this cycle sees the bundle where it is going.
+        view = view.with_preallocated(view.bundles.code_of[unload.bundle], view.brokers.code_of[destination])
         commands.append(
             _command(
                 "unload",
@@ -266,45 +318,74 @@ def _unloads(
                 destination=destination,
             )
         )
-    return commands, replace(memory, shedder=shedding, placement=placing), verdicts
+    return commands, replace(memory, shedder=shedding, placement=placing, membership=membership), verdicts
+
+
+def _membership_moves(
+    view: ClusterView, memory: Memory, policy: Policy
+) -> tuple[tuple[Unload, ...], StrategyMemory, tuple[Verdict, ...]]:
+    """What brokers that joined or left set off, and what is to be said about them."""
+    if policy.membership is None:
+        return (), memory.membership, ()
+    found, membership = policy.membership.decide(view, memory.membership)
+    return found.unloads, membership, found.verdicts
+
+
+def _as_planned(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:
+    """The planned broker for a bundle that goes there or nowhere; "" with a verdict where a filter is against it."""
+    row = view.bundles.code_of[unload.bundle]
+    found = candidates(view, row, policy.filters)
+    against = found.anchored(view, row) or found.excludes(view.brokers.code_of[unload.destination])
+    if against is None:
+        return unload.destination, []
+    by, detail = type(against).__name__, f"not to {unload.destination}, so it stays"
+    return "", [Verdict(subject=unload.bundle, reason=against.reason, by=by, detail=detail)]
+
+
+def _whole_reason(found: UnloadDecision, verdicts: Sequence[Verdict]) -> Reason:
+    """Why nothing is unloaded, where that was RecentlyUnloaded and *verdicts* now know better."""
+    if found.reason is not Reason.RECENTLY_UNLOADED or any(v.reason is found.reason for v in verdicts):
+        return found.reason
+    pairs = zip(found.verdicts, verdicts, strict=True)
+    return next((now.reason for before, now in pairs if before.reason is found.reason), found.reason)
 
 
 def _place(
     view: ClusterView, unload: Unload, memory: StrategyMemory, seed: int, policy: Policy
-) -> tuple[str | Verdict, StrategyMemory]:
-    """The broker for a bundle: any acceptable one but its own, by the seed (Pulsar: at random)."""
+) -> tuple[str, StrategyMemory, list[Verdict]]:
+    """The broker for a bundle, or "": the planned one, else any acceptable one by the seed (Pulsar: at random).
+
+    Never one that the filters exclude, and never its own.
+    """
     row, source = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.source]
-    acceptable, memory = policy.placement.acceptable(view, row, np.arange(len(view.brokers)), memory)
+    found = candidates(view, row, policy.filters)
+
+    def refused(by: Filter, detail: str) -> Verdict:
+        return Verdict(subject=unload.bundle, reason=by.reason, by=type(by).__name__, detail=detail)
+
+    against = found.leaves_only(source)
+    if against is not None:
+        return "", memory, [refused(against, "no other broker may take it")]
+    against = found.anchored(view, row)
+    if against is not None:
+        return "", memory, [refused(against, "it had better stay")]
+    verdicts = []
+    if unload.destination:
+        against = found.excludes(view.brokers.code_of[unload.destination])
+        if against is None:
+            return unload.destination, memory, []
+        verdicts.append(refused(against, f"not to {unload.destination}, as was planned: placed anew"))
+    acceptable, memory = policy.selection.acceptable(view, row, found, policy.placement, memory)
     others = acceptable[acceptable != source]
     if len(others) == 0:
         by = type(policy.placement).__name__
         detail = "no broker is better than its own"
-        return Verdict(subject=unload.bundle, reason=Reason.SAME_BROKER, by=by, detail=detail), memory
+        return "", memory, [*verdicts, Verdict(subject=unload.bundle, reason=Reason.SAME_BROKER, by=by, detail=detail)]
     chance = zlib.crc32(f"{seed}/{view.as_of_ms}/{unload.bundle}".encode())
-    return view.brokers.names[int(others[chance % len(others)])], memory
-
-
-def _with_preallocated(view: ClusterView, bundle: str, broker: str) -> ClusterView:
-    """Count *bundle* to where it is going, so that the next placement of this cycle sees it there."""
-    rate = view.brokers.preallocated_rate.copy()
-    load = view.bundles.long_term[view.bundles.code_of[bundle]]
-    rate[view.brokers.code_of[broker]] += load[RATE_IN] + load[RATE_OUT]
-    return replace(view, brokers=replace(view.brokers, preallocated_rate=rate))
+    return view.brokers.names[int(others[chance % len(others)])], memory, verdicts
 
 
 # ---- guardrails ----
-
-
-def _untouchable(view: ClusterView, memory: Memory, policy: Policy) -> Bools:
-    """Bundles that nothing may be done to: in flight, excluded, or Pulsar's own."""
-    bundles = view.bundles
-    spaces = np.array([is_untouchable(name) or name in policy.excluded for name in bundles.namespaces], np.bool_)
-    mask = spaces[bundles.namespace] if len(bundles) else np.zeros(0, np.bool_)
-    for name in {c.bundle for c in memory.in_flight.values()} | policy.excluded:
-        row = bundles.code_of.get(name)
-        if row is not None:
-            mask[row] = True
-    return mask
 
 
 def _refusal(view: ClusterView, controls: Controls, samples: int, *, gap: bool, policy: Policy) -> Verdict | None:

@@ -44,9 +44,9 @@ class DeadLetterSink:
         return dead_letter_for(error, source, head=bytes(row["head"]), size=row["size"], digest=row["sha256"])
 
     def _refusal(self, row: Row) -> WireError | None:
-        """controller.wire's word on the record; the query's own where the record was too large to look at."""
+        """What controller.wire finds wrong with the record; None for a good fact or tick."""
         if row["value"] is None:
-            return WireError(row["reason"], f"{row['size']} bytes, allowed: {self._options.max_record_bytes}")
+            return WireError("too_large", f"{row['size']} bytes, allowed: {self._options.max_record_bytes}")
         decode = decode_metric if row["source"] == METRICS else decode_result
         try:
             record = decode(
@@ -58,6 +58,7 @@ class DeadLetterSink:
             )
         except WireError as error:
             return error
-        if record is None or row["reason"] is None:
+        if record is None or not row["refused"]:
             return None
-        return WireError(row["reason"], "refused by the query")
+        # Never silently lost, even if the two should ever disagree.
+        return WireError("bad_value", "refused by the query")

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.state import GroupStateTimeout
 
 from controller.aggregate.shard import FoldOptions
-from streaming.decode import DecodeOptions, judged, rows, suspects
+from streaming.decode import DecodeOptions, rows, suspects
 from streaming.schemas import SHARD_SNAPSHOT, SHARD_STATE
 from streaming.state import shard_update
 
@@ -37,7 +37,7 @@ def snapshots(records: DataFrame, options: QueryOptions) -> DataFrame:
         options=options.fold,
     )
     return (
-        rows(judged(records, decode), decode)
+        rows(records, decode)
         .groupBy("shard")
         .applyInPandasWithState(
             update,
@@ -49,13 +49,18 @@ def snapshots(records: DataFrame, options: QueryOptions) -> DataFrame:
     )
 
 
+def decision_checkpoint(checkpoint: str, options: QueryOptions) -> str:
+    """Where the main query keeps its state: the number of shards is in the name, for another one must not meet it."""
+    return f"{checkpoint}/decisions-s{options.decode.shards}"
+
+
 def decision_query(records: DataFrame, options: QueryOptions, sink: BatchSink, *, checkpoint: str) -> DataStreamWriter:
     """The main query, unstarted: the caller picks the trigger."""
     return (
         snapshots(records, options)
         .writeStream.queryName("trimtab-decisions")
         .outputMode("update")
-        .option("checkpointLocation", f"{checkpoint}/decisions-s{options.decode.shards}")
+        .option("checkpointLocation", decision_checkpoint(checkpoint, options))
         .foreachBatch(sink)
     )
 

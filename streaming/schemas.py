@@ -3,6 +3,7 @@
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DoubleType,
     IntegerType,
     LongType,
@@ -34,17 +35,11 @@ _BROKER_FIELDS: dict[str, object] = {
     **dict.fromkeys(RATES, _DOUBLE),
     **dict.fromkeys(("numTopics", "numBundles", "numProducers", "numConsumers"), _LONG),
 }
-_LOCAL_BROKER_DATA: dict[str, object] = {
-    "webServiceUrl": _STRING,
-    "loadReportType": _STRING,
-    "lastStats": MapType(_STRING, _BUNDLE_TOTALS),
-}
+_ADDRESSES: dict[str, object] = {"webServiceUrl": _STRING, "webServiceUrlTls": _STRING}
+_LAST_STATS: dict[str, object] = {"lastStats": MapType(_STRING, _BUNDLE_TOTALS)}
 
-#: What a broker says of itself, in a sweep and in a LocalBrokerData.
-TOTALS = (*_BROKER_FIELDS, *_LOCAL_BROKER_DATA)
-
-#: One bundle of a sweep: its totals, and its topics as parallel arrays.
-BUNDLE_STATS = _struct(
+#: One bundle of a sweep as it is published: its totals, and its topics as parallel arrays.
+_BUNDLE_STATS = _struct(
     bundle=_STRING,
     totals=_BUNDLE_TOTALS,
     topic=ArrayType(_STRING),
@@ -52,27 +47,48 @@ BUNDLE_STATS = _struct(
     **dict.fromkeys(COUNTS, ArrayType(_LONG)),
 )
 
-#: Every field of every record type of the metrics and result topics that the query reads, in one struct: one
-#: pass of the JSON parser.  Kinds of which the fold reads the whole record (tick, result, states) pass as text.
-RECORD = _struct(
-    v=_LONG,
-    type=_STRING,
-    cluster=_STRING,
-    broker=_STRING,
-    interval=_LONG,
-    sweepId=_STRING,
-    chunk=_LONG,
-    chunks=_LONG,
-    **_BROKER_FIELDS,
-    **_LOCAL_BROKER_DATA,
-    bundleStats=ArrayType(BUNDLE_STATS),
+#: One bundle as streaming.jvm sums it up: ``load`` as controller.aggregate.rows.STATS, and where its topics are kept
+#: their ``positions`` on the ring, and their ``rates``.
+BUNDLE_LOAD = _struct(
     bundle=_STRING,
-    topic=_STRING,
-    **dict.fromkeys(COUNTS, _LONG),
-    partitions=_struct(metrics=_LONG, results=_LONG),
-    report=_struct(**_BROKER_FIELDS, **_LOCAL_BROKER_DATA),
-    _corrupt_record=_STRING,
+    flawed=BooleanType(),
+    load=ArrayType(_LONG),
+    positions=ArrayType(_LONG),
+    rates=ArrayType(ArrayType(_DOUBLE)),
 )
+_SUMMED: dict[str, object] = {"bundles": ArrayType(BUNDLE_LOAD)}
+
+#: A LocalBrokerData, summed up.
+REPORT = _struct(**_BROKER_FIELDS, **_ADDRESSES, **_SUMMED)
+
+
+def _record(bundles: dict[str, object], report_bundles: dict[str, object]) -> StructType:
+    return _struct(
+        v=_LONG,
+        type=_STRING,
+        cluster=_STRING,
+        broker=_STRING,
+        interval=_LONG,
+        sweepId=_STRING,
+        chunk=_LONG,
+        chunks=_LONG,
+        **_BROKER_FIELDS,
+        **_ADDRESSES,
+        **bundles,
+        bundle=_STRING,
+        topic=_STRING,
+        **dict.fromkeys(COUNTS, _LONG),
+        partitions=_struct(metrics=_LONG, results=_LONG),
+        report=_struct(**_BROKER_FIELDS, **_ADDRESSES, **report_bundles),
+        _corrupt_record=_STRING,
+    )
+
+
+#: Every field of every record type of the metrics and result topics that matters before Python, in one struct.
+#: Kinds of which the fold reads the whole record (tick, result, states) pass as text.
+RECORD = _record({**_LAST_STATS, "bundleStats": ArrayType(_BUNDLE_STATS)}, _LAST_STATS)
+#: The same, its topics summed.
+SUMMED_RECORD = _record(_SUMMED, _SUMMED)
 
 #: Columns of per-topic detail.
 DETAIL_LOAD = tuple(f"detail_{name}" for name in _DETAIL_RATES)

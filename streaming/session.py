@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from streaming import jvm
+
 #: What the query depends on; the settings cannot change these.
 _FIXED: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -14,8 +16,12 @@ _FIXED: Mapping[str, str] = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # A wide batch is cheaper to hand over in few pieces: a shard gets its rows at once.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    # Batches to Python end by their number of rows alone.  This number switches the limit in bytes off: for that one
+    # Spark measures all columns anew for each row, and it takes most of the time there is.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Its default is looked up in the environment for each element of an array that a lambda takes.
+    "spark.sql.types.framework.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
 }
 #: What suits one machine; the settings may say otherwise.
@@ -42,10 +48,10 @@ def start_session(
         **{name: str(value) for name, value in conf.items()},
         **_FIXED,
     }
-    if jars:
-        options["spark.jars"] = ",".join(map(str, jars))
+    options["spark.jars"] = ",".join(map(str, (jvm.jar(), *jars)))
     for name, value in options.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    jvm.register(spark)
     return spark

@@ -41,7 +41,7 @@ class DecisionSink:
         verdicts: VerdictStore,
     ) -> None:
         self._policy, self._memory = policy, memory
-        self._journal, self._leadership, self._epoch = journal, leadership, epoch
+        self._journal, self._leadership, self.epoch = journal, leadership, epoch
         self._controls, self._now_ms, self._verdicts = controls, now_ms, verdicts
         #: What the last call raised: Spark keeps only its text.
         self.failure: Exception | None = None
@@ -72,9 +72,7 @@ class DecisionSink:
         decision, memory = decide(view, results, self._memory, controls, self._policy)
         failpoint("after-decide")
         entry = JournalEntry(cluster=self._policy.cluster, decision=decision, memory=memory, controls=controls)
-        self._journal.append(
-            entry, epoch=self._epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check
-        )
+        self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check)
         self._memory = memory
         self._verdicts.write(decision)
         log.info("interval %d: %s", interval, decision.summary)

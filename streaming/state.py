@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
@@ -16,8 +17,10 @@ def shard_update(*, cluster: str, period_ms: int, shards: int, files: bool, opti
     """The function that Spark calls for each shard with rows in a batch."""
 
     def update(key: tuple[int], parts: Iterable[pd.DataFrame], group: GroupState) -> Iterator[pd.DataFrame]:
-        rows = pd.concat(list(parts), ignore_index=True)
-        columns = {str(name): rows[name].to_numpy() for name in rows.columns}
+        frames = list(parts)
+        columns = {
+            str(name): np.concatenate([frame[name].to_numpy() for frame in frames]) for name in frames[0].columns
+        }
         state = state_blob.load(bytes(group.get[0])) if group.exists else ShardState(shard=int(key[0]), shards=shards)
         check_shards(state, shards)
         batch = rows_from_columns(columns, cluster=cluster, period_ms=period_ms, files=files)

@@ -22,6 +22,7 @@ from controller.model.load import (
     TopicDetail,
 )
 from controller.model.names import namespace_of
+from controller.model.policies import Policies
 
 MB = 1024 * 1024
 #: T of every view made here, epoch ms.
@@ -110,6 +111,7 @@ def cluster_view(
     *,
     recently_unloaded: Collection[str] = (),
     bundle_count: Mapping[str, int] | None = None,
+    policies: Policies | None = None,
 ) -> ClusterView:
     """The view of two tables."""
     seen = np.bincount(bundles.namespace, minlength=len(bundles.namespaces))
@@ -120,6 +122,7 @@ def cluster_view(
         bundles=bundles,
         recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
         namespace_bundle_count=np.array([counts[name] for name in bundles.namespaces], np.int64),
+        policies=policies or Policies(),
     )
 
 

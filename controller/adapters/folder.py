@@ -17,10 +17,11 @@ from typing import Final
 from controller.adapters import files
 from controller.adapters.failpoints import failpoint
 from controller.adapters.journal import JournalHead
+from controller.adapters.log import IssuedEvent
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
 from controller.wire.base import encode
 from controller.wire.commands import command_event, epoch_event
-from controller.wire.dead_letter import DeadLetter
+from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.journal import JournalEntry, encode_entry, encode_epoch, parse_entry
 from controller.wire.metrics import Partitions, RosterEntry, Tick
 
@@ -87,11 +88,17 @@ class FolderCommandLog:
         self._folder = folder / "commands"
         self._read_to = ""
 
+    def read(self) -> Iterator[IssuedEvent]:
+        """See CommandLog.  Where a file is read, all of it counts as read."""
+        for path in sorted(path for path in self._folder.glob("*.jsonl") if path.name > self._read_to):
+            lines = path.read_bytes().splitlines()
+            self._read_to = path.name
+            for number, line in enumerate(lines):
+                yield IssuedEvent(Source(file=str(path), offset=number), line)
+
     def poll(self) -> list[bytes]:
         """See CommandLog."""
-        unread = sorted(path for path in self._folder.glob("*.jsonl") if path.name > self._read_to)
-        self._read_to = unread[-1].name if unread else self._read_to
-        return [line for path in unread for line in path.read_bytes().splitlines()]
+        return [event.value for event in self.read()]
 
 
 class FolderDeadLetterLog:

@@ -25,6 +25,8 @@ Headers: TypeAlias = Mapping[str, bytes]
 #: How long Kafka may be out of reach before a call gives up.
 PATIENCE_SECONDS: Final = 60.0
 
+#: How long an abort waits for records under way; none of them matters any more.
+_SETTLE_SECONDS: Final = 5.0
 #: librdkafka refuses above 1 MB by itself; what is too large is for the brokers to say.
 _LARGEST_RECORD: Final = 16 << 20
 _NO_CLIENT: Final[Client] = {}
@@ -152,8 +154,19 @@ class Transaction:
         partition: int | None = None,
         headers: Headers = _NO_HEADERS,
     ) -> None:
-        """Add one record; whether it could be written is known at the commit."""
+        """Add one record; whether it could be written is known at ``flush``, and at the commit."""
         _produce(self._producer, topic, value, key, partition, headers, None)
+
+    def flush(self) -> None:
+        """Return when every record lies in its topic, or was refused: only the commit is missing then.
+
+        Who is fenced by now learns it here; a record refused makes the commit fail.
+        """
+        # No delivery callbacks: a fatal error is an exception by itself, and would break into them.
+        unwritten = self._producer.flush(PATIENCE_SECONDS)
+        if unwritten:
+            why = f"{unwritten} records unwritten after {PATIENCE_SECONDS:g} s"
+            raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, why))
 
 
 class TransactionalProducer:
@@ -202,21 +215,28 @@ class TransactionalProducer:
 
     def _abort(self) -> None:
         try:
+            # To abort while the brokers still add partitions breaks the producer for good: librdkafka, issue 4849.
+            self._producer.flush(_SETTLE_SECONDS)
             _retry(lambda: self._producer.abort_transaction(PATIENCE_SECONDS))
         except ck.KafkaException as error:
             # Nothing is committed either way: the brokers abort it at the next init, or after a minute.
             log.warning("%s: abort_transaction: %s", self._id, error.args[0])
+            self._failure = self._meaning(error, "abort_transaction")
 
     @contextmanager
     def _failures(self, during: str) -> Iterator[None]:
         try:
             yield
         except (ck.KafkaException, BufferError) as error:
-            if isinstance(error, ck.KafkaException) and error.args[0].code() in _FENCED:
-                self._failure = LeadershipLostError(f"{self._id}: another process writes under this id now")
-            else:
-                self._failure = JournalError(f"{self._id}: {during}: {_text(error)}")
+            # Behind a fatal error most calls only say that there was one; the abort says which.
+            if not isinstance(self._failure, LeadershipLostError):
+                self._failure = self._meaning(error, during)
             raise self._failure from error
+
+    def _meaning(self, error: ck.KafkaException | BufferError, during: str) -> TrimtabError:
+        if isinstance(error, ck.KafkaException) and error.args[0].code() in _FENCED:
+            return LeadershipLostError(f"{self._id}: another process writes under this id now")
+        return JournalError(f"{self._id}: {during}: {_text(error)}")
 
 
 class Reader:

@@ -60,6 +60,7 @@ class KafkaJournal:
                     command_event(command, epoch, issued_at_ms),
                     key=command_key(command).encode(),
                 )
+            transaction.flush()  # whoever dies from here on leaves an open transaction behind, not an empty one
             before_commit()
             failpoint("inside-transaction")
         failpoint("after-commit")

@@ -1,9 +1,10 @@
 """The log in Kafka: metrics, results, commands and dead letters, a topic each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from controller.adapters.kafka import Producer, Reader, TopicSpec, ensure_topics
+from controller.adapters.log import IssuedEvent
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
@@ -69,17 +70,22 @@ class KafkaCommandLog:
 
     def __init__(self, settings: KafkaLogSettings) -> None:
         create_topics(settings)
-        self._reader = Reader(settings.bootstrap, settings.commands_topic, client=settings.client)
+        self._topic = settings.commands_topic
+        self._reader = Reader(settings.bootstrap, self._topic, client=settings.client)
 
-    def poll(self) -> list[bytes]:
+    def read(self) -> Iterator[IssuedEvent]:
         """See CommandLog.  Waits a moment for the first one."""
-        events = []
         while True:
             record = self._reader.poll(0.2)
             if record is not None:
-                events.append(record.value)
+                source = Source(topic=self._topic, partition=record.partition, offset=record.offset)
+                yield IssuedEvent(source, record.value)
             elif self._reader.at_end():
-                return events
+                return
+
+    def poll(self) -> list[bytes]:
+        """See CommandLog."""
+        return [event.value for event in self.read()]
 
     def close(self) -> None:
         """End the connection."""

@@ -1,9 +1,9 @@
 """What a log can do for the parts that write metrics and results, and for those that read commands."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from controller.wire.dead_letter import DeadLetter
+from controller.wire.dead_letter import DeadLetter, Source
 
 
 class MetricsLog(Protocol):
@@ -26,11 +26,22 @@ class MetricsLog(Protocol):
         ...
 
 
+class IssuedEvent(NamedTuple):
+    """An event as it lies in the command topic, read or not."""
+
+    source: Source
+    value: bytes
+
+
 class CommandLog(Protocol):
     """The reading end of the command topic."""
 
+    def read(self) -> Iterator[IssuedEvent]:
+        """The events issued since the last one read, up to the present end, in order within a namespace."""
+        ...
+
     def poll(self) -> Sequence[bytes]:
-        """The events issued since the last call, in order within a namespace; empty when there are none.
+        """The values of what ``read`` gives, all at once; empty when there are none.
 
         What was issued a moment ago may come with the next call only.
         """

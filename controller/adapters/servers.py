@@ -8,6 +8,7 @@ Everything a server writes lies in its folder: data, log, configuration, and the
 import argparse
 import base64
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -24,9 +25,11 @@ from controller.adapters import files, jars, kafka
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"
-_READY_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 120.0  # a busy machine takes half a minute
 _STOP_SECONDS: Final = 20.0
 _LOG_LINES_SHOWN: Final = 15
+#: To choose a free one from.  Clients get theirs from 32768 on (Linux) or higher (macOS).
+_PORTS: Final = range(20_000, 30_000)
 
 S = TypeVar("S", bound="Server")
 
@@ -166,7 +169,7 @@ class KafkaServer(Server):
         if (self.folder / "data" / "meta.properties").exists():
             return
         cluster = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
-        tool = [jars.java(), "-cp", classpath, "kafka.tools.StorageTool", "format"]
+        tool = [jars.java(), *_QUICK_START, "-cp", classpath, "kafka.tools.StorageTool", "format"]
         run = subprocess.run(
             [*tool, "-t", cluster, "-c", str(self._properties)], capture_output=True, text=True, check=False
         )
@@ -198,7 +201,7 @@ share.coordinator.state.topic.min.isr=1
 """
 
     def _java_options(self) -> list[str]:
-        return ["-Xmx1g", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true", *_LOGGING]
+        return ["-Xmx1g", *_QUICK_START, *_LOGGING]
 
     def _main(self) -> list[str]:
         return ["kafka.Kafka", str(self._properties)]
@@ -238,8 +241,13 @@ maxClientCnxns=0
         )
 
     def _java_options(self) -> list[str]:
-        small = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"]
-        return [*small, "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.forceSync=no", *_LOGGING]
+        return [
+            "-Xmx128m",
+            *_QUICK_START,
+            "-Dzookeeper.admin.enableServer=false",
+            "-Dzookeeper.forceSync=no",
+            *_LOGGING,
+        ]
 
     def _main(self) -> list[str]:
         return ["org.apache.zookeeper.server.ZooKeeperServerMain", str(self._cfg)]
@@ -315,10 +323,13 @@ def _run(server: Server) -> int:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    # None of those that the kernel gives to clients: a client that looks for its server while it is down could get
+    # the server's own port, be connected to itself, and keep the server from coming back.
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((_LOOPBACK, port))
+            return port
+    raise TrimtabError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
 
 
 def _is_free(port: int) -> bool:
@@ -326,6 +337,8 @@ def _is_free(port: int) -> bool:
         return probe.connect_ex((_LOOPBACK, port)) != 0
 
 
+#: Half the time to start, for some of the throughput: these servers are not for production.
+_QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
 #: Either server's slf4j-simple: warnings alone, with the time.
 _LOGGING: Final = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 _FOLDER: Final = Path(__file__).parents[2] / ".servers"

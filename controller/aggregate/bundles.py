@@ -61,6 +61,14 @@ class KnownBundles:
         names = [name for name, kept in zip(self.names, mask.tolist(), strict=True) if kept]
         return type(self)(names=names, **{k: a[mask] for k, a in self.arrays().items()})
 
+    def renewed(self, mask: Bools) -> Self:
+        """These rows as those of new bundles, the others as they are."""
+        if not mask.any():
+            return self
+        new = self.of(self.names).arrays()
+        columns = {k: np.where(mask.reshape(-1, *[1] * (a.ndim - 1)), new[k], a) for k, a in self.arrays().items()}
+        return type(self)(names=self.names, **columns)
+
     def with_names(self, wanted: Iterable[str]) -> tuple[Self, Ints]:
         """These bundles and new ones for the *wanted* names; and where each row of this table went."""
         known = set(self.names)

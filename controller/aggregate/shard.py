@@ -387,7 +387,10 @@ def _forget(state: ShardState, interval: int, options: FoldOptions) -> ShardStat
     pool = [state.pool[i] for i in used.tolist()]
     claims = replace(claims, broker=np.searchsorted(used, claims.broker), sweep=np.searchsorted(used, claims.sweep))
     gone = bundles.seen < interval - options.bundle_ttl_ms
-    gone[claims.bundle] = False
+    # One that records of later intervals name is new to them, as if they had not come yet.
+    awaited = np.zeros(len(bundles), np.bool_)
+    awaited[claims.bundle] = True
+    bundles, gone = bundles.renewed(gone & awaited), gone & ~awaited
     if gone.any():
         moved = np.cumsum(~gone) - 1
         bundles, claims = bundles.keep(~gone), replace(claims, bundle=moved[claims.bundle])

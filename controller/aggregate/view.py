@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.aggregate.claims import ragged
+from controller.aggregate.policies import policies_of
 from controller.aggregate.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.model.errors import StateError
@@ -23,6 +24,7 @@ from controller.model.load import (
     ClusterView,
     Floats,
     Ints,
+    Preallocated,
     TopicDetail,
 )
 from controller.model.names import namespace_of
@@ -50,13 +52,16 @@ def assemble(
     known, rank = _known_brokers(zero, snapshots)
     bundles = _bundles(snapshots, rank)
     counts = {n.namespace: len(n.boundaries) - 1 for n in zero.namespaces}
+    on_their_way = _preallocated(known, bundles, preallocated)
     return ClusterView(
         as_of_ms=first.interval,
-        brokers=_brokers(zero, known, bundles, preallocated),
+        brokers=_brokers(zero, known, bundles, on_their_way),
         missing=tuple(name for name in first.roster if name not in known),
         bundles=bundles,
         recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
         namespace_bundle_count=np.array([counts.get(name, _UNKNOWN) for name in bundles.namespaces], np.int64),
+        policies=policies_of(zero.namespaces, zero.broker_states),
+        preallocated=on_their_way,
     )
 
 
@@ -119,7 +124,7 @@ def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
 
 
 def _brokers(
-    zero: Snapshot, known: Mapping[str, BrokerRow], bundles: BundleTable, preallocated: Mapping[str, str]
+    zero: Snapshot, known: Mapping[str, BrokerRow], bundles: BundleTable, on_their_way: Preallocated
 ) -> BrokerTable:
     names = tuple(known)
     numbers = np.array([row.numbers for row in known.values()]).reshape(len(names), NUMBERS)
@@ -138,18 +143,25 @@ def _brokers(
         limit=limit,
         load=numbers[:, NUMBER_LOAD],
         long_term=long_term,
-        preallocated_rate=_preallocated_rate(names, bundles, preallocated),
+        preallocated_rate=_preallocated_rate(len(names), bundles, on_their_way),
         bundle_count=numbers[:, NUMBER_BUNDLES].astype(np.int64),
         topic_count=numbers[:, NUMBER_TOPICS].astype(np.int64),
     )
 
 
-def _preallocated_rate(names: tuple[str, ...], bundles: BundleTable, sent: Mapping[str, str]) -> Floats:
-    """Long-term msg/s of the bundles on their way to each broker."""
-    rate = np.zeros(len(names))
-    code_of = {name: i for i, name in enumerate(names)}
-    for bundle, broker in sorted(sent.items()):
-        row, to = bundles.code_of.get(bundle), code_of.get(broker)
-        if row is not None and to is not None and bundles.broker[row] != to:
-            rate[to] += bundles.long_term[row, RATE_IN] + bundles.long_term[row, RATE_OUT]
+def _preallocated(known: Mapping[str, BrokerRow], bundles: BundleTable, sent: Mapping[str, str]) -> Preallocated:
+    """Bundles on their way to a known broker that does not list them yet, in name order."""
+    code_of = {name: i for i, name in enumerate(known)}
+    rows = sorted((bundles.code_of.get(bundle, -1), code_of.get(broker, -1)) for bundle, broker in sent.items())
+    found = [(row, to) for row, to in rows if row >= 0 and to >= 0 and bundles.broker[row] != to]
+    return Preallocated(
+        bundle=np.array([row for row, _ in found], np.int64), broker=np.array([to for _, to in found], np.int64)
+    )
+
+
+def _preallocated_rate(brokers: int, bundles: BundleTable, on_their_way: Preallocated) -> Floats:
+    """Long-term msg/s of the bundles on their way to each broker, added up in name order."""
+    rate = np.zeros(brokers)
+    load = bundles.long_term[on_their_way.bundle]
+    np.add.at(rate, on_their_way.broker, load[:, RATE_IN] + load[:, RATE_OUT])
     return rate

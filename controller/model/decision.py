@@ -18,6 +18,8 @@ class Reason(StrEnum):
     MSG_RATE = "MsgRate"
     BANDWIDTH = "Bandwidth"
     PLACED = "Placed"
+    BROKER_JOINED = "BrokerJoined"
+    BROKER_LEFT = "BrokerLeft"
     # nothing to do
     BALANCED = "Balanced"
     NO_BROKERS = "NoBrokers"
@@ -27,6 +29,7 @@ class Reason(StrEnum):
     # refused by the strategy
     BELOW_MINIMUM = "BelowMinimum"
     SOLE_BUNDLE = "SoleBundle"
+    TOO_LARGE = "TooLarge"
     TOO_FEW_TOPICS = "TooFewTopics"
     NAMESPACE_FULL = "NamespaceFull"
     BUNDLE_COUNT_UNKNOWN = "BundleCountUnknown"
@@ -48,6 +51,14 @@ class Reason(StrEnum):
     PAUSED = "Paused"
     OBSERVE_ONLY = "ObserveOnly"
     FROZEN = "Frozen"
+    ISOLATION_POLICY = "IsolationPolicy"
+    MAX_TOPICS = "MaxTopics"
+    ANTI_AFFINITY = "AntiAffinity"
+    FEWEST_BUNDLES = "FewestBundles"
+    BROKER_VERSION = "BrokerVersion"
+    BUNDLE_WITH_POLICIES = "BundleWithPolicies"
+    # what the cycle remembers
+    STARTED_ANEW = "StartedAnew"
     # results that came back
     SETTLED = "Settled"
     FAILED = "Failed"

@@ -5,12 +5,14 @@ Rows are sorted by name; brokers and namespaces are referred to by row number ("
 frozen: an array is never written to after the table was made.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from controller.model.policies import Policies
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -123,6 +125,46 @@ class BundleTable:
         lo, hi = np.searchsorted(codes, [broker, broker + 1])
         return order[lo:hi]
 
+    @cached_property
+    def ownership(self) -> "Ownership":
+        """Who owns how much of each namespace; sorts the table once."""
+        owned = np.flatnonzero(self.broker >= 0)
+        width = int(self.broker.max(initial=-1)) + 1
+        keys, bundles = np.unique(self.namespace[owned] * width + self.broker[owned], return_counts=True)
+        namespace = keys // max(width, 1)
+        starts = np.searchsorted(namespace, np.arange(len(self.namespaces) + 1))
+        return Ownership(starts=starts, namespace=namespace, broker=keys - namespace * width, bundles=bundles)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ownership:
+    """A row for each namespace and broker that owns some of it, sorted by both.  Pulsar: BundleRangeCache."""
+
+    #: (namespaces + 1,) where the rows of each namespace begin.
+    starts: Ints
+    namespace: Ints
+    broker: Ints
+    #: How many bundles, at least 1.
+    bundles: Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Preallocated:
+    """Bundles on their way to a broker that does not list them yet: rows of both, in the order they were sent.
+
+    Pulsar: BrokerData.preallocatedBundleData, preallocatedBundleToBroker.
+    """
+
+    bundle: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    broker: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.bundle)
+
+    def with_bundle(self, bundle: int, broker: int) -> "Preallocated":
+        """These, and *bundle* on its way to *broker*."""
+        return Preallocated(bundle=np.append(self.bundle, bundle), broker=np.append(self.broker, broker))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterView:
@@ -139,6 +181,22 @@ class ClusterView:
     recently_unloaded: Bools
     #: Bundles of each namespace of ``bundles.namespaces``; -1 where the count is not known.
     namespace_bundle_count: Ints
+    #: What operators laid down about where bundles may go.
+    policies: Policies = field(default_factory=Policies)
+    #: Where bundles that were sent away will turn up; ``brokers.preallocated_rate`` is their load.
+    preallocated: Preallocated = field(default_factory=Preallocated)
+
+    def with_preallocated(self, bundle: int, broker: int) -> "ClusterView":
+        """The view with *bundle* (a row) counted to *broker* (a row), where it is being sent.
+
+        Pulsar: ModularLoadManagerImpl.preallocateBundle.
+        """
+        rate = self.brokers.preallocated_rate.copy()
+        rate[broker] += self.bundles.long_term[bundle, RATE_IN] + self.bundles.long_term[bundle, RATE_OUT]
+        brokers = replace(self.brokers, preallocated_rate=rate)
+        # The names are the same ones; to number them again would take longer than a placement.
+        brokers.__dict__["code_of"] = self.brokers.code_of
+        return replace(self, brokers=brokers, preallocated=self.preallocated.with_bundle(bundle, broker))
 
 
 def busiest_first(load: Floats, rows: Ints) -> Ints:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
-from controller.model.load import Bools, Floats
+from controller.model.history_column import HistoryColumn
+from controller.model.load import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,24 +25,31 @@ class UsageHistory:
     usage: Mapping[str, float] = field(default_factory=dict)
 
     def smoothed(
-        self, names: tuple[str, ...], usage: Floats, history_fraction: float, restarted: Bools | None = None
+        self,
+        names: tuple[str, ...],
+        usage: Floats,
+        history_fraction: float,
+        *,
+        rows: Ints | slice = slice(None),
+        restarted: Bools | None = None,
     ) -> tuple[Floats, Self]:
-        """Move the history of *names* by one *usage* each: ``history_fraction * history + the rest * usage``.
+        """Move the history of *names*, or of those at *rows*: ``history_fraction * history + the rest * usage``.
 
-        (n,) fractions in and out.  A broker without history, or *restarted*, begins with its usage; brokers that are
-        not among *names* keep theirs.  Pulsar: updateAvgResourceUsage.
+        *usage*, *restarted* and the answer are (rows,), fractions.  A broker without history, or *restarted*, begins
+        with its usage; all others keep theirs.  Pulsar: updateAvgResourceUsage.
         """
-        history = np.fromiter(map(self.usage.get, names, repeat(np.nan)), np.float64, len(names))
-        begins = np.isnan(history)
-        if begins.any():  # a history can be NaN as well: then Pulsar keeps it
-            begins = np.array([name not in self.usage for name in names])
-        if restarted is not None:
-            begins = begins | restarted
+        column = HistoryColumn.of(self.usage, names)
+        goes_on = column.known[rows] if restarted is None else column.known[rows] & ~restarted
         with np.errstate(invalid="ignore"):
-            smoothed = np.where(begins, usage, history * history_fraction + (1 - history_fraction) * usage)
-        moved = dict(self.usage)
-        moved.update(zip(names, smoothed.tolist(), strict=True))
-        return smoothed, type(self)(usage=moved)
+            smoothed = np.where(
+                goes_on, column.numbers[rows] * history_fraction + (1 - history_fraction) * usage, usage
+            )
+        return smoothed, type(self)(usage=column.with_numbers(rows, smoothed))
+
+    def of(self, names: tuple[str, ...]) -> tuple[Floats, Bools]:
+        """(n,) the history of *names*, and (n,) which of them have one."""
+        column = HistoryColumn.of(self.usage, names)
+        return column.numbers, column.known
 
     def only(self, names: tuple[str, ...]) -> Self:
         """Forget brokers that are not in *names*.  Pulsar: onActiveBrokersChange."""
@@ -50,8 +57,77 @@ class UsageHistory:
         return type(self)(usage={k: v for k, v in self.usage.items() if k in keep})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalUsageHistory:
+    """A usage history that moves once an interval, however often it is asked."""
+
+    kind: Literal["interval_usage_history"] = "interval_usage_history"
+    #: T at which it moved last, epoch ms; -1 before the first.
+    as_of_ms: int = -1
+    #: Broker -> smoothed resource usage (fraction, 1.0 = 100 %).
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHitCounts:
+    """For how many rounds a broker has differed from the one it is paired with, by name."""
+
+    kind: Literal["broker_hit_counts"] = "broker_hit_counts"
+    #: By the high threshold or more.
+    high: Mapping[str, int] = field(default_factory=dict)
+    #: By the low threshold or more.
+    low: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRobinTurn:
+    """Whose turn it is."""
+
+    kind: Literal["round_robin_turn"] = "round_robin_turn"
+    #: Placements so far, from 0 again after 2,147,483,647.
+    count: int = 0
+    #: The brokers in the order in which they take turns.
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferHistory:
+    """What TransferShedder remembers; everything of a broker goes by its name."""
+
+    kind: Literal["transfer_history"] = "transfer_history"
+    #: Rounds in a row in which load was unevenly spread.
+    hit_count: int = 0
+    #: Smoothed weighted usage (fraction), smoothed bytes/s in + out, and the T of the last data, epoch ms.
+    weighted_max_ema: Mapping[str, float] = field(default_factory=dict)
+    msg_throughput_ema: Mapping[str, float] = field(default_factory=dict)
+    updated_at_ms: Mapping[str, int] = field(default_factory=dict)
+    #: T at which bundles were last taken off the broker, epoch ms, while it has to settle.
+    recently_unloaded_brokers: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerMembership:
+    """Which brokers there were, and who has just come or gone."""
+
+    kind: Literal["broker_membership"] = "broker_membership"
+    #: Sorted; none before the first round.
+    brokers: tuple[str, ...] = ()
+    #: Broker that joined -> rounds in which it was given bundles, while there may be more.
+    joined: Mapping[str, int] = field(default_factory=dict)
+    #: Broker that left -> rounds since then, while it may come back.
+    left: Mapping[str, int] = field(default_factory=dict)
+
+
 #: Every kind of memory a strategy can have; ``kind`` tells them apart in the journal.
-StrategyMemory: TypeAlias = NoMemory | UsageHistory
+StrategyMemory: TypeAlias = (
+    NoMemory
+    | UsageHistory
+    | IntervalUsageHistory
+    | BrokerHitCounts
+    | RoundRobinTurn
+    | TransferHistory
+    | BrokerMembership
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +154,7 @@ class Memory:
     shedder: StrategyMemory = field(default_factory=NoMemory)
     placement: StrategyMemory = field(default_factory=NoMemory)
     split: StrategyMemory = field(default_factory=NoMemory)
+    membership: StrategyMemory = field(default_factory=NoMemory)
     #: Bundle -> T at which it was last unloaded.
     recently_unloaded: Mapping[str, int] = field(default_factory=dict)
     #: Command id -> the command under way.

@@ -45,6 +45,10 @@ class BrokerState:
     broker: str
     version: int
     failure_domain: str = ""
+    #: Version of its software, as it says it.
+    broker_version: str = ""
+    persistent_topics: bool = True
+    non_persistent_topics: bool = True
     #: Resource -> limit, replacing the reported one (wrong NIC speed, mixed hardware).
     capacity: tuple[tuple[str, float], ...] = ()
 

@@ -25,6 +25,8 @@ _BOOLEANS: Final = {"true": True, "false": False}
 _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "loadBalancerHistoryResourcePercentage": (0, 1),
     "loadBalancerNamespaceBundleMaxSessions": (-1, math.inf),
+    "maxUnloadBundleNumPerShedding": (-1, math.inf),
+    "trimtabDeviationShedderMaxBundles": (-1, math.inf),
     "loadBalancerSheddingIntervalMinutes": (1, math.inf),
 }
 #: A Java long ends here, and so do our columns.

@@ -6,22 +6,45 @@ A new strategy is one file and one line here; the laws in tests/property hold it
 from collections.abc import Mapping
 from typing import Any, Final
 
+from controller.strategies.filters.anti_affinity import AntiAffinity
+from controller.strategies.filters.broker_version import BrokerVersion
+from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
+from controller.strategies.filters.fewest_bundles import FewestBundles
+from controller.strategies.filters.isolation_policies import IsolationPolicies
+from controller.strategies.filters.max_topics import MaxTopics
+from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
+from controller.strategies.placement.ext_least_resource_usage_with_weight import ExtLeastResourceUsageWithWeight
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.placement.least_resource_usage_with_weight import LeastResourceUsageWithWeight
-from controller.strategies.protocols import Placement, Shedder, SplitAlgorithm, SplitPolicy
+from controller.strategies.placement.round_robin_broker_selector import RoundRobinBrokerSelector
+from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
+from controller.strategies.shedding.avg_shedder import AvgShedder
+from controller.strategies.shedding.deviation_shedder import MessageRateDeviationShedder, ThroughputDeviationShedder
+from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
+from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 
 #: loadBalancerLoadSheddingStrategy; Pulsar's default is ThresholdShedder.
 SHEDDERS: Final[Mapping[str, type[Shedder[Any]]]] = {
+    "AvgShedder": AvgShedder,
+    "MessageRateDeviationShedder": MessageRateDeviationShedder,
+    "OverloadShedder": OverloadShedder,
     "ThresholdShedder": ThresholdShedder,
+    "ThroughputDeviationShedder": ThroughputDeviationShedder,
+    "TransferShedder": TransferShedder,
+    "UniformLoadShedder": UniformLoadShedder,
 }
 
 #: loadBalancerLoadPlacementStrategy; Pulsar's default is LeastLongTermMessageRate.
 PLACEMENTS: Final[Mapping[str, type[Placement[Any]]]] = {
+    "AvgShedder": AvgShedderPlacement,
+    "ExtLeastResourceUsageWithWeight": ExtLeastResourceUsageWithWeight,
     "LeastLongTermMessageRate": LeastLongTermMessageRate,
     "LeastResourceUsageWithWeight": LeastResourceUsageWithWeight,
+    "RoundRobinBrokerSelector": RoundRobinBrokerSelector,
 }
 
 #: When to split: Pulsar's modular load manager has one policy and no setting for it.
@@ -34,7 +57,30 @@ SPLIT_ALGORITHMS: Final[Mapping[str, type[SplitAlgorithm]]] = {
     "range_equally_divide": RangeEquallyDivide,
 }
 
+#: Full names of Pulsar's classes whose short names mean others; theirs begin with Ext, for the extensible manager.
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "org.apache.pulsar.broker.loadbalance.extensions.strategy.LeastResourceUsageWithWeight": (
+        "ExtLeastResourceUsageWithWeight"
+    ),
+}
+
+#: Which brokers a bundle may go to, in the order of Pulsar's modular load manager; each says in its ``reason`` why it
+#: excludes one.  All of them always run, and those that are off by default exclude none.
+FILTERS: Final[Mapping[str, type[Filter]]] = {
+    "IsolationPolicies": IsolationPolicies,
+    "MaxTopics": MaxTopics,
+    "AntiAffinity": AntiAffinity,
+    "FewestBundles": FewestBundles,
+    "BrokerVersion": BrokerVersion,
+}
+
+#: The same for the extensible load manager, which knows no even spreading.
+EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
+    "BundlesWithPolicies": BundlesWithPolicies,
+    **{name: cls for name, cls in FILTERS.items() if cls is not FewestBundles},
+}
+
 
 def short_name(name: str) -> str:
     """A strategy's key here: *name* itself, or the last part of a full Java class name."""
-    return name.rpartition(".")[2]
+    return _OTHER_NAMES.get(name) or name.rpartition(".")[2]

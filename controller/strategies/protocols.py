@@ -4,9 +4,9 @@ Same view and memory, same answer, on any machine: rows are looked at in name or
 lower name unless the vectors show otherwise, and nothing reads a clock.
 """
 
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
-from controller.model.decision import SplitDecision, UnloadDecision
+from controller.model.decision import Reason, SplitDecision, UnloadDecision
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 
@@ -37,6 +37,29 @@ class Placement(Protocol[M]):
 
         Pulsar picks one of them at random; the cycle picks by its seed.
         """
+        ...
+
+
+class Filter(Protocol):
+    """Says which brokers a bundle may go to at all.  Pulsar: BrokerFilter, and the steps of selectBroker."""
+
+    #: Why it excludes a broker.
+    reason: ClassVar[Reason]
+    #: Whether its answer stands where it leaves no broker, and where all that are left are overloaded; filters of
+    #: which that is not true are then ignored.
+    binding: ClassVar[bool]
+
+    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
+        """The rows of *candidates* (ascending broker rows) that *bundle* (a row) may go to."""
+        ...
+
+
+@runtime_checkable
+class Anchor(Protocol):
+    """A filter that may also find that a bundle had better stay where it is."""
+
+    def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
+        """Whether *bundle* (a row) may leave its broker, *candidates* (rows) being open to it by binding filters."""
         ...
 
 

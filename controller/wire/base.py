@@ -77,12 +77,16 @@ R = TypeVar("R", bound=BaseModel)
 #: A tuple that stops at its first bad item: a million bad numbers are one error, not a million.
 Items: TypeAlias = Annotated[tuple[T, ...], FailFast()]
 
-#: msg/s or bytes/s; the bound is far above any cluster and keeps sums exact in fixed point.
-Rate: TypeAlias = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+#: Far above any cluster, and it keeps sums exact in fixed point.
+MAX_RATE: Final = 1e12
+#: msg/s or bytes/s.
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=MAX_RATE, allow_inf_nan=False)]
+#: No broker has more of anything, in any unit.  Pulsar reckons with usage in single precision, which ends at 3e38.
+MAX_QUANTITY: Final = 1e15
 #: A usage or a limit in whatever unit its resource has.
-Quantity: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-#: Pulsar reports limits it does not know as 0 or -1.
-Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+Quantity: TypeAlias = Annotated[float, Field(ge=0, le=MAX_QUANTITY, allow_inf_nan=False)]
+#: The same, but Pulsar reports limits it does not know as 0 or -1.
+Limit: TypeAlias = Annotated[float, Field(ge=-MAX_QUANTITY, le=MAX_QUANTITY, allow_inf_nan=False)]
 #: A number of ours that may also be none: JSON has no word for NaN and the infinities, so they are text there.
 Number: TypeAlias = Annotated[
     float,

@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.memory import InFlight, Memory, StrategyMemory
+from controller.model.memory import InFlight, Memory, NoMemory, StrategyMemory
 from controller.wire.base import (
     Count,
     Envelope,
@@ -86,6 +86,8 @@ class MemoryRecord(Record):
     shedder: StrategyMemoryField
     placement: StrategyMemoryField
     split: StrategyMemoryField
+    #: Older entries have none.
+    membership: StrategyMemoryField = NoMemory()
     recently_unloaded: dict[str, Millis]
     in_flight: dict[str, InFlightRecord]
 
@@ -135,6 +137,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 shedder=memory.shedder,
                 placement=memory.placement,
                 split=memory.split,
+                membership=memory.membership,
                 recently_unloaded=_by_key(memory.recently_unloaded),
                 in_flight={key: InFlightRecord(**asdict(flight)) for key, flight in _by_key(memory.in_flight).items()},
             ),
@@ -168,6 +171,7 @@ def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
             shedder=memory.shedder,
             placement=memory.placement,
             split=memory.split,
+            membership=memory.membership,
             recently_unloaded=memory.recently_unloaded,
             in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
         ),

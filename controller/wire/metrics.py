@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from controller.aggregate.policies import isolation_policy
 from controller.model.names import FULL_LOWER, FULL_UPPER
 from controller.wire.base import (
     MAX_RECORD_BYTES,
@@ -121,7 +122,19 @@ class NamespaceState(Envelope):
     boundaries: Items[Boundary]
     anti_affinity_group: str | None = None
     isolation_policies: tuple[dict[str, Any], ...] | None = None
-    """As Pulsar's admin API gives them."""
+    """Those that name the namespace, in Pulsar's order, as its admin API gives them.
+
+    Each with namespaces, primary, secondary (lists of Java regular expressions) and auto_failover_policy.
+    """
+
+    @model_validator(mode="after")
+    def _policies_are_isolation_policies(self) -> Self:
+        for policy in self.isolation_policies or ():
+            try:
+                isolation_policy(policy)
+            except ValueError as error:
+                raise bad_value(f"isolationPolicies: {error}") from error
+        return self
 
     @model_validator(mode="after")
     def _boundaries_cut_the_whole_ring(self) -> Self:
@@ -148,6 +161,12 @@ class BrokerState(Envelope):
     broker: Name
     version: int
     failure_domain: str | None = None
+    broker_version_string: str | None = None
+    """Version of its software, as its load report says it."""
+    persistent_topics_enabled: bool | None = None
+    """True where nothing is said."""
+    non_persistent_topics_enabled: bool | None = None
+    """True where nothing is said."""
     capacity: Capacity | None = None
 
 
@@ -259,7 +278,8 @@ def decode_metric(
     """The record that *value* holds; None for a valid-looking one of another cluster than *cluster*.
 
     JSON, a bare LocalBrokerData as brokers write it, or Arrow.  *append_time_ms* is when the log took
-    the record, None where the log does not say.  Raises WireError with a dead letter's reason.
+    the record, None where the log does not say.  Raises WireError with a dead letter's reason; one flawed
+    bundle is enough, as it is for the query (streaming.decode).
     """
     refuse_too_large(value, max_bytes)
     read = _read_arrow_sweep if value.startswith(ARROW_MAGIC) else _read_json

@@ -5,12 +5,14 @@ Both ways give the same rows for the same records; an integration test holds the
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.aggregate.rows import (
     BUNDLE,
     FACT,
@@ -33,7 +35,6 @@ from controller.model.names import topic_hash
 from controller.wire import metrics, results
 from controller.wire.sweep import BrokerSweep, BundleStats, BundleTotals, SweepHeader
 
-_SHORT, _LONG = 10, 1000
 _NO_LOAD = np.zeros(len(STATS))
 
 
@@ -71,6 +72,9 @@ def fact_of(record: Any) -> model.Fact:
                 broker=record.broker,
                 version=record.version,
                 failure_domain=record.failure_domain or "",
+                broker_version=record.broker_version_string or "",
+                persistent_topics=record.persistent_topics_enabled is not False,
+                non_persistent_topics=record.non_persistent_topics_enabled is not False,
                 capacity=tuple(sorted(capacity.items())),
             )
         case metrics.BundleData():
@@ -93,7 +97,11 @@ def _seed(record: metrics.BundleData) -> model.BundleSeed:
     load = (quota.msg_rate_in, quota.msg_rate_out, quota.bandwidth_in, quota.bandwidth_out)
     # A quota starts at the full number of samples, as in Pulsar.
     return model.BundleSeed(
-        bundle=record.bundle, short_term_samples=_SHORT, short_term=load, long_term_samples=_LONG, long_term=load
+        bundle=record.bundle,
+        short_term_samples=SHORT_TERM_SAMPLES,
+        short_term=load,
+        long_term_samples=LONG_TERM_SAMPLES,
+        long_term=load,
     )
 
 
@@ -109,13 +117,9 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
     kind = columns["kind"].astype(np.int64)
     facts = {}
     for i in np.flatnonzero((kind == TICK) | (kind == FACT)).tolist():
-        decode = metrics.decode_metric if columns["source"][i] == METRICS else results.decode_result
-        try:
-            record = decode(columns["body"][i].encode(), cluster=cluster, period_ms=period_ms)
-        except WireError:
-            continue
-        if record is not None:
-            facts[i] = fact_of(record)
+        fact = _fact_in(columns["body"][i], int(columns["source"][i]), cluster, period_ms)
+        if fact is not None:
+            facts[i] = fact
     numbered = np.flatnonzero((kind == SWEEP) | (kind == REPORT)).tolist()
     positions = columns["detail_position"]
     size = np.array([0 if p is None else len(p) for p in positions], np.int64)
@@ -146,6 +150,17 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
         },
         facts=facts,
     )
+
+
+# A tick comes to every shard, and its roster names every broker: it is read once for all shards of a worker.
+@lru_cache(maxsize=16)
+def _fact_in(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
+    decode = metrics.decode_metric if source == METRICS else results.decode_result
+    try:
+        record = decode(body.encode(), cluster=cluster, period_ms=period_ms)
+    except WireError:
+        return None
+    return None if record is None else fact_of(record)
 
 
 # ---- from decoded records ----

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Floats
+from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, ClusterView, Floats
+from controller.model.policies import IsolationPolicy, MinAvailable
+from tests.cluster import broker_table, bundle_table, cluster_view
 
 T = TypeVar("T")
 Case = Mapping[str, Any]
@@ -47,6 +49,36 @@ def resources(brokers: Sequence[Mapping[str, Any]]) -> tuple[Floats, Floats]:
             if name in broker:
                 usage[row, column], limit[row, column] = floats(broker[name])
     return usage, limit
+
+
+def shedding_view(given: Mapping[str, Any]) -> ClusterView:
+    """What a shedder was given: brokers, bundles by their short-term averages, and those unloaded recently."""
+    owned = {name: row for name, row in sorted(given["bundles"].items()) if row[4] >= 0}
+    owner = np.array([row[4] for row in owned.values()], np.int64)
+    usage, limit = resources(given["brokers"])
+    brokers = broker_table(
+        [broker["name"] for broker in given["brokers"]],
+        usage=usage,
+        limit=limit,
+        load=rows_of_4([broker["load"] for broker in given["brokers"]]),
+        bundle_count=np.bincount(owner, minlength=len(usage)),
+    )
+    load = rows_of_4([row[:4] for row in owned.values()])
+    bundles = bundle_table(list(owned), owner, load=load, short_term=load)
+    return cluster_view(brokers, bundles, recently_unloaded=given["recently_unloaded"])
+
+
+def isolation_policies(given: Mapping[str, Mapping[str, Any]]) -> tuple[IsolationPolicy, ...]:
+    """Isolation policies, in the order of Java's map."""
+    return tuple(
+        IsolationPolicy(
+            namespaces=tuple(policy["namespaces"]),
+            primary=tuple(policy["primary"]),
+            secondary=tuple(policy["secondary"]),
+            auto_failover=MinAvailable(min_limit=policy["min_limit"], usage_threshold=policy["usage_threshold"]),
+        )
+        for policy in given.values()
+    )
 
 
 def close_to(expected: Any) -> Any:

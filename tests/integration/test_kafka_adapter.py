@@ -1,7 +1,9 @@
 """The Kafka adapter, on a real broker."""
 
+import os
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -51,7 +53,7 @@ def commit(producer: TransactionalProducer, topic: str, *values: bytes) -> None:
 def fail(producer: TransactionalProducer, topic: str, value: bytes, error: Exception) -> None:
     with producer.transaction() as transaction:
         transaction.send(topic, value)
-        producer._producer.flush()  # it lies in the topic, only not committed
+        transaction.flush()
         raise error
 
 
@@ -167,6 +169,22 @@ def test_an_empty_partition_is_read_at_once(kafka: KafkaServer, topic: str) -> N
     assert time.monotonic() - begin < 10
 
 
+def test_aborting_what_was_hardly_sent_leaves_the_producer_usable(kafka: KafkaServer, topic: str) -> None:
+    # Right behind a commit, brokers refuse an abort that overtakes the transaction's first partition.
+    producer = writer(kafka, topic)
+
+    def give_up() -> None:
+        with producer.transaction() as transaction:
+            transaction.send(topic, b"never")
+            raise ValueError("no")
+
+    for number in range(300):
+        commit(producer, topic, b"%d" % number)
+        with pytest.raises(ValueError, match="no"):
+            give_up()
+    assert values(kafka, topic) == [b"%d" % number for number in range(300)]
+
+
 def test_who_comes_later_fences_who_came_before(kafka: KafkaServer, topic: str) -> None:
     first = writer(kafka, topic)
     commit(first, topic, b"first")
@@ -184,13 +202,85 @@ def test_who_comes_later_fences_who_came_before(kafka: KafkaServer, topic: str) 
     assert values(kafka, topic) == [b"first", b"second", b"first again"]
 
 
+def overtake_before_sending(first: TransactionalProducer, topic: str, overtake: Callable[[], None]) -> None:
+    overtake()
+    with first.transaction() as transaction:
+        transaction.send(topic, b"never")
+        transaction.flush()
+
+
+def overtake_before_the_flush(first: TransactionalProducer, topic: str, overtake: Callable[[], None]) -> None:
+    with first.transaction() as transaction:
+        transaction.send(topic, b"never")
+        overtake()
+        transaction.flush()
+
+
+def overtake_between_two_records(first: TransactionalProducer, topic: str, overtake: Callable[[], None]) -> None:
+    with first.transaction() as transaction:
+        transaction.send(topic, b"never")
+        transaction.flush()
+        overtake()
+        # As often as it takes the brokers to answer: from then on librdkafka says no more than "fatal".
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            transaction.send(topic, b"never")
+            time.sleep(0.01)
+
+
+def overtake_before_the_commit(first: TransactionalProducer, topic: str, overtake: Callable[[], None]) -> None:
+    with first.transaction() as transaction:
+        transaction.send(topic, b"never")
+        transaction.flush()
+        overtake()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        overtake_before_sending,
+        overtake_before_the_flush,
+        overtake_between_two_records,
+        overtake_before_the_commit,
+    ],
+)
+def test_a_fenced_writer_learns_that_another_leads_wherever_it_is(
+    write: Callable[[TransactionalProducer, str, Callable[[], None]], None], kafka: KafkaServer, topic: str
+) -> None:
+    first, second = writer(kafka, topic), TransactionalProducer(kafka.bootstrap, topic)
+    commit(first, topic, b"first")
+    with pytest.raises(LeadershipLostError, match="another process writes"):
+        write(first, topic, second.init)
+    commit(second, topic, b"second")
+    assert values(kafka, topic) == [b"first", b"second"]
+
+
+def test_an_error_of_the_block_is_raised_even_where_the_writer_is_fenced_and_then_nothing_more_is_written(
+    kafka: KafkaServer, topic: str
+) -> None:
+    first, second = writer(kafka, topic), TransactionalProducer(kafka.bootstrap, topic)
+
+    def overtaken() -> None:
+        with first.transaction() as transaction:
+            transaction.send(topic, b"never")
+            transaction.flush()
+            second.init()
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        overtaken()
+    with pytest.raises(LeadershipLostError):
+        commit(first, topic, b"never")
+    assert values(kafka, topic) == []
+
+
 def test_a_transaction_left_open_is_aborted_by_the_next_writer(kafka: KafkaServer, topic: str) -> None:
     first, second = writer(kafka, topic), TransactionalProducer(kafka.bootstrap, topic)
 
     def overtaken() -> None:
         with first.transaction() as transaction:
             transaction.send(topic, b"half")
-            first._producer.flush()
+            transaction.flush()
             second.init()
 
     with pytest.raises(LeadershipLostError):
@@ -277,13 +367,17 @@ def test_a_topic_that_does_not_exist_is_named(kafka: KafkaServer) -> None:
 
 
 def test_a_broker_that_went_silent_is_an_error_not_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The reader fetches a record at a time, far fewer than there are: it cannot have them all before the crash.
+    little_by_little = {"queued.min.messages": 1, "fetch.message.max.bytes": 1000, "log_level": 0}
     with kafka_server(tmp_path) as server:
         name = make_topic(server, partitions=1)
         producer = Producer(server.bootstrap)
-        producer.send(name, b"there")
-        producer.flush()
-        records = read_all(server.bootstrap, name, 0, client={"log_level": 0})
-        server.stop()
+        for _ in range(100):
+            producer.send(name, os.urandom(10_000))
+            producer.flush()
+        records = read_all(server.bootstrap, name, 0, client=little_by_little)
+        next(records)
+        server.stop(signal.SIGKILL)
         monkeypatch.setattr(adapter, "PATIENCE_SECONDS", 1.0)
         with pytest.raises(TrimtabError, match=f"{name}.*silent"):
             list(records)

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from controller.adapters import kafka_journal
 from controller.adapters.journal import JournalHead
 from controller.adapters.kafka import Record, TransactionalProducer, read_all, tail
 from controller.adapters.kafka_journal import KafkaJournal, read_journal
@@ -20,7 +21,7 @@ from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
-from controller.wire.journal import JournalEntry
+from controller.wire.journal import JournalEntry, encode_entry
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.results import decode_result
 from tests.journal_entries import SPLIT, UNLOAD, entry
@@ -75,6 +76,12 @@ def records(settings: KafkaLogSettings, topic: str) -> list[Record]:
     return list(tail(settings.bootstrap, topic, follow=False, from_beginning=True))
 
 
+def uncommitted(settings: KafkaLogSettings) -> list[bytes]:
+    """All that lies in the journal's topic, be it committed, aborted or neither."""
+    client = {"isolation.level": "read_uncommitted"}
+    return [record.value for record in read_all(settings.bootstrap, settings.journal_topic, 0, client=client)]
+
+
 def test_a_new_journal_holds_nothing_and_no_epoch(settings: KafkaLogSettings) -> None:
     assert head(settings) == JournalHead(last=None, epoch=0)
 
@@ -113,10 +120,12 @@ def test_journals_of_several_clusters_in_one_topic_do_not_mix(settings: KafkaLog
 
 
 def test_an_entry_and_its_commands_appear_together(settings: KafkaLogSettings) -> None:
-    seen: list[list[str]] = []
+    def look() -> None:
+        assert uncommitted(settings) == [encode_entry(entry(T, UNLOAD, SPLIT))], "only the commit is missing"
+        assert issued(settings) == []
+
     journal = opened(settings)
-    append(journal, entry(T, UNLOAD, SPLIT), before_commit=lambda: seen.append(issued(settings)))
-    assert seen == [[]]
+    append(journal, entry(T, UNLOAD, SPLIT), before_commit=look)
     assert issued(settings) == [UNLOAD.id, SPLIT.id]
     assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, UNLOAD, SPLIT)]
 
@@ -140,6 +149,15 @@ def test_a_new_epoch_is_told_to_every_partition_of_the_commands(settings: KafkaL
         assert event.data.epoch == 7
 
 
+def test_leadership_is_asked_for_before_the_place_where_a_test_may_kill(
+    settings: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed: list[str] = []
+    monkeypatch.setattr(kafka_journal, "failpoint", passed.append)
+    append(opened(settings), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
+    assert passed == ["before_commit", "inside-transaction", "after-commit"]
+
+
 def test_what_is_raised_before_the_commit_leaves_nothing_behind(settings: KafkaLogSettings) -> None:
     def lose() -> None:
         raise LeadershipLostError("another leads")
@@ -151,6 +169,25 @@ def test_what_is_raised_before_the_commit_leaves_nothing_behind(settings: KafkaL
     append(journal, entry(T, SPLIT))
     assert issued(settings) == [SPLIT.id]
     assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, SPLIT)]
+
+
+def test_who_loses_leadership_inside_a_transaction_leaves_the_journal_to_the_next(settings: KafkaLogSettings) -> None:
+    def lose() -> None:
+        raise LeadershipLostError("another leads")
+
+    old = opened(settings)
+    old.begin_epoch(1)
+    with pytest.raises(LeadershipLostError, match="another leads"):
+        append(old, entry(T, UNLOAD), before_commit=lose)
+    assert encode_entry(entry(T, UNLOAD)) in uncommitted(settings), "aborted, though it was written whole"
+    new = KafkaJournal(settings, cluster=CLUSTER)
+    assert new.open() == JournalHead(last=None, epoch=1)
+    new.begin_epoch(2)
+    append(new, entry(T, SPLIT), epoch=2)
+    assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, SPLIT)]
+    with pytest.raises(LeadershipLostError):
+        old.begin_epoch(3)
+    assert head(settings) == JournalHead(last=entry(T, SPLIT), epoch=2)
 
 
 def test_who_opens_the_journal_fences_off_who_had_it(settings: KafkaLogSettings) -> None:
@@ -188,14 +225,23 @@ journal.append(entry(T, UNLOAD), epoch=1, issued_at_ms=T, before_commit=lambda: 
 def die_at(failpoint: str, settings: KafkaLogSettings) -> None:
     environment = {**os.environ, "TRIMTAB_FAILPOINT": failpoint, "PYTHONPATH": str(Path(__file__).parents[2])}
     arguments = [sys.executable, "-c", CONTROLLER, settings.model_dump_json()]
-    ended = subprocess.run(arguments, env=environment, check=False, timeout=60)
+    ended = subprocess.run(arguments, env=environment, check=False, timeout=120)
     assert ended.returncode == -signal.SIGKILL
 
 
 def test_a_controller_killed_inside_its_transaction_has_issued_nothing(settings: KafkaLogSettings) -> None:
     die_at("inside-transaction", settings)
+    assert uncommitted(settings) == [encode_entry(entry(T, UNLOAD))], "a transaction lies open"
     assert head(settings).last is None
     assert issued(settings) == []
+
+
+def test_what_a_killed_controller_left_open_does_not_hold_up_the_next(settings: KafkaLogSettings) -> None:
+    die_at("inside-transaction", settings)
+    journal = opened(settings)
+    append(journal, entry(T, SPLIT))
+    assert issued(settings) == [SPLIT.id]
+    assert head(settings).last == entry(T, SPLIT)
 
 
 def test_a_controller_killed_after_its_commit_has_issued_everything(settings: KafkaLogSettings) -> None:

@@ -24,6 +24,9 @@ _OVERLOADED: Final = 0.85
 #: Bits that a sum of a few fractions may be off by.
 _ROUNDING: Final = 1e-9
 
+#: They do not look at load.
+_BLIND: Final = {"AvgShedder", "RoundRobinBrokerSelector"}
+
 _bundles = st.dictionaries(
     st.sampled_from(["a", "b", "c"]), st.builds(bundle, st.integers(0, 100).map(float)), max_size=3
 )
@@ -80,11 +83,22 @@ def test_without_candidates_nothing_is_acceptable(name: str) -> None:
     assert chosen(name, view(Broker(name="b", usage=0.1)), []) == []
 
 
-@pytest.mark.parametrize("name", PLACEMENTS)
+def busy_and_free(busy: str, free: str) -> ClusterView:
+    return view(
+        Broker(name=busy, usage=0.8, bundles={"x": bundle(500)}),
+        Broker(name=free, usage=0.1, bundles={"y": bundle(1)}),
+    )
+
+
+@pytest.mark.parametrize("name", sorted(PLACEMENTS.keys() - _BLIND))
 def test_the_laws_of_placement_are_not_empty(name: str) -> None:
-    busy = Broker(name="busy", usage=0.8, bundles={"x": bundle(500)})
-    cluster = view(busy, Broker(name="free", usage=0.1, bundles={"y": bundle(1)}))
-    assert chosen(name, cluster, [0, 1]) == [1]
+    assert chosen(name, busy_and_free("a", "b"), [0, 1]) == [1]
+    assert chosen(name, busy_and_free("b", "a"), [0, 1]) == [0]
+
+
+@pytest.mark.parametrize("name", sorted(_BLIND))
+def test_a_placement_that_does_not_look_at_load_chooses_the_same_whoever_is_busy(name: str) -> None:
+    assert chosen(name, busy_and_free("a", "b"), [0, 1]) == chosen(name, busy_and_free("b", "a"), [0, 1])
 
 
 @_FEW

@@ -134,6 +134,15 @@ def test_what_is_raised_before_the_commit_leaves_nothing_behind(tmp_path: Path) 
     assert list(read_journal(tmp_path)) == [entry(T, UNLOAD)]
 
 
+def test_leadership_is_asked_for_before_the_place_where_a_test_may_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed: list[str] = []
+    monkeypatch.setattr(folder_module, "failpoint", passed.append)
+    append(opened(tmp_path), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
+    assert passed == ["before_commit", "inside-transaction", "after-commit"]
+
+
 class Killed(BaseException):
     """Like a signal, it is no error that anybody catches."""
 
@@ -199,6 +208,13 @@ def test_each_poll_gives_what_is_new(tmp_path: Path) -> None:
     append(journal, entry(NEXT, SPLIT))
     assert ids(log.poll()) == ["epoch/1", SPLIT.id]
     assert log.poll() == []
+
+
+def test_an_event_is_read_with_the_place_where_it_lies(tmp_path: Path) -> None:
+    append(opened(tmp_path), entry(T, UNLOAD))
+    path = str(tmp_path / "commands" / f"{T:015d}.jsonl")
+    found = [(event.source.file, event.source.offset) for event in FolderCommandLog(tmp_path).read()]
+    assert found == [(path, 0), (path, 1)]
 
 
 # ---- the log ----

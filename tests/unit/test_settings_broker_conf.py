@@ -153,7 +153,7 @@ def test_a_strategy_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(SettingsError) as caught:
         choose(PLACEMENTS, "loadBalancerLoadPlacementStrategy", "RoundRobin", {})
     assert str(caught.value) == (
-        "loadBalancerLoadPlacementStrategy=RoundRobin: allowed: LeastLongTermMessageRate, LeastResourceUsageWithWeight"
+        f"loadBalancerLoadPlacementStrategy=RoundRobin: allowed: {', '.join(sorted(PLACEMENTS))}"
     )
 
 
@@ -195,3 +195,40 @@ def test_what_both_files_say_reaches_the_policy(tmp_path: Path) -> None:
     assert policy.balancer.grace_period_minutes == 5
     assert type(policy.placement).__name__ == "LeastResourceUsageWithWeight"
     assert (policy.cluster, policy.period_ms, policy.command_ttl_ms) == ("standalone", 60_000, 300_000)
+
+
+@pytest.mark.parametrize(
+    ("shedder", "placement", "said"),
+    [
+        (
+            "org.apache.pulsar.broker.loadbalance.impl.AvgShedder",
+            "LeastLongTermMessageRate",
+            "loadBalancerLoadSheddingStrategy=org.apache.pulsar.broker.loadbalance.impl.AvgShedder does not go with"
+            " loadBalancerLoadPlacementStrategy=LeastLongTermMessageRate: it plans where each bundle goes;"
+            " allowed: loadBalancerLoadPlacementStrategy=AvgShedder",
+        ),
+        (
+            "ThresholdShedder",
+            "AvgShedder",
+            "loadBalancerLoadPlacementStrategy=AvgShedder does not go with"
+            " loadBalancerLoadSheddingStrategy=ThresholdShedder: it carries out the plans of the shedder of that name,"
+            " and places at random without one; allowed: loadBalancerLoadSheddingStrategy=AvgShedder",
+        ),
+    ],
+)
+def test_strategies_that_do_not_go_together_are_refused_with_the_reason(
+    tmp_path: Path, shedder: str, placement: str, said: str
+) -> None:
+    conf = f"loadBalancerLoadSheddingStrategy={shedder}\nloadBalancerLoadPlacementStrategy={placement}\n"
+    with pytest.raises(SettingsError) as caught:
+        read_policy(settings(tmp_path, conf))
+    assert str(caught.value) == f"{tmp_path / 'broker.conf'}: {said}"
+
+
+def test_avg_shedder_goes_with_itself_by_its_short_and_its_full_name(tmp_path: Path) -> None:
+    conf = (
+        "loadBalancerLoadSheddingStrategy=org.apache.pulsar.broker.loadbalance.impl.AvgShedder\n"
+        "loadBalancerLoadPlacementStrategy=AvgShedder\n"
+    )
+    policy = read_policy(settings(tmp_path, conf))
+    assert {type(policy.shedder).__name__, type(policy.placement).__name__} == {"AvgShedder"}

@@ -244,6 +244,22 @@ def test_limits_that_a_broker_does_not_know_may_be_negative_in_its_report_only()
     assert refusal(broker_sweep(cpu={"usage": 1.0, "limit": -1.0})).startswith("bad_value: cpu.limit")
 
 
+@pytest.mark.parametrize("amount", [1.1e15, 1e300, float("inf"), float("nan"), "NaN"])
+@pytest.mark.parametrize("part", ["usage", "limit"])
+def test_usage_and_limit_are_bounded_in_sweeps_and_reports(part: str, amount: float | str) -> None:
+    cpu = {"usage": 1.0, "limit": 100.0, part: amount}
+    assert refusal(broker_sweep(cpu=cpu)).startswith(f"bad_value: cpu.{part}")
+    assert refusal(load_report(cpu=cpu)).startswith(f"bad_value: cpu.{part}")
+    assert refusal(broker_load(report=load_report(cpu=cpu))).startswith(f"bad_value: report.cpu.{part}")
+
+
+def test_the_bound_itself_and_the_limits_of_brokers_that_know_none_pass() -> None:
+    assert decode(broker_sweep(memory={"usage": 1e15, "limit": 1e15})) is not None
+    for limit in (-1e15, -1.0, 0.0, 1e15):
+        assert decode(load_report(memory={"usage": 1e15, "limit": limit})) is not None
+    assert refusal(load_report(memory={"usage": 1.0, "limit": -1.1e15})).startswith("bad_value: memory.limit")
+
+
 def test_boundaries_are_numbers_inside_and_text_outside() -> None:
     record = decode(namespace_state())
     assert isinstance(record, NamespaceState)

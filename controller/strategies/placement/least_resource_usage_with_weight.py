@@ -42,14 +42,12 @@ class LeastResourceUsageWithWeight(ResourceWeights):
         if not len(candidates):
             return candidates, memory
         brokers = view.brokers
-        every = len(candidates) == len(brokers)
         # Nearly always every broker is a candidate, and then nothing needs to be picked.
-        rows = slice(None) if every else candidates
-        names = brokers.names if every else tuple(brokers.names[row] for row in candidates.tolist())
+        rows = slice(None) if len(candidates) == len(brokers) else candidates
         load = brokers.load[rows]
         # A broker that serves nothing has just started: what it used before says nothing.
         idle = (brokers.bundle_count[rows] == 0) | ((load[:, RATE_IN] == 0) & (load[:, RATE_OUT] == 0))
         now = self.weighted_usage(brokers.usage[rows], brokers.limit[rows])
-        usage, memory = memory.smoothed(names, now, self.history_fraction, restarted=idle)
+        usage, memory = memory.smoothed(brokers.names, now, self.history_fraction, rows=rows, restarted=idle)
         best = candidates[usage + self.difference_percent / 100 <= mean_usage(usage)]
         return best if len(best) else candidates, memory

@@ -1,0 +1,103 @@
+"""What the extensible load manager knows of a broker: how full it is, smoothed over its reports.
+
+Other than the modular load manager it weighs heap memory too (with weight 0 unless it is set), smooths throughput as
+well as usage, and takes a broker that never reported for completely full.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.data.BrokerLoadData
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from controller.aggregate.resource_usage import ResourceWeights, percent_usage
+from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Bools, Floats
+from controller.model.option import option
+
+#: A broker without a report counts as full, so that nothing is sent to it.
+_UNKNOWN_USAGE: Final = 1.0
+_UNWEIGHTED: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
+_WEIGHTED: Final = [CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BrokerLoad:
+    """The features of n brokers, in columns of (n,)."""
+
+    #: Usage of the fullest resource in the last report, unweighted and without heap memory, as a fraction.
+    max_resource_usage: Floats
+    #: Usage of the fullest resource by weights, as a fraction, smoothed.
+    weighted_max_ema: Floats
+    #: Bytes/s in + out, smoothed.
+    msg_throughput_ema: Floats
+    #: Whether there was a report at all; before it the columns hold what is assumed.
+    reported: Bools
+
+    @classmethod
+    def unknown(cls, brokers: int) -> Self:
+        """*brokers* that have not reported yet: full, and without traffic.  Pulsar: BrokerLoadData.clear."""
+        full = np.full(brokers, _UNKNOWN_USAGE)
+        return cls(
+            max_resource_usage=full,
+            weighted_max_ema=full,
+            msg_throughput_ema=np.zeros(brokers),
+            reported=np.zeros(brokers, np.bool_),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLoadFeatures(ResourceWeights):
+    """Base of every strategy that looks at brokers as the extensible load manager does."""
+
+    memory_weight: float = option(
+        "loadBalancerMemoryResourceWeight", default=0.0, meaning="weight of heap memory usage; deprecated in Pulsar"
+    )
+    history_fraction: float = option(
+        "loadBalancerHistoryResourcePercentage",
+        default=0.9,
+        meaning="share of a broker's past usage in its smoothed usage, 0 to 1",
+    )
+
+    def weighted_usage(self, usage: Floats, limit: Floats) -> Floats:
+        """(n,) each broker's largest weighted usage as a fraction, heap memory included, of (n, 5) columns.
+
+        -inf where every weighted usage is NaN.  Pulsar: BrokerLoadData.getMaxResourceUsageWithWeight.
+        """
+        weights = np.array(
+            [
+                self.cpu_weight,
+                self.memory_weight,
+                self.direct_memory_weight,
+                self.bandwidth_in_weight,
+                self.bandwidth_out_weight,
+            ]
+        )
+        percent = percent_usage(usage.T[_WEIGHTED], limit.T[_WEIGHTED]).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return _largest(percent * weights[:, None])
+
+    def updated(self, before: BrokerLoad, usage: Floats, limit: Floats, throughput: Floats) -> BrokerLoad:
+        """The features after one more report of each broker: (n, 5) *usage* and *limit*, (n,) bytes/s in + out.
+
+        A first report stands for itself; from then on ``history_fraction * before + the rest * report``.
+        Pulsar: BrokerLoadData.update.
+        """
+        unweighted = percent_usage(usage.T[_UNWEIGHTED], limit.T[_UNWEIGHTED]).astype(np.float64)
+        return BrokerLoad(
+            max_resource_usage=_largest(unweighted),
+            weighted_max_ema=self._smoothed(before.weighted_max_ema, self.weighted_usage(usage, limit), before),
+            msg_throughput_ema=self._smoothed(before.msg_throughput_ema, throughput, before),
+            reported=np.ones(len(before.reported), np.bool_),
+        )
+
+    def _smoothed(self, history: Floats, report: Floats, before: BrokerLoad) -> Floats:
+        with np.errstate(invalid="ignore"):
+            moved = history * self.history_fraction + (1 - self.history_fraction) * report
+        return np.where(before.reported, moved, report)
+
+
+def _largest(percent: Floats) -> Floats:
+    """(n,) fractions: the largest of each column as ``if (x > max) max = x`` finds it, so NaN never wins."""
+    largest: Floats = np.fmax.reduce(percent, axis=0, initial=-np.inf)
+    return largest / 100

@@ -1,0 +1,48 @@
+"""Which of a broker's bundles a shedder may take, and why the others stay.
+
+Pulsar: LoadData.getBundleDataForLoadShedding and getRecentlyUnloadedBundles.
+"""
+
+import numpy as np
+
+from controller.model.decision import Reason, Verdict
+from controller.model.load import Bools, ClusterView, Ints
+from controller.model.names import is_broker_own
+
+
+def broker_own(view: ClusterView) -> Bools:
+    """(bundles,) whether a bundle serves a broker's own heartbeat or SLA monitor, which makes sense there alone."""
+    spaces = np.array([is_broker_own(name) for name in view.bundles.namespaces], np.bool_)
+    return spaces[view.bundles.namespace]
+
+
+def movable(view: ClusterView, own: Bools, broker: int, by: str) -> tuple[Ints, list[Verdict]]:
+    """Rows of the bundles of *broker* (a row) that may leave it, in name order, and a verdict on each other one.
+
+    ``own`` is :func:`broker_own` of *view*; ``by`` is the shedder that says so.
+    """
+    rows = view.bundles.of_broker(broker)
+    stays = own[rows] | view.recently_unloaded[rows]
+    refused = [
+        Verdict(
+            subject=view.bundles.names[row],
+            reason=Reason.SYSTEM_NAMESPACE if own[row] else Reason.RECENTLY_UNLOADED,
+            by=by,
+        )
+        for row in rows[stays].tolist()
+    ]
+    return rows[~stays], refused
+
+
+def too_few_bundles(view: ClusterView, broker: int, by: str) -> Verdict | None:
+    """The verdict on a *broker* (a row) that has no bundle, or a single one: it would overload any other broker too.
+
+    All bundles count here, also those that may not be moved.
+    """
+    name, count = view.brokers.names[broker], view.brokers.bundle_count[broker]
+    if count == 1:
+        sole = "its only bundle would overload any other broker"
+        return Verdict(subject=name, reason=Reason.SOLE_BUNDLE, by=by, detail=sole)
+    if count == 0 or not len(view.bundles.of_broker(broker)):
+        return Verdict(subject=name, reason=Reason.NO_BUNDLES, by=by)
+    return None

@@ -1,0 +1,100 @@
+"""From what the log says of namespaces and brokers to the policies that filters look at.
+
+Isolation policies come with each namespace that they name, as Pulsar's admin API gives them; all of them together are
+the cluster's.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.model.records import BrokerState, NamespaceState
+
+#: The one fail-over policy that Pulsar has.
+_MIN_AVAILABLE = "min_available"
+
+
+def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerState]) -> Policies:
+    """The policies of a cluster.
+
+    Policies are put in the order in which namespaces, by name, list them.  O(namespaces + brokers).
+    """
+    rows: dict[IsolationPolicy, int] = {}
+    listed, groups = {}, {}
+    for state in namespaces:
+        if state.isolation_policies:
+            found = [_policy(policy, state.namespace) for policy in state.isolation_policies]
+            listed[state.namespace] = tuple(rows.setdefault(policy, len(rows)) for policy in found)
+        if state.anti_affinity_group:
+            groups[state.namespace] = state.anti_affinity_group
+    states = list(brokers)
+    return Policies(
+        isolation=tuple(rows),
+        listed=listed,
+        anti_affinity_group=groups,
+        failure_domain={state.broker: state.failure_domain for state in states if state.failure_domain},
+        broker_version={state.broker: state.broker_version for state in states if state.broker_version},
+        without_persistent=frozenset(state.broker for state in states if not state.persistent_topics),
+        without_non_persistent=frozenset(state.broker for state in states if not state.non_persistent_topics),
+    )
+
+
+def _policy(given: Mapping[str, Any], namespace: str) -> IsolationPolicy:
+    """The policy, or where a state of old holds one that says nothing, one that holds *namespace* where it is."""
+    try:
+        return isolation_policy(given)
+    except ValueError:
+        return IsolationPolicy(namespaces=(f"\\Q{namespace}\\E",), primary=())
+
+
+def isolation_policy(given: Mapping[str, Any]) -> IsolationPolicy:
+    """The policy that *given* describes, its keys in snake case as in the admin API or in camel case.
+
+    ValueError where it describes none.  Pulsar: NamespaceIsolationDataImpl, AutoFailoverPolicyDataImpl.
+    """
+    namespaces = _texts(given, "namespaces")
+    if not namespaces:
+        raise ValueError("namespaces must list regular expressions")
+    return IsolationPolicy(
+        namespaces=namespaces,
+        primary=_texts(given, "primary"),
+        secondary=_texts(given, "secondary"),
+        auto_failover=_auto_failover(_named(given, "auto_failover_policy")),
+    )
+
+
+def _auto_failover(given: Any) -> MinAvailable:
+    if given is None:
+        return MinAvailable()
+    kind = _named(given, "policy_type")
+    if kind not in (None, _MIN_AVAILABLE):
+        raise ValueError(f"policy_type {kind!r} is unknown: {_MIN_AVAILABLE} is the only one")
+    parameters = _named(given, "parameters")
+    numbers = {key: _named(parameters, key) for key in ("min_limit", "usage_threshold")}
+    return MinAvailable(**{key: _number(key, value) for key, value in numbers.items() if value is not None})
+
+
+def _named(given: Any, key: str) -> Any:
+    """What *given* holds under *key*, in snake or camel case, or None."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ValueError(f"expected an object with {key}, got {given!r}")
+    head, *tail = key.split("_")
+    return given.get(key, given.get(head + "".join(word.capitalize() for word in tail)))
+
+
+def _texts(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = _named(given, key)
+    if found is None:
+        return ()
+    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+        raise ValueError(f"{key} must be a list of regular expressions, got {found!r}")
+    return tuple(found)
+
+
+def _number(key: str, value: Any) -> int:
+    """Pulsar keeps parameters as text."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{key} must be a whole number, got {value!r}")
+    return int(value)

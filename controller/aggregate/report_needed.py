@@ -1,0 +1,81 @@
+"""When a broker's load has changed enough, or is old enough, to be reported again.
+
+Pulsar: ModularLoadManagerImpl.needBrokerDataUpdate, which brokers ask every loadBalancerReportUpdateMinIntervalMillis.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.aggregate.resource_usage import ResourceWeights
+from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
+from controller.model.option import option
+
+_MS_PER_MINUTE: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReportedLoad:
+    """What counts of the load of n brokers, as reported or as of now."""
+
+    #: (n, 4) msg/s and bytes/s.
+    load: Floats
+    bundles: Ints
+    #: (n, 5) usage and limit of each resource, in the columns of BrokerTable.
+    usage: Floats
+    limit: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportUpdate(ResourceWeights):
+    """When a report is needed."""
+
+    threshold_percent: int = option(
+        "loadBalancerReportUpdateThresholdPercentage",
+        default=10,
+        unit="%",
+        meaning="a report is due when anything changed by more than this since the last one",
+    )
+    min_interval_ms: int = option(
+        "loadBalancerReportUpdateMinIntervalMillis",
+        default=5000,
+        unit="ms",
+        meaning="how often to look whether a report is due, so reports come no closer than this",
+    )
+    max_interval_minutes: int = option(
+        "loadBalancerReportUpdateMaxIntervalMinutes",
+        default=15,
+        unit="min",
+        meaning="a report older than this is renewed in any case",
+    )
+
+    def needed(self, last: ReportedLoad, now: ReportedLoad, age_ms: Ints) -> Bools:
+        """(n,) whether each broker is to report *now*, the *last* report being *age_ms* old.
+
+        Message rate, throughput and number of bundles count by their change in percent of what they were; from nothing
+        to anything is an infinite change.  Resource usage counts by its change in percentage points.
+        """
+        usage = 100.0 * np.abs(self.weighted_usage(last.usage, last.limit) - self.weighted_usage(now.usage, now.limit))
+        changes = (
+            _percent_change(
+                last.load[:, RATE_IN] + last.load[:, RATE_OUT], now.load[:, RATE_IN] + now.load[:, RATE_OUT]
+            ),
+            _percent_change(
+                last.load[:, THROUGHPUT_IN] + last.load[:, THROUGHPUT_OUT],
+                now.load[:, THROUGHPUT_IN] + now.load[:, THROUGHPUT_OUT],
+            ),
+            _percent_change(last.bundles.astype(np.float64), now.bundles.astype(np.float64)),
+            usage,
+        )
+        # A change that is not a number never counts.
+        largest = np.fmax.reduce(changes)
+        changed: Bools = largest > self.threshold_percent
+        return changed | (age_ms > self.max_interval_minutes * _MS_PER_MINUTE)
+
+
+def _percent_change(old: Floats, new: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        change = 100 * np.abs((old - new) / old)
+    from_nothing = np.where(new == 0, 0.0, np.inf)
+    return np.where(old == 0, from_nothing, change)

@@ -1,0 +1,131 @@
+"""The bundles that a broker of the extensible load manager reports: those with most traffic, and no others.
+
+Traffic is compared roughly, so that bundles that are nearly alike tie: throughput in by 100,000 bytes/s, throughput
+out likewise, then msg/s by 100, then topics and connections by 500.  Which of those that tie make it into the report,
+and in which order, follows from the selection by partition that Pulsar uses, and so from the order it starts with: a
+hash map's there, by name here.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.models.TopKBundles, NamespaceBundleStats.compareTo
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.model.load import (
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    Bools,
+    BundleTable,
+    Floats,
+    Ints,
+)
+from controller.model.names import is_untouchable
+from controller.model.option import option
+
+_THROUGHPUT_STEP: Final = 100_000.0
+_RATE_STEP: Final = 100.0
+_CONNECTIONS_STEP: Final = 500
+#: The partition can take as many rounds as there are bundles.  After so many the rest is sorted: the report holds
+#: bundles of the same ranks then, but among equal ones perhaps others than Pulsar's.
+_MOST_ROUNDS: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: strategies that have another base with slots derive from it
+class TopBundles:
+    """Base of every strategy that knows the bundles by the brokers' reports: what such a report is limited to."""
+
+    max_bundles: int = option(
+        "loadBalancerMaxNumberOfBundlesInBundleLoadReport",
+        default=10,
+        unit="bundles",
+        meaning="of each broker so many bundles with most traffic are looked at",
+    )
+    with_policies: bool = option(
+        "loadBalancerSheddingBundlesWithPoliciesEnabled",
+        default=False,
+        meaning="also move bundles of namespaces with isolation or anti-affinity policies",
+    )
+
+    def reportable(self, bundles: BundleTable, has_policies: Bools | None = None) -> Bools:
+        """(n,) which *bundles* a report may hold: with traffic, and neither Pulsar's own nor bound by policies.
+
+        ``has_policies``: (n,) whether a bundle's namespace has an isolation or anti-affinity policy.
+        """
+        own = np.array([is_untouchable(name) for name in bundles.namespaces], np.bool_)
+        may: Bools = bundles.load[:, THROUGHPUT_IN] + bundles.load[:, THROUGHPUT_OUT] != 0
+        may &= ~own[bundles.namespace]
+        if has_policies is not None and not self.with_policies:
+            may &= ~has_policies
+        return may
+
+    def of(self, bundles: BundleTable, rows: Ints) -> Ints:
+        """The rows that are reported of *rows*, in ascending order of their traffic."""
+        connections = bundles.topics[rows] + bundles.producers[rows] + bundles.consumers[rows]
+        return rows[top(rank(bundles.load[rows], connections), self.max_bundles)][::-1]
+
+
+def rank(load: Floats, connections: Ints) -> Ints:
+    """(n,) places in ascending order of (n, 4) *load* and (n,) topics + connections; who ties has the same place."""
+    keys = np.empty((4, len(load)))
+    keys[0] = connections // _CONNECTIONS_STEP
+    # Half up, as Java rounds.
+    keys[1] = np.floor((load[:, RATE_IN] + load[:, RATE_OUT]) / _RATE_STEP + 0.5)
+    keys[2] = np.floor(load[:, THROUGHPUT_OUT] / _THROUGHPUT_STEP + 0.5)
+    keys[3] = np.floor(load[:, THROUGHPUT_IN] / _THROUGHPUT_STEP + 0.5)
+    order = np.lexsort(keys)
+    in_order = keys[:, order]
+    differs = (in_order[:, 1:] != in_order[:, :-1]).any(axis=0)
+    places = np.zeros(len(order), np.int64)
+    places[order[1:]] = differs.cumsum()
+    return places
+
+
+def top(ranks: Ints, k: int) -> Ints:
+    """Positions of the *k* largest *ranks*, largest first; of equal ones those that the partition leaves in front.
+
+    A three-way partition around the last of what is left, until the k-th place is settled; then the part in front of
+    it is sorted, stably.  Pulsar: TopKBundles.partitionSort.
+    """
+    k = min(k, len(ranks))
+    if k <= 0:
+        return np.zeros(0, np.int64)
+    largest_first = np.argsort(-ranks, kind="stable")[: k + 1]
+    if np.diff(ranks[largest_first]).all():  # nobody ties for a place
+        return largest_first[:k]
+    rank_of = ranks.tolist()
+    order = list(range(len(rank_of)))
+    first, last, target = 0, len(order) - 1, k - 1
+    for _ in range(_MOST_ROUNDS):
+        if first >= last:
+            break
+        above, below = _partition(order, rank_of, first, last)
+        if above <= target < below:
+            last = above
+            break
+        first, last = (first, above - 1) if target < above else (below, last)
+    else:
+        last += 1
+    order[:last] = sorted(order[:last], key=rank_of.__getitem__, reverse=True)
+    return np.array(order[:k], np.int64)
+
+
+def _partition(order: list[int], rank_of: list[int], first: int, last: int) -> tuple[int, int]:
+    """Move larger ranks before, smaller ones behind those that equal the last one's; return where these begin, end."""
+    pivot = rank_of[order[last]]
+    at = first
+    while at <= last:
+        here = order[at]
+        if rank_of[here] > pivot:
+            order[first], order[at] = here, order[first]
+            first += 1
+            at += 1
+        elif rank_of[here] < pivot:
+            order[at], order[last] = order[last], here
+            last -= 1
+        else:
+            at += 1
+    return first, at

@@ -1,0 +1,99 @@
+"""Bundles that nothing may be done to, and the guardrail that says so."""
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+import numpy as np
+
+from controller.aggregate.claims import ragged
+from controller.model.decision import Reason, Verdict
+from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
+from controller.model.names import is_untouchable
+
+#: What can forbid to touch a bundle, weakest first, and the name it goes by in verdicts.
+_GUARDRAILS: Final = (
+    (Reason.IN_FLIGHT, "in_flight"),
+    (Reason.EXCLUDED, "excluded"),
+    (Reason.SYSTEM_NAMESPACE, "system_namespaces"),
+)
+_FREE, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Untouchable:
+    """Which bundles of a view are guarded, and why."""
+
+    view: ClusterView
+    #: (bundles,) the strongest guardrail of each, as an index into _GUARDRAILS, or _FREE.
+    guardrail: Ints
+
+    @classmethod
+    def of(cls, view: ClusterView, in_flight: Iterable[str], excluded: Set[str]) -> "Untouchable":
+        """The bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's own namespaces."""
+        table = view.bundles
+        spaces = [
+            _SYSTEM if is_untouchable(name) else _EXCLUDED if name in excluded else _FREE for name in table.namespaces
+        ]
+        guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
+        for names, code in ((in_flight, _IN_FLIGHT), (excluded, _EXCLUDED)):
+            for name in names:
+                row = table.code_of.get(name)
+                if row is not None:
+                    guardrail[row] = max(guardrail[row], code)
+        return cls(view=view, guardrail=guardrail)
+
+    @property
+    def mask(self) -> Bools:
+        """(bundles,) whether each is guarded."""
+        mask: Bools = self.guardrail != _FREE
+        return mask
+
+    def verdict(self, bundle: str) -> Verdict | None:
+        """Why *bundle* may not be touched, or None."""
+        row = self.view.bundles.code_of.get(bundle)
+        if row is None or self.guardrail[row] == _FREE:
+            return None
+        reason, by = _GUARDRAILS[int(self.guardrail[row])]
+        return Verdict(subject=bundle, reason=reason, by=by)
+
+    def explain(self, verdicts: Sequence[Verdict]) -> list[Verdict]:
+        """*verdicts* of a strategy, those on guarded bundles in the guardrail's words: it cannot know why."""
+        return [self.verdict(verdict.subject) or verdict for verdict in verdicts]
+
+    def counts(self, what: str) -> list[Verdict]:
+        """One verdict a guardrail on how many bundles it kept out of *what*."""
+        found = np.bincount(self.guardrail[self.mask], minlength=len(_GUARDRAILS)).tolist()
+        return [
+            Verdict(
+                subject="cluster", reason=reason, observed=float(n), unit="bundles", by=by, detail=f"kept out: {what}"
+            )
+            for (reason, by), n in zip(_GUARDRAILS, found, strict=True)
+            if n
+        ]
+
+    def rest(self) -> ClusterView:
+        """The view as if guarded bundles were not there; brokers, namespaces and bundle counts stay.  O(bundles)."""
+        table, rows = self.view.bundles, np.flatnonzero(~self.mask)
+        if len(rows) == len(table):
+            return self.view
+        columns = {f.name for f in fields(table)} - {"names", "namespaces", "detail"}
+        sizes = np.diff(table.detail.starts)
+        topics = ragged(sizes, rows)
+        kept = replace(
+            table,
+            names=tuple(table.names[row] for row in rows.tolist()),
+            **{name: getattr(table, name)[rows] for name in columns},
+            detail=TopicDetail(
+                starts=np.append(0, np.cumsum(sizes[rows])),
+                position=table.detail.position[topics],
+                load=table.detail.load[topics],
+            ),
+        )
+        # What is on its way is in flight, so none of it is left.
+        return replace(
+            self.view,
+            bundles=kept,
+            recently_unloaded=self.view.recently_unloaded[rows],
+            preallocated=Preallocated(),
+        )

@@ -1,0 +1,225 @@
+"""A modelled group of Kafka Connect workers that does what its leader tells it, rebalance by rebalance.
+
+The leader is the member that has been there longest, and only it remembers: when it leaves, the next one knows nothing.
+Work that stops for a member that left is not counted: no protocol can help that.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from controller.strategies.rebalance.eager import EagerAssignor
+from controller.strategies.rebalance.group import (
+    NOTHING,
+    Assignment,
+    ConfigSnapshot,
+    ConnectorsAndTasks,
+    Group,
+    GroupAssignment,
+)
+from controller.strategies.rebalance.incremental_cooperative import (
+    IncrementalCooperativeAssignor,
+    LeaderMemory,
+    Release,
+)
+
+#: Two rebalances settle a change, three one that went wrong; more would go on for ever.
+_MOST_REBALANCES: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What happens to the group at once, and so brings about a rebalance."""
+
+    #: Since the change before, ms; None: once that has come to rest, its delay included.
+    after_ms: int | None = None
+    join: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+    #: Connector -> number of its tasks, new or from now on.
+    create: Mapping[str, int] = field(default_factory=dict)
+    delete: tuple[str, ...] = ()
+    #: Members that go on with what they are told to stop, this once.
+    does_not_stop: tuple[str, ...] = ()
+    #: The leader's answer gets lost, this once.
+    answer_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """One rebalance and what is so after it."""
+
+    #: Which change brought it about, from 1, and which rebalance since then, from 1.
+    change: int
+    step: int
+    at_ms: int
+    generation: int
+    leader: str
+    why: str
+    #: What each member started and stopped because of it; a resource given back to its holder is in both.
+    assignments: Mapping[str, Assignment]
+    members: Mapping[str, ConnectorsAndTasks]
+    #: Configured, and run by nobody.
+    missing: ConnectorsAndTasks
+    delay_ms: int
+
+    @property
+    def stopped(self) -> int:
+        """Connectors and tasks that stopped, of all members."""
+        return sum(len(one.stop) for one in self.assignments.values())
+
+    @property
+    def started(self) -> int:
+        """Connectors and tasks that started."""
+        return sum(len(one.start) for one in self.assignments.values())
+
+    def is_balanced(self) -> bool:
+        """All that is configured runs, once, and no member has two connectors, or two tasks, more than another."""
+        sizes = [
+            [len(held.connectors) for held in self.members.values()],
+            [len(held.tasks) for held in self.members.values()],
+        ]
+        running = ConnectorsAndTasks.union(self.members.values())
+        once = sum(map(len, self.members.values())) == len(running)
+        return once and not self.missing and all(max(n, default=0) - min(n, default=0) < 2 for n in sizes)
+
+
+#: Protocol -> the release of the cooperative one; None: eager.
+PROTOCOLS: Final[Mapping[str, Release | None]] = {
+    "eager": None,
+    "cooperative": Release.V2_6_0,
+    "cooperative-2.6.3": Release.V2_6_3,
+    "cooperative-trimtab": Release.TRIMTAB,
+}
+
+
+def play(
+    members: Mapping[str, ConnectorsAndTasks],
+    connectors: Mapping[str, int],
+    changes: Iterable[Change],
+    *,
+    protocol: str,
+    max_delay_ms: int = 300_000,
+) -> list[Rebalance]:
+    """Every rebalance that *changes* bring about in a group of *members*, the longest-standing one first.
+
+    *protocol* is a key of PROTOCOLS.  A change that names a member or connector that is not there, or is there
+    already, is the caller's to refuse.
+    """
+    release = PROTOCOLS[protocol]
+    assignor = None
+    if release is not None:
+        assignor = IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=max_delay_ms, release=release)
+    group = _Group(members, connectors, assignor)
+    for change in changes:
+        group.make(change)
+    group.rest()
+    return group.rebalances
+
+
+class _Group:
+    """The group over time; without an *assignor*, it rebalances by the eager protocol."""
+
+    def __init__(
+        self,
+        members: Mapping[str, ConnectorsAndTasks],
+        connectors: Mapping[str, int],
+        assignor: IncrementalCooperativeAssignor | None,
+    ) -> None:
+        self.rebalances: list[Rebalance] = []
+        self._members, self._connectors, self._assignor = dict(members), dict(connectors), assignor
+        self._leader_memory = LeaderMemory()
+        self._now_ms = self._changed_at_ms = 0
+        self._change = self._generation = 0
+        self._completed = -1
+        self._rejoin_at_ms: int | None = None
+
+    def make(self, change: Change) -> None:
+        """*change*, and all rebalances that follow at once."""
+        if change.after_ms is None:
+            self.rest()
+        else:
+            until_ms = self._changed_at_ms + change.after_ms
+            self.rest(until_ms)
+            self._now_ms = max(until_ms, self._now_ms)
+        self._changed_at_ms, self._change = self._now_ms, self._change + 1
+        led = next(iter(self._members), "")
+        for name in change.leave:
+            del self._members[name]
+        self._members |= dict.fromkeys(change.join, NOTHING)
+        if next(iter(self._members)) != led:
+            self._leader_memory = LeaderMemory()
+        self._connectors = {name: n for name, n in self._connectors.items() if name not in change.delete}
+        self._connectors |= change.create
+        self._rebalance(_words(change), change)
+
+    def rest(self, until_ms: int | None = None) -> None:
+        """Wait for delays, those that end by *until_ms* or all."""
+        while self._rejoin_at_ms is not None and (until_ms is None or self._rejoin_at_ms <= until_ms):
+            self._now_ms = self._rejoin_at_ms
+            self._rebalance("the delay is over", Change())
+
+    def _rebalance(self, why: str, change: Change) -> None:
+        """One rebalance, and more as long as members have something to report."""
+        for _ in range(_MOST_REBALANCES):
+            answer = self._once(why, change)
+            # Whoever is told to stop something joins again, whether or not it could.
+            if not change.answer_lost and (self._assignor is None or not answer.stopped()):
+                return
+            why = "the answer was lost" if change.answer_lost else "what stopped is free"
+            change = Change()
+
+    def _once(self, why: str, change: Change) -> GroupAssignment:
+        self._generation += 1
+        config = ConfigSnapshot(connectors=self._connectors)
+        group = Group(
+            members=self._members,
+            configured=config,
+            generation=self._generation,
+            last_completed_generation=self._completed,
+        )
+        if self._assignor is None:
+            answer = EagerAssignor().assign(group)
+        else:
+            answer, self._leader_memory = self._assignor.assign(group, self._leader_memory, self._now_ms)
+        carried_out = {name: self._carried_out(name, answer, change) for name in sorted(self._members)}
+        kept = {name: held - carried_out[name].stop for name, held in self._members.items()}
+        self._members = {name: held + (carried_out[name].start - held) for name, held in kept.items()}
+        if not change.answer_lost:
+            self._completed = self._generation
+        self._rejoin_at_ms = self._now_ms + answer.delay_ms if answer.delay_ms else None
+        before = self.rebalances[-1] if self.rebalances else None
+        rebalance = Rebalance(
+            change=self._change,
+            step=before.step + 1 if before is not None and before.change == self._change else 1,
+            at_ms=self._now_ms,
+            generation=self._generation,
+            leader=next(iter(self._members)),
+            why=why,
+            assignments=carried_out,
+            members=dict(sorted(self._members.items())),
+            missing=config.resources() - ConnectorsAndTasks.union(self._members.values()),
+            delay_ms=answer.delay_ms,
+        )
+        self.rebalances.append(rebalance)
+        return answer
+
+    def _carried_out(self, name: str, answer: GroupAssignment, change: Change) -> Assignment:
+        """What *name* makes of the answer."""
+        if change.answer_lost:
+            # By the eager protocol, everything stopped before the answer could have come.
+            return Assignment(stop=self._members[name] if self._assignor is None else NOTHING)
+        told = answer.assignments[name]
+        # Nothing stops that is not running, and nothing twice.
+        stop = ConnectorsAndTasks.union([told.stop & self._members[name]])
+        return replace(told, stop=NOTHING if name in change.does_not_stop else stop)
+
+
+def _words(change: Change) -> str:
+    """What happened, for people."""
+    parts = [f"{name} joins" for name in change.join]
+    parts += [f"{name} leaves" for name in change.leave]
+    parts += [f"{name} has {n} task{'s' * (n != 1)}" for name, n in change.create.items()]
+    parts += [f"{name} is deleted" for name in change.delete]
+    parts += [f"{name} stops nothing" for name in change.does_not_stop]
+    parts += ["the answer gets lost"] * change.answer_lost
+    return ", ".join(parts) or "all join again"

@@ -1,0 +1,1 @@
+"""Which brokers a bundle may go to."""

@@ -1,0 +1,105 @@
+"""Spread the namespaces of an anti-affinity group over failure domains, and within those over brokers.
+
+A broker counts the namespaces of the group that it owns any bundle of, the bundle's own namespace among them.  The
+domains with the fewest stay, then the brokers with the fewest; so there is always one left.  Only candidates add to
+their domain's count; those without a domain form one together.
+
+Pulsar: LoadManagerShared.filterAntiAffinityGroupOwnedBrokers, shouldAntiAffinityNamespaceUnload
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from controller.model.decision import Reason
+from controller.model.load import Bools, BundleTable, ClusterView, Ints
+from controller.model.option import option
+from controller.model.policies import Policies
+
+#: Domain of brokers that are in none.  A domain an operator gave that name is the same one, as in Pulsar.
+_DEFAULT_DOMAIN = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AntiAffinity:
+    """See the module docstring."""
+
+    reason: ClassVar[Reason] = Reason.ANTI_AFFINITY
+    binding: ClassVar[bool] = False
+
+    failure_domains: bool = option(
+        "failureDomainsEnabled",
+        default=False,
+        meaning="spread anti-affinity groups over failure domains first, then over brokers",
+    )
+
+    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
+        """The *candidates* that own the fewest namespaces of the bundle's group; all of them where it has none."""
+        counts = owned_counts(view, bundle)
+        if counts is None or not len(candidates):
+            return candidates
+        if self.failure_domains and view.policies.failure_domain:
+            candidates = _of_emptiest_domains(view, counts, candidates)
+        owned = counts[candidates]
+        fewest: Ints = candidates[owned == owned.min()]
+        return fewest
+
+    def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
+        """False where all *candidates* own equally many namespaces of the group, so that a move would be in vain."""
+        counts = owned_counts(view, bundle)
+        return counts is None or should_unload(counts, candidates, int(view.bundles.broker[bundle]))
+
+
+def should_unload(counts: Ints, candidates: Ints, current: int) -> bool:
+    """Whether some candidate can own fewer namespaces of the group than *current*; *counts* as of owned_counts."""
+    if not counts.any():
+        return True
+    owned = counts[candidates]
+    # Pulsar starts from the largest int, and no candidate leaves it there: as many own it as there are.
+    least = int(owned.min(initial=2**31 - 1))
+    # A current broker that is no candidate counts for nothing.
+    return least == 0 or int(owned[candidates == current].sum()) > least or bool((owned != least).any())
+
+
+def owned_counts(view: ClusterView, bundle: int) -> Ints | None:
+    """(brokers,) how many namespaces of the bundle's group each broker owns, or None when it is in no group."""
+    bundles, policies, width = view.bundles, view.policies, len(view.brokers)
+    group = policies.group_of(bundles.namespaces[bundles.namespace[bundle]])
+    if group is None:
+        return None
+    member, pairs, counts = policies.derived(
+        ("anti-affinity", group, bundles, width), lambda: _owned(policies, bundles, group, width)
+    )
+    sent = view.preallocated
+    if len(sent):
+        namespace = bundles.namespace[sent.bundle]
+        coming = np.unique((namespace * width + sent.broker)[member[namespace]])
+        at = np.searchsorted(pairs, coming)
+        owned = (at < len(pairs)) & (pairs[np.minimum(at, len(pairs) - 1)] == coming) if len(pairs) else at < 0
+        counts = counts + np.bincount(coming[~owned] % width, minlength=width)
+    return counts
+
+
+def _owned(policies: Policies, bundles: BundleTable, group: str, width: int) -> tuple[Bools, Ints, Ints]:
+    """(namespaces,) which are in *group*; every namespace * *width* + broker that go together; (width,) their count."""
+    member = np.array([policies.group_of(name) == group for name in bundles.namespaces], np.bool_)
+    owned = bundles.ownership
+    rows = member[owned.namespace]
+    broker = owned.broker[rows]
+    return member, owned.namespace[rows] * width + broker, np.bincount(broker, minlength=width)
+
+
+def _of_emptiest_domains(view: ClusterView, counts: Ints, candidates: Ints) -> Ints:
+    policies, names = view.policies, view.brokers.names
+    code = policies.derived(("domains", names), lambda: _domain_codes(policies, names))[candidates]
+    total = np.bincount(code, weights=counts[candidates])[code]
+    emptiest: Ints = candidates[total == total.min()]
+    return emptiest
+
+
+def _domain_codes(policies: Policies, names: tuple[str, ...]) -> Ints:
+    """(brokers,) a number for each broker's failure domain."""
+    domains = [policies.failure_domain.get(name, _DEFAULT_DOMAIN) for name in names]
+    number = {domain: i for i, domain in enumerate(sorted(set(domains)))}
+    return np.array([number[domain] for domain in domains], np.int64)

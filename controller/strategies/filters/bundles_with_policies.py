@@ -1,0 +1,45 @@
+"""Keep bundles in their place whose namespace has an isolation policy or an anti-affinity group.
+
+Few brokers may take them, so the extensible load manager does not move them unless told to; the modular one does.
+
+Pulsar: TransferShedder.isLoadBalancerSheddingBundlesWithPoliciesEnabled, TopKBundles.hasPolicies
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from controller.model.decision import Reason
+from controller.model.load import ClusterView, Ints
+from controller.model.option import option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundlesWithPolicies:
+    """See the module docstring."""
+
+    reason: ClassVar[Reason] = Reason.BUNDLE_WITH_POLICIES
+    binding: ClassVar[bool] = False
+
+    shed: bool = option(
+        "loadBalancerSheddingBundlesWithPoliciesEnabled",
+        default=False,
+        meaning="shed bundles of namespaces with an isolation policy or an anti-affinity group, too",
+    )
+
+    def keep(
+        self,
+        view: ClusterView,  # noqa: ARG002
+        bundle: int,  # noqa: ARG002  it says whether a bundle leaves, not where to
+        candidates: Ints,
+    ) -> Ints:
+        """All *candidates*."""
+        return candidates
+
+    def may_leave(
+        self,
+        view: ClusterView,
+        bundle: int,
+        candidates: Ints,  # noqa: ARG002  whoever they are
+    ) -> bool:
+        """Whether the bundle's namespace has no policy, or that makes no difference."""
+        return self.shed or not view.policies.governs(view.bundles.namespaces[view.bundles.namespace[bundle]])

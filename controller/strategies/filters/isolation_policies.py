@@ -1,0 +1,58 @@
+"""Keep to the brokers that the bundle's isolation policy names, and without one to those no policy claims.
+
+Primary brokers take the namespace; secondary ones as well while fewer primary ones are there than the policy wants.
+Brokers are matched by host.  Without a policy a broker must also serve the kind of topic asked for; with one Pulsar
+does not look at that.  Where this leaves no broker, there is none.
+
+Pulsar: LoadManagerShared.applyNamespacePolicies, SimpleResourceAllocationPolicies
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from controller.model.decision import Reason
+from controller.model.java_regex import matching
+from controller.model.load import Bools, ClusterView, Ints
+from controller.model.policies import IsolationPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationPolicies:
+    """See the module docstring.  A broker whose name has no port takes nothing, as in Pulsar."""
+
+    reason: ClassVar[Reason] = Reason.ISOLATION_POLICY
+    binding: ClassVar[bool] = True
+
+    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
+        """The primary and perhaps the secondary *candidates*, or the shared ones where no policy applies."""
+        policies, names = view.policies, view.brokers.names
+        hosts, named = _hosts(names)
+        if not named.all():
+            candidates = candidates[named[candidates]]
+        policy = policies.isolation_of(view.bundles.namespaces[view.bundles.namespace[bundle]])
+        if policy is not None:
+            return _of_policy(policy, hosts, candidates)
+        if policies.isolation:
+            candidates = candidates[~policies.reserved(hosts)[candidates]]
+        wanted = policies.non_persistent and view.bundles.names[bundle] in policies.non_persistent
+        unfit = policies.without_non_persistent if wanted else policies.without_persistent
+        if unfit:
+            candidates = candidates[[names[row] not in unfit for row in candidates.tolist()]]
+        return candidates
+
+
+def _of_policy(policy: IsolationPolicy, hosts: tuple[str, ...], candidates: Ints) -> Ints:
+    primary = matching(policy.primary, hosts)[candidates]
+    if not policy.auto_failover.fails_over(int(primary.sum())):
+        return candidates[primary]
+    return candidates[primary | matching(policy.secondary, hosts)[candidates]]
+
+
+@lru_cache(maxsize=4)
+def _hosts(names: tuple[str, ...]) -> tuple[tuple[str, ...], Bools]:
+    """Each broker's host, IPv6 brackets and all, and whether its name has one."""
+    cut = [name.rpartition(":") for name in names]
+    return tuple(host for host, _, _ in cut), np.array([bool(colon) for _, colon, _ in cut], np.bool_)

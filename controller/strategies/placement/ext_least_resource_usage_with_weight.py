@@ -1,0 +1,66 @@
+"""Place a bundle on any broker whose smoothed usage is well below the candidates' average: the extensible manager's.
+
+The rule is that of the modular manager's class of the same name; the history is not.  There it moves at every
+placement, here once an interval, as the brokers themselves keep it and publish it with their load.  A candidate whose
+load is not known counts neither in the average nor among the best, but is as good as any where there is no best.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.LeastResourceUsageWithWeight
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.aggregate.broker_load_data import BrokerLoadFeatures
+from controller.aggregate.resource_usage import mean_usage
+from controller.model.load import Bools, ClusterView, Floats, Ints
+from controller.model.memory import IntervalUsageHistory, UsageHistory
+from controller.model.option import option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
+    """See the module docstring.  It goes by this name, or by the full one of Pulsar's class: the short is taken."""
+
+    difference_percent: int = option(
+        "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
+        default=10,
+        unit="%",
+        meaning="how far below the average usage a broker must be to be among the best",
+    )
+
+    def initial_memory(self) -> IntervalUsageHistory:
+        """No history: a broker's first usage stands for itself."""
+        return IntervalUsageHistory()
+
+    def observed(self, view: ClusterView, memory: IntervalUsageHistory) -> IntervalUsageHistory:
+        """*memory* moved on to the interval of *view*, once; brokers that left are forgotten.
+
+        Pulsar: BrokerLoadData.updateWeightedMaxEMA.
+        """
+        if memory.as_of_ms == view.as_of_ms:
+            return memory
+        brokers = view.brokers
+        history = UsageHistory(usage=memory.usage).only((*brokers.names, *view.missing))
+        now = self.weighted_usage(brokers.usage, brokers.limit)
+        _, history = history.smoothed(brokers.names, now, self.history_fraction)
+        return IntervalUsageHistory(as_of_ms=view.as_of_ms, usage=history.usage)
+
+    def acceptable(
+        self,
+        view: ClusterView,
+        bundle: int,  # noqa: ARG002  every bundle goes to the emptiest brokers
+        candidates: Ints,
+        memory: IntervalUsageHistory,
+    ) -> tuple[Ints, IntervalUsageHistory]:
+        """The *candidates* at or below average - difference; all of them where there is none."""
+        memory = self.observed(view, memory)
+        usage, known = UsageHistory(usage=memory.usage).of(view.brokers.names)
+        return candidates[self.best(usage[candidates], known[candidates])], memory
+
+    def best(self, usage: Floats, known: Bools) -> Bools:
+        """Which of (n,) candidates are acceptable, by their smoothed *usage* (fractions) where it is *known*."""
+        if not known.any():
+            return np.ones(len(usage), np.bool_)
+        found = known & (usage + self.difference_percent / 100 <= mean_usage(usage[known]))
+        return found if found.any() else np.ones(len(usage), np.bool_)

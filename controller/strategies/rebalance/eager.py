@@ -1,0 +1,37 @@
+"""Spread everything anew over all members, whenever anything changes: the world stops.
+
+Members give up all they hold before they join, so nothing can run twice, and every rebalance costs as much as the
+group is large.  Connectors are dealt out first and the tasks of all of them after that, in one go around the members:
+dealt out together, connectors with one task each would leave every other of an even number of members without tasks.
+
+Kafka Connect: org.apache.kafka.connect.runtime.distributed.EagerAssignor (2.6.0)
+"""
+
+from dataclasses import dataclass
+
+from controller.strategies.rebalance.group import Assignment, ConnectorsAndTasks, Group, GroupAssignment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EagerAssignor:
+    """See the module docstring; it has no options and remembers nothing."""
+
+    def assign(self, group: Group) -> GroupAssignment:
+        """All configured resources, dealt out to the members by name.
+
+        Each member is to stop what it still holds, and to start its share.
+        """
+        config = group.leader_config()
+        if config is None:
+            return group.mismatch()
+        members, resources = sorted(group.members), config.resources()
+        first_task = len(resources.connectors)
+        assignments = {}
+        for turn, name in enumerate(members):
+            share = ConnectorsAndTasks(
+                connectors=resources.connectors[turn :: len(members)],
+                # The first task goes to the member after the one that got the last connector.
+                tasks=resources.tasks[(turn - first_task) % len(members) :: len(members)],
+            )
+            assignments[name] = Assignment(start=share, stop=group.members[name])
+        return GroupAssignment(offset=config.offset, assignments=assignments)

@@ -1,0 +1,147 @@
+"""A group of workers and the resources they share out: what both rebalance protocols take and give.
+
+Kafka Connect: WorkerCoordinator.ConnectorsAndTasks, ConnectorTaskId, ClusterConfigState, ExtendedAssignment
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Self
+
+
+class ConnectorTaskId(NamedTuple):
+    """A task: the connector it works for, and its number there.  Sorted by connector, then number."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return f"{self.connector}:{self.task}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorsAndTasks:
+    """What a member holds, is to start or is to stop, in order; the same resource may be in it twice."""
+
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[ConnectorTaskId, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.connectors) + len(self.tasks)
+
+    @classmethod
+    def union(cls, held: Iterable[Self]) -> Self:
+        """Everything in one or more of *held*, each once, sorted."""
+        held = list(held)
+        return cls(
+            connectors=tuple(sorted({name for one in held for name in one.connectors})),
+            tasks=tuple(sorted({task for one in held for task in one.tasks})),
+        )
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(connectors=self.connectors + other.connectors, tasks=self.tasks + other.tasks)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._where(other, contained=False)
+
+    def __and__(self, other: Self) -> Self:
+        return self._where(other, contained=True)
+
+    def _where(self, other: Self, *, contained: bool) -> Self:
+        connectors, tasks = frozenset(other.connectors), frozenset(other.tasks)
+        return type(self)(
+            connectors=tuple(name for name in self.connectors if (name in connectors) is contained),
+            tasks=tuple(task for task in self.tasks if (task in tasks) is contained),
+        )
+
+
+NOTHING: Final = ConnectorsAndTasks()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSnapshot:
+    """The configured resources, as of an offset of the configuration topic."""
+
+    offset: int = 0
+    #: Connector -> number of its tasks.
+    connectors: Mapping[str, int] = field(default_factory=dict)
+
+    def resources(self) -> ConnectorsAndTasks:
+        """All connectors and all their tasks, sorted."""
+        names = sorted(self.connectors)
+        tasks = (ConnectorTaskId(name, i) for name in names for i in range(self.connectors[name]))
+        return ConnectorsAndTasks(connectors=tuple(names), tasks=tuple(tasks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What the leader sees in one rebalance."""
+
+    #: Member -> what it says it holds, in its own order.
+    members: Mapping[str, ConnectorsAndTasks]
+    configured: ConfigSnapshot
+    #: The configuration as it is when the leader reads it again.
+    reread: ConfigSnapshot | None = None
+    #: Member -> the offset up to which it has read the configuration topic; none: as far as the leader.
+    config_offsets: Mapping[str, int] = field(default_factory=dict)
+    #: The number of this rebalance, and of the last one that came to its end.
+    generation: int = 1
+    last_completed_generation: int = -1
+
+    def leader_config(self) -> ConfigSnapshot | None:
+        """The configuration to assign by, or None where a member has read further than the leader can."""
+        needed = max(self.config_offsets.values(), default=self.configured.offset)
+        if self.configured.offset >= needed:
+            return ConfigSnapshot(offset=needed, connectors=self.configured.connectors)
+        if self.reread is not None and self.reread.offset >= needed:
+            return self.reread
+        return None
+
+    def mismatch(self) -> "GroupAssignment":
+        """The answer when the leader's configuration is too old: everybody joins again."""
+        assignments = {name: Assignment() for name in sorted(self.members)}
+        return GroupAssignment(
+            config_mismatch=True, offset=max(self.config_offsets.values(), default=0), assignments=assignments
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What one member is to do now, besides going on with everything else that it holds."""
+
+    start: ConnectorsAndTasks = NOTHING
+    stop: ConnectorsAndTasks = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAssignment:
+    """The leader's answer, for every member by name."""
+
+    assignments: Mapping[str, Assignment]
+    #: The offset of the configuration that it goes by.
+    offset: int = 0
+    #: True: nothing is assigned, all join again.  Kafka Connect: Assignment.CONFIG_MISMATCH
+    config_mismatch: bool = False
+    #: Every member joins again after so long; 0: no sooner than anything else asks for it.
+    delay_ms: int = 0
+
+    def stopped(self) -> int:
+        """How many connectors and tasks are to stop."""
+        return sum(len(one.stop) for one in self.assignments.values())
+
+
+def holders(members: Mapping[str, ConnectorsAndTasks], wanted: ConnectorsAndTasks) -> dict[str, ConnectorsAndTasks]:
+    """Member -> which of *wanted* it holds, sorted; members that hold none are left out."""
+    found = {name: ConnectorsAndTasks.union([members[name] & wanted]) for name in sorted(members)}
+    return {name: held for name, held in found.items() if held}
+
+
+def repeated(members: Iterable[ConnectorsAndTasks]) -> ConnectorsAndTasks:
+    """What is in *members* more than once, each once, sorted."""
+    everything = list(members)
+    connectors = Counter(name for held in everything for name in held.connectors)
+    tasks = Counter(task for held in everything for task in held.tasks)
+    return ConnectorsAndTasks(
+        connectors=tuple(sorted(name for name, times in connectors.items() if times > 1)),
+        tasks=tuple(sorted(task for task, times in tasks.items() if times > 1)),
+    )

@@ -1,0 +1,84 @@
+"""Brokers in pairs, the fullest with the emptiest and so on inwards, and how often each was hit: for AvgShedder."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.model.decision import Reason, Verdict
+from controller.model.load import RATE_IN, RATE_OUT, BrokerTable, Floats
+from controller.model.memory import BrokerHitCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two brokers, and how far apart they are."""
+
+    low: str
+    high: str
+    #: Row of the latter.
+    high_row: int
+    #: By score, in percentage points; by messages/s; by bytes/s.
+    difference: float
+    rate: float
+    throughput: float
+
+    def verdicts(self, of_high: Reason, of_low: Reason, limit: int, by: str) -> list[Verdict]:
+        """One verdict on each; a broker that is paired with itself gets one."""
+        about = [(self.high, of_high, f"above {self.low}")]
+        if self.low != self.high:
+            about.append((self.low, of_low, f"below {self.high}"))
+        return [
+            Verdict(
+                subject=name,
+                reason=reason,
+                observed=self.difference,
+                limit=float(limit),
+                unit="points",
+                by=by,
+                detail=detail,
+            )
+            for name, reason, detail in about
+        ]
+
+
+def pairs(brokers: BrokerTable, scores: Floats) -> list[Pair]:
+    """Outermost first; the middle one of an odd number is a pair of its own."""
+    order = np.argsort(scores, kind="stable")
+    lows, highs = order[: (len(order) + 1) // 2], order[::-1][: (len(order) + 1) // 2]
+    names, rate = brokers.names, brokers.load[:, RATE_IN] + brokers.load[:, RATE_OUT]
+    with np.errstate(invalid="ignore"):
+        apart = [(of[highs] - of[lows]).tolist() for of in (scores, rate, brokers.throughput)]
+    return [
+        Pair(names[low], names[high], high, *differences)
+        for low, high, *differences in zip(lows.tolist(), highs.tolist(), *apart, strict=True)
+    ]
+
+
+class Hits:
+    """The hit counts while they are being moved."""
+
+    def __init__(self, memory: BrokerHitCounts) -> None:
+        self.high, self.low = dict(memory.high), dict(memory.low)
+
+    def forget(self, pair: Pair) -> None:
+        """Both begin again."""
+        for counts in (self.high, self.low):
+            for broker in (pair.low, pair.high):
+                counts.pop(broker, None)
+
+    def count(self, pair: Pair, *, hard: bool) -> None:
+        """Both were hit; one that is paired with itself, twice."""
+        for broker in (pair.low, pair.high):
+            self.low[broker] = self.low.get(broker, 0) + 1
+            if hard:
+                self.high[broker] = self.high.get(broker, 0) + 1
+            else:
+                self.high.pop(broker, None)
+
+    def enough(self, pair: Pair, high: int, low: int) -> bool:
+        """Whether either was hit often enough; who is looked up in vain has a count, 0, from then on."""
+        return any(
+            counts.setdefault(broker, 0) >= limit
+            for counts, limit in ((self.high, high), (self.low, low))
+            for broker in (pair.low, pair.high)
+        )

@@ -1,0 +1,127 @@
+"""Which bundles go from a full broker to an emptier one, and which come back in exchange.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder.findBundlesForUnloading (its loop over
+the top bundles of one broker)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from controller.model.decision import Reason
+
+#: A swap has to bring the fuller broker below this share of its throughput.
+_SWAP_SHARE: Final = 0.75
+
+
+class TopBundle(NamedTuple):
+    """A bundle in a broker's report."""
+
+    name: str
+    #: Bytes/s in + out.
+    throughput: float
+
+
+class Move(NamedTuple):
+    """A bundle to take from one broker and, if transfers are on, to give to the other."""
+
+    bundle: str
+    source: str
+    destination: str
+
+
+class Refused(NamedTuple):
+    """A bundle that stays: why, and if it is too large, what would have moved with it and may move, bytes/s."""
+
+    bundle: str
+    reason: Reason
+    observed: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What else has a say in a move: two questions, answered by a reason against it, or None."""
+
+    #: (bundle, broker): is it not the broker's to give, or was it unloaded recently?  Asked of the giver's bundles.
+    stays: Callable[[str, str], Reason | None]
+    #: (bundle, destination): may it not go there?  Asked of all bundles, also of those given in exchange.
+    barred: Callable[[str, str], Reason | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """What two brokers exchange; bytes/s throughout, in + out."""
+
+    moves: list[Move] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    offloaded: float = 0.0
+    #: What came back, as far as it is counted.
+    gained: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The broker that gives and the one that takes, their throughput, and how much of it is to move, bytes/s."""
+
+    giver: str
+    taker: str
+    giver_throughput: float
+    taker_throughput: float
+    to_offload: float
+    #: Whether bundles are sent to the taker, and its own may come back; else they are only taken off the giver.
+    transfer: bool
+    #: Whether what comes back makes room for more to go.
+    counts_gain: bool
+
+    def exchange(self, given: Sequence[TopBundle], taken: Sequence[TopBundle], gate: Gate) -> Exchange:
+        """The moves among the bundles *given* and *taken* (the brokers' reports, lightest first), in order.
+
+        Lighter bundles go first, while all together fit into what is to move.  The one that does not fit goes if
+        bundles of the taker, come back in exchange, even the two out; else it and all heavier ones stay.
+        """
+        found = Exchange()
+        left = len(given)
+        in_exchange = iter(taken)
+        for bundle, throughput in given:
+            reason = gate.stays(bundle, self.giver) or gate.barred(bundle, self.taker)
+            if reason is not None:
+                found.refused.append(Refused(bundle, reason))
+                continue
+            if left <= 1:
+                found.refused.append(Refused(bundle, Reason.SOLE_BUNDLE))
+                break
+            if throughput == 0:
+                continue
+            moving = found.offloaded - found.gained + throughput
+            if moving > self.to_offload:
+                back = self._swap(found, throughput, in_exchange, gate) if self.transfer else None
+                if back is None:
+                    found.refused.append(Refused(bundle, Reason.TOO_LARGE, moving, self.to_offload))
+                    break
+                found.moves += [Move(one.name, self.taker, self.giver) for one in back]
+                if self.counts_gain:
+                    found.gained += sum(one.throughput for one in back)
+            found.moves.append(Move(bundle, self.giver, self.taker if self.transfer else ""))
+            found.offloaded += throughput
+            left -= 1
+        return found
+
+    def _swap(
+        self, found: Exchange, throughput: float, in_exchange: Iterator[TopBundle], gate: Gate
+    ) -> list[TopBundle] | None:
+        """Bundles of the taker that make up for one of *throughput*, or None; those looked at are used up."""
+        giver = self.giver_throughput - found.offloaded + found.gained - throughput
+        taker = self.taker_throughput + found.offloaded - found.gained + throughput
+        back = []
+        for one in in_exchange:
+            if one.throughput == 0 or gate.barred(one.name, self.giver) is not None:
+                continue
+            if not (giver + one.throughput < self.giver_throughput and taker - one.throughput < self.giver_throughput):
+                continue
+            back.append(one)
+            giver += one.throughput
+            taker -= one.throughput
+            if taker <= giver < self.giver_throughput * _SWAP_SHARE:
+                return back
+        return None

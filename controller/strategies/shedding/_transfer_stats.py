@@ -1,0 +1,154 @@
+"""How evenly load is spread over the brokers, and which two are next to even it out: TransferShedder's bookkeeping.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder.LoadStats, isUnderLoaded, isOverLoaded
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.model.decision import Reason
+from controller.model.load import Bools, Floats, Ints
+
+#: However large the target deviation is, a broker with half the average is not underloaded.
+_MOST_UNDERLOADED: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BrokerLoads:
+    """What the brokers reported; a row a broker, in the order in which they are looked at."""
+
+    names: tuple[str, ...]
+    #: (n,) smoothed weighted usage, fraction.  Pulsar: weightedMaxEMA.
+    load: Floats
+    #: (n,) bytes/s in + out: smoothed, and as of the last report.
+    throughput_ema: Floats
+    throughput: Floats
+    #: (n,) when the broker reported last, epoch ms.
+    updated_at_ms: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Whether the brokers' data allow a round at all."""
+
+    #: Why not, or None; then the broker that it is about, if it is about one.
+    refusal: Reason | None
+    broker: str = ""
+    #: ms since bundles were taken off that broker, by its own data.
+    elapsed_ms: int = 0
+    #: (n,) rows that count for average and deviation: those with data that are recent enough.
+    counted: Bools
+    #: The brokers that still have to settle, with the time of their unloading.
+    recently_unloaded: Mapping[str, int]
+
+
+def readiness(
+    loads: BrokerLoads,
+    available: Collection[str],
+    recently_unloaded: Mapping[str, int],
+    *,
+    now_ms: int,
+    ttl_ms: int,
+    delay_ms: int,
+) -> Readiness:
+    """Whether the data of all *available* brokers are there, and those that were unloaded have settled.
+
+    One broker that has not settled stops the round for all.  Brokers before it in the order of *loads* that have
+    settled are taken off the list nevertheless.  Pulsar: LoadStats.update.
+    """
+    counted = now_ms - loads.updated_at_ms <= ttl_ms
+    settling = dict(recently_unloaded)
+    for row, name in enumerate(loads.names):
+        if counted[row] and name in settling:
+            elapsed = int(loads.updated_at_ms[row]) - settling[name]
+            if elapsed < delay_ms:
+                return Readiness(
+                    refusal=Reason.COOL_DOWN,
+                    broker=name,
+                    elapsed_ms=elapsed,
+                    counted=counted,
+                    recently_unloaded=settling,
+                )
+            del settling[name]
+    if not counted.any():
+        refusal = Reason.OUTDATED_DATA if len(counted) else Reason.NO_BROKERS
+        return Readiness(refusal=refusal, counted=counted, recently_unloaded=settling)
+    unknown = min(set(available) - set(loads.names), default="")
+    refusal_or_none = Reason.NO_LOAD_DATA if unknown else None
+    return Readiness(refusal=refusal_or_none, broker=unknown, counted=counted, recently_unloaded=settling)
+
+
+class LoadStats:
+    """Average and deviation of the load, and the brokers by load; moves on as load is planned to move."""
+
+    def __init__(
+        self, loads: BrokerLoads, counted: Bools, order: Ints, *, target_std: float, overloaded: float
+    ) -> None:
+        """Of *loads*, by the *counted* rows.
+
+        ``order``: rows of the brokers that may give or take, in ascending order of their load, not empty.
+        ``target_std`` and ``overloaded``: the deviation to reach and the load from which a broker is full, fractions.
+        """
+        load = loads.load[counted]
+        # Added up one after the other, as Java does: with a target of 0 the last bit decides.
+        self._square_sum = np.add.accumulate(load * load)[-1]
+        self._brokers = len(load)
+        self.average = np.add.accumulate(load)[-1] / self._brokers
+        #: NaN where rounding leaves less than nothing under the root; then no deviation is above the target.
+        self.std = np.sqrt(self._square_sum / self._brokers - self.average * self.average)
+        self._loads = loads
+        self._order = order
+        self._most, self._least = len(order) - 1, 0
+        self._target_std = target_std
+        self._overloaded = overloaded
+        self._share_underloaded = min(_MOST_UNDERLOADED, max(0.0, target_std / 2))
+        self.sheddings = 0
+
+    @property
+    def has_pair(self) -> bool:
+        """Whether two different brokers are left to even out."""
+        return self._least < self._most
+
+    @property
+    def fullest(self) -> int:
+        """The row of the broker with most load that has not been looked at."""
+        return int(self._order[self._most])
+
+    @property
+    def emptiest(self) -> int:
+        """The row of the broker with least load that nothing was planned to go to."""
+        return int(self._order[self._least])
+
+    def imbalance(self) -> Reason | None:
+        """Why load should move from the fullest to the emptiest broker, or None."""
+        if self.std > self._target_std:
+            return Reason.OVERLOADED
+        loads, fullest, emptiest = self._loads, self.fullest, self.emptiest
+        share = self._share_underloaded
+        if (
+            loads.load[emptiest] < self.average * share
+            or loads.throughput_ema[emptiest] < loads.throughput_ema[fullest] * share
+        ):
+            return Reason.UNDERLOADED
+        if loads.load[fullest] > self._overloaded and loads.load[fullest] > self.average + self._target_std:
+            return Reason.OVERLOADED
+        return None
+
+    def poll_fullest(self) -> int:
+        """The row of the fullest broker, which then counts as looked at."""
+        row = self.fullest
+        self._most -= 1
+        return row
+
+    def offload(self, giver: int, taker: int, load: np.float64) -> None:
+        """Take *load* (fraction) as moved between two rows; what took has taken enough."""
+        most, least = self._loads.load[giver], self._loads.load[taker]
+        left, filled = np.maximum(0, most - load), least + load
+        self._square_sum -= most * most + least * least
+        self._square_sum += left * left + filled * filled
+        self.std = np.sqrt(np.abs(self._square_sum / self._brokers - self.average * self.average))
+        self.sheddings += 1
+        self._least += 1

@@ -1,0 +1,219 @@
+"""Pair the fullest broker with the emptiest, the second fullest with the second emptiest, and move load within pairs.
+
+A pair whose scores (usage as of now, percent) differ by a threshold is hit.  There are two thresholds: a difference of
+the high one is acted upon after few rounds in a row, one of the low one only after many.  Then the fuller broker gives
+a share of the difference in message rate or, where that is too little, in throughput to the emptier one: its busiest
+bundles, passing over those that are more than what is left to give.  This strategy plans both ends, so broker.conf
+has to name it as the placement too.
+
+As in Pulsar, unless ``fixed``: with an odd number of brokers the middle one is paired with itself; a sole bundle may
+go; and of bundles that are equal in all averages and topics, every one goes where the last of them is meant to go, as
+Pulsar files its plans under a bundle's data and not under its name.  Pulsar also loses a plan when the data move on
+before the bundle is looked up, and then places at random; here the destination is part of the command.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from controller.aggregate.movable import broker_own, movable, too_few_bundles
+from controller.aggregate.resource_usage import ResourceWeights
+from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
+from controller.model.load import (
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    Bools,
+    BundleTable,
+    ClusterView,
+    Floats,
+    Ints,
+)
+from controller.model.memory import BrokerHitCounts
+from controller.model.option import option
+from controller.strategies.shedding._avg_pairs import Hits, Pair, pairs
+
+_MB: Final = 1024 * 1024
+_BY: Final = "AvgShedder"
+
+
+#: A bundle (a row), the pair it moves within, and the verdict on the broker it leaves.
+_Move: TypeAlias = tuple[int, Pair, Verdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvgShedder(ResourceWeights):
+    """See the module docstring; every option keeps broker.conf's unit."""
+
+    low_threshold: int = option(
+        "loadBalancerAvgShedderLowThreshold",
+        default=15,
+        unit="points",
+        meaning="paired brokers whose scores differ by this are hit",
+    )
+    high_threshold: int = option(
+        "loadBalancerAvgShedderHighThreshold",
+        default=40,
+        unit="points",
+        meaning="paired brokers whose scores differ by this are hit hard",
+    )
+    hit_count_low: int = option(
+        "loadBalancerAvgShedderHitCountLowThreshold",
+        default=8,
+        unit="rounds",
+        meaning="load moves within a pair when one of the two was hit so often",
+    )
+    hit_count_high: int = option(
+        "loadBalancerAvgShedderHitCountHighThreshold",
+        default=2,
+        unit="rounds",
+        meaning="load moves within a pair when one of the two was hit hard so often",
+    )
+    min_unload_msg_rate: int = option(
+        "minUnloadMessage",
+        default=1000,
+        unit="msg/s",
+        meaning="bundles are chosen by their message rate if more than this is to move",
+    )
+    min_unload_throughput: int = option(
+        "minUnloadMessageThroughput",
+        default=_MB,
+        unit="bytes/s",
+        meaning="nothing moves if what is to move is not more than this, nor than minUnloadMessage",
+    )
+    max_unload_share: float = option(
+        "maxUnloadPercentage", default=0.2, meaning="share of the difference between two brokers that moves at once"
+    )
+    fixed: bool = option(
+        "trimtabAvgShedderFixed",
+        default=False,
+        meaning="AvgShedder without Pulsar's flaws: no broker paired with itself, a sole bundle stays,"
+        " equal bundles keep to their own plans",
+    )
+
+    def initial_memory(self) -> BrokerHitCounts:
+        """Nobody was hit yet."""
+        return BrokerHitCounts()
+
+    def scores(self, view: ClusterView) -> Floats:
+        """(n,) usage of each broker's fullest resource by the weights, percent."""
+        return self.weighted_usage(view.brokers.usage, view.brokers.limit) * 100
+
+    def decide(self, view: ClusterView, memory: BrokerHitCounts) -> tuple[UnloadDecision, BrokerHitCounts]:
+        """Move load within every pair that was hit often enough, pairs that differ most first."""
+        if not len(view.brokers):
+            return UnloadDecision(reason=Reason.NO_BROKERS), BrokerHitCounts()
+        hits, own = Hits(memory), broker_own(view)
+        moves: list[_Move] = []
+        verdicts: list[Verdict] = []
+        refusals: list[Verdict] = []
+        any_hit = False
+        for pair in pairs(view.brokers, self.scores(view)):
+            if pair.difference < self.low_threshold or (self.fixed and pair.low == pair.high):
+                hits.forget(pair)
+                verdicts += pair.verdicts(Reason.BALANCED, Reason.BALANCED, self.low_threshold, _BY)
+                continue
+            any_hit = True
+            # Not ">=": scores that are no numbers differ by NaN, and Pulsar takes that for a lot.
+            hard = not pair.difference < self.high_threshold
+            hits.count(pair, hard=hard)
+            if not hits.enough(pair, self.hit_count_high, self.hit_count_low):
+                waiting = self._waiting(pair, hits, hard=hard)
+                verdicts += waiting
+                refusals += waiting
+                continue
+            hits.forget(pair)
+            limit = self.high_threshold if hard else self.low_threshold
+            why = pair.verdicts(Reason.OVERLOADED, Reason.UNDERLOADED, limit, _BY)
+            rows, refused = self._choose(view, pair, own)
+            moves += [(row, pair, why[0]) for row in rows]
+            verdicts += [*why, *refused]
+            refusals += refused
+        reason = Reason.OVERLOADED if moves else refusals[0].reason if refusals else Reason.BALANCED
+        decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=tuple(verdicts), reason=reason)
+        # Without any hit all counts go, also those of brokers that are away.
+        return decision, BrokerHitCounts(high=hits.high, low=hits.low) if any_hit else BrokerHitCounts()
+
+    def _waiting(self, pair: Pair, hits: Hits, *, hard: bool) -> list[Verdict]:
+        counts, limit = (hits.high, self.hit_count_high) if hard else (hits.low, self.hit_count_low)
+        detail = f"{pair.difference:g} points between {pair.low} and {pair.high}"
+        return [
+            Verdict(
+                subject=broker,
+                reason=Reason.HIT_COUNT,
+                observed=float(counts[broker]),
+                limit=float(limit),
+                unit="rounds",
+                by=_BY,
+                detail=detail,
+            )
+            for broker in dict.fromkeys((pair.high, pair.low))
+        ]
+
+    def _choose(self, view: ClusterView, pair: Pair, own: Bools) -> tuple[list[int], list[Verdict]]:
+        """Rows of the bundles to move within *pair*, busiest first, and a verdict for all refused."""
+        rate, throughput = pair.rate * self.max_unload_share, pair.throughput * self.max_unload_share
+        if rate > self.min_unload_msg_rate:
+            to_move, traffic_of = rate, _by_rate
+        elif throughput > self.min_unload_throughput:
+            to_move, traffic_of = throughput, _by_throughput
+        else:
+            low = Verdict(
+                subject=pair.high,
+                reason=Reason.BELOW_MINIMUM,
+                observed=throughput / _MB,
+                limit=self.min_unload_throughput / _MB,
+                unit="MB/s",
+                by=_BY,
+                detail=f"and {rate:g} vs {self.min_unload_msg_rate} msg/s",
+            )
+            return [], [low]
+        too_few = too_few_bundles(view, pair.high_row, _BY) if self.fixed else None
+        if too_few is not None:
+            return [], [too_few]
+        rows, refused = movable(view, own, pair.high_row, _BY)
+        chosen = _fitting(rows, traffic_of(view.bundles.short_term[rows]), to_move)
+        if not chosen:
+            detail = "no bundle with traffic is small enough for what is to move"
+            refused.append(Verdict(subject=pair.high, reason=Reason.NO_BUNDLES, by=_BY, detail=detail))
+        return chosen, refused
+
+    def _unloads(self, view: ClusterView, moves: list[_Move]) -> tuple[Unload, ...]:
+        destinations = [pair.low for _, pair, _ in moves]
+        if not self.fixed:
+            destinations = _last_of_equals(view.bundles, [row for row, _, _ in moves], destinations)
+        return tuple(
+            Unload(bundle=view.bundles.names[row], source=pair.high, why=why, destination=destination)
+            for (row, pair, why), destination in zip(moves, destinations, strict=True)
+        )
+
+
+def _by_rate(load: Floats) -> Floats:
+    return load[:, RATE_IN] + load[:, RATE_OUT]
+
+
+def _by_throughput(load: Floats) -> Floats:
+    return load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]
+
+
+def _fitting(rows: Ints, traffic: Floats, to_move: float) -> list[int]:
+    """Those of *rows* that go, busiest first: each one with traffic that is no more than what is left to move."""
+    order = np.argsort(-traffic, kind="stable")
+    chosen, left = [], to_move
+    for row, of_row in zip(rows[order].tolist(), traffic[order].tolist(), strict=True):
+        if 0 < of_row <= left:
+            chosen.append(row)
+            left -= of_row
+    return chosen
+
+
+def _last_of_equals(bundles: BundleTable, rows: list[int], destinations: list[str]) -> list[str]:
+    """*destinations* of bundles, all those with equal data where the last of them goes: see the module docstring."""
+    data = np.column_stack([bundles.short_term[rows], bundles.long_term[rows], bundles.topics[rows]])
+    keys = data.view(f"V{data.shape[1] * data.itemsize}").ravel().tolist()
+    plans = dict(zip(keys, destinations, strict=True))
+    return [plans[key] for key in keys]

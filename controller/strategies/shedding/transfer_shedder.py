@@ -1,0 +1,224 @@
+"""Even out the load between the fullest and the emptiest broker, pair by pair: the extensible load manager's shedder.
+
+Load is a broker's usage as the extensible load manager sees it, smoothed over the rounds.  When its deviation over the
+brokers is above a target for some rounds in a row, or one broker is far below or above the others, bundles go from the
+fullest broker to the emptiest until half of what is between them has gone, then from the second fullest, and so on.  A
+bundle too heavy for that may go in exchange for lighter ones.  Brokers that gave have to settle before the next round.
+
+As in Pulsar, unless ``counts_gain``: what came back in an exchange is forgotten outside debug mode, so less goes out.
+Unlike in Pulsar, where such a thing cannot be told: a bundle that has to stay put does not come back in an exchange
+either; a broker without complete data neither gives nor takes, but its last data count for average and deviation until
+they are too old; and brokers report once a round.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.aggregate.broker_load_data import BrokerLoad, BrokerLoadFeatures
+from controller.aggregate.top_bundles import TopBundles
+from controller.model.decision import Reason, UnloadDecision
+from controller.model.load import ClusterView
+from controller.model.memory import TransferHistory
+from controller.model.option import option
+from controller.strategies.shedding._transfer_bundles import ReportedBundles
+from controller.strategies.shedding._transfer_pair import Exchange, Gate, Pair, TopBundle
+from controller.strategies.shedding._transfer_round import Attempt, LoadStore, Narrator, Round
+from controller.strategies.shedding._transfer_stats import BrokerLoads, LoadStats, readiness
+
+_SECOND_MS: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferShedder(BrokerLoadFeatures, TopBundles):
+    """See the module docstring; every option keeps broker.conf's unit."""
+
+    target_std: float = option(
+        "loadBalancerBrokerLoadTargetStd",
+        default=0.25,
+        unit="usage",
+        meaning="load is uneven when its standard deviation over the brokers is above this",
+    )
+    hit_count_threshold: int = option(
+        "loadBalancerSheddingConditionHitCountThreshold",
+        default=3,
+        unit="rounds",
+        meaning="load moves when it was uneven in more rounds in a row than this",
+    )
+    transfer: bool = option(
+        "loadBalancerTransferEnabled",
+        default=True,
+        meaning="send bundles to the emptiest broker; else take them off, for the placement to choose",
+    )
+    max_brokers: int = option(
+        "loadBalancerMaxNumberOfBrokerSheddingPerCycle",
+        default=3,
+        unit="brokers",
+        meaning="so many brokers give in one round at most",
+    )
+    shedding_delay_seconds: int = option(
+        "loadBalanceSheddingDelayInSeconds",
+        default=180,
+        unit="s",
+        meaning="no round before the brokers that gave have settled for so long",
+    )
+    load_data_ttl_seconds: int = option(
+        "loadBalancerBrokerLoadDataTTLInSeconds",
+        default=1800,
+        unit="s",
+        meaning="a broker whose data are older does not count for average and deviation",
+    )
+    overloaded_percent: int = option(
+        "loadBalancerBrokerOverloadedThresholdPercentage",
+        default=85,
+        unit="%",
+        meaning="a broker above this, and above the average by the target deviation, gives even if load is even",
+    )
+    debug: bool = option(
+        "loadBalancerDebugModeEnabled",
+        default=False,
+        meaning="in Pulsar: log more, and by mistake count what comes back in an exchange",
+    )
+    counts_gain: bool = option(
+        "trimtabTransferShedderCountsGain",
+        default=False,
+        meaning="TransferShedder always counts what comes back in an exchange, not only in debug mode",
+    )
+
+    def initial_memory(self) -> TransferHistory:
+        """No broker has reported, and load was never uneven."""
+        return TransferHistory()
+
+    def decide(self, view: ClusterView, memory: TransferHistory) -> tuple[UnloadDecision, TransferHistory]:
+        """Plan both ends of every move, the fullest broker first."""
+        if not len(view.brokers):
+            return UnloadDecision(reason=Reason.OUTDATED_DATA if view.missing else Reason.NO_BROKERS), memory
+        loads = self._reported(view, memory)
+        bundles = ReportedBundles(view, self)
+        store = LoadStore(
+            now_ms=view.as_of_ms,
+            loads=loads,
+            order=np.argsort(loads.load[: len(view.brokers)], kind="stable"),
+            available=(*view.brokers.names, *view.missing),
+            bundles_of=bundles.of,
+            gate=Gate(stays=bundles.stays, barred=bundles.barred),
+        )
+        active = set(store.available)
+        cooling = {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active}
+        found = self.plan(store, memory.hit_count, cooling)
+        narrator = Narrator(
+            target_std=self.target_std,
+            hit_count_threshold=self.hit_count_threshold,
+            delay_ms=self.shedding_delay_seconds * _SECOND_MS,
+        )
+        decision = narrator.decision(store, found)
+        gave = {unload.source: view.as_of_ms for unload in decision.unloads}
+        return decision, TransferHistory(
+            hit_count=found.hit_count,
+            weighted_max_ema=dict(zip(loads.names, loads.load.tolist(), strict=True)),
+            msg_throughput_ema=dict(zip(loads.names, loads.throughput_ema.tolist(), strict=True)),
+            updated_at_ms=dict(zip(loads.names, loads.updated_at_ms.tolist(), strict=True)),
+            recently_unloaded_brokers={**found.ready.recently_unloaded, **gave},
+        )
+
+    def _reported(self, view: ClusterView, memory: TransferHistory) -> BrokerLoads:
+        """The load of the view's brokers after this round's report, then the last known of those that are missing."""
+        brokers = view.brokers
+        missing = [name for name in view.missing if name in memory.weighted_max_ema]
+        known = np.array([name in memory.weighted_max_ema for name in brokers.names], np.bool_)
+        before = BrokerLoad(
+            max_resource_usage=np.zeros(len(brokers)),
+            weighted_max_ema=np.array([memory.weighted_max_ema.get(name, 0.0) for name in brokers.names]),
+            msg_throughput_ema=np.array([memory.msg_throughput_ema.get(name, 0.0) for name in brokers.names]),
+            reported=known,
+        )
+        now = self.updated(before, brokers.usage, brokers.limit, brokers.throughput)
+        return BrokerLoads(
+            names=(*brokers.names, *missing),
+            load=np.append(now.weighted_max_ema, [memory.weighted_max_ema[name] for name in missing]),
+            throughput_ema=np.append(now.msg_throughput_ema, [memory.msg_throughput_ema[name] for name in missing]),
+            # Of brokers that neither give nor take nobody asks.
+            throughput=np.append(brokers.throughput, np.zeros(len(missing))),
+            updated_at_ms=np.array(
+                [view.as_of_ms] * len(brokers) + [memory.updated_at_ms[name] for name in missing], np.int64
+            ),
+        )
+
+    def plan(self, store: LoadStore, hit_count: int, recently_unloaded: Mapping[str, int]) -> Round:
+        """One round on *store*, after *hit_count* uneven ones, with the T at which brokers were unloaded last.
+
+        Pulsar: findBundlesForUnloading.
+        """
+        ready = readiness(
+            store.loads,
+            store.available,
+            recently_unloaded,
+            now_ms=store.now_ms,
+            ttl_ms=self.load_data_ttl_seconds * _SECOND_MS,
+            delay_ms=self.shedding_delay_seconds * _SECOND_MS,
+        )
+        if ready.refusal is not None:
+            return Round(reason=ready.refusal, ready=ready, hit_count=hit_count)
+        # As Java divides: by nothing, too, and then everything or nothing is more than the result.
+        with np.errstate(all="ignore"):
+            stats = LoadStats(
+                store.loads,
+                ready.counted,
+                store.order,
+                target_std=self.target_std,
+                overloaded=self.overloaded_percent / 100,
+            )
+            average, std = float(stats.average), float(stats.std)
+            hit_count = hit_count + 1 if stats.imbalance() is not None else 0
+            attempts = self._even_out(store, stats) if hit_count > self.hit_count_threshold else ()
+        outcomes = [attempt.outcome for attempt in attempts]
+        moved = [attempt.why for attempt in attempts if isinstance(attempt.outcome, Exchange) and attempt.outcome.moves]
+        if moved:
+            reason, hit_count = moved[0], 0
+        elif Reason.NO_LOAD_DATA in outcomes:
+            reason = Reason.NO_LOAD_DATA
+        else:
+            reason = Reason.NO_BUNDLES if attempts else Reason.HIT_COUNT
+        return Round(
+            reason=reason, ready=ready, hit_count=hit_count, average=average, std=std, attempts=tuple(attempts)
+        )
+
+    def _even_out(self, store: LoadStore, stats: LoadStats) -> list[Attempt]:
+        """Pair brokers until load is even, none are left, or enough of them gave."""
+        attempts: list[Attempt] = []
+        while stats.has_pair and stats.sheddings < self.max_brokers:
+            why = stats.imbalance()
+            if why is None:
+                break
+            giver, taker = stats.poll_fullest(), stats.emptiest
+            given = store.bundles_of(store.loads.names[giver])
+            outcome: Exchange | Reason
+            if len(given) < 2:
+                outcome = Reason.SOLE_BUNDLE if given else Reason.NO_LOAD_DATA
+            else:
+                outcome = self._exchange(store, stats, giver, taker, given)
+            attempts.append(Attempt(giver=giver, taker=taker, why=why, outcome=outcome))
+        return attempts
+
+    def _exchange(
+        self, store: LoadStore, stats: LoadStats, giver: int, taker: int, given: Sequence[TopBundle]
+    ) -> Exchange:
+        loads = store.loads
+        most, throughput = loads.load[giver], loads.throughput[giver]
+        pair = Pair(
+            giver=loads.names[giver],
+            taker=loads.names[taker],
+            giver_throughput=float(throughput),
+            taker_throughput=float(loads.throughput[taker]),
+            to_offload=float(throughput * ((most - loads.load[taker]) / 2) / most),
+            transfer=self.transfer,
+            counts_gain=self.debug or self.counts_gain,
+        )
+        found = pair.exchange(given, store.bundles_of(pair.taker), store.gate)
+        if found.offloaded > 0:
+            stats.offload(giver, taker, (found.offloaded - found.gained) * most / throughput)
+        return found

@@ -1,0 +1,125 @@
+"""From the settings to the parts of a running controller: session, source, options, sinks.
+
+Here alone it is decided what a log in Kafka and one in a folder need; queries and sinks do not know which it is.
+"""
+
+import time
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from controller.adapters import jars, transport
+from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.leadership import Leadership
+from controller.adapters.verdicts import VerdictStore
+from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.aggregate.shard import DetailLimits, FoldOptions
+from controller.model.controls import Controls
+from controller.model.errors import SettingsError
+from controller.settings.policy import read_policy
+from controller.settings.trimtab_toml import Settings
+from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from streaming.dead_letters import DeadLetterSink
+from streaming.decode import DecodeOptions
+from streaming.query import QueryOptions
+from streaming.session import start_session
+from streaming.sink import DecisionSink
+from streaming.sources import folder_records, kafka_records
+
+#: The set of conf/jars.lock that Spark needs to read Kafka.
+_CONNECTOR = "connector"
+
+
+def leadership(settings: Settings) -> Leadership:
+    """This process's part in the election."""
+    election = settings.election
+    if election.kind == "file":
+        return FileLeadership(Path(election.path))
+    return ZooKeeperLeadership(
+        hosts=election.hosts,
+        path=election.path,
+        cluster=settings.cluster.name,
+        session_timeout_seconds=election.session_timeout_seconds,
+    )
+
+
+def session(settings: Settings) -> SparkSession:
+    """The Spark session that *settings* want; fetches Spark's Kafka connector where it is needed and missing."""
+    connector = jars.fetch(_CONNECTOR) if settings.log.kind == "kafka" else ()
+    return start_session(settings.spark.master, settings.spark.shuffle_partitions, settings.spark.conf, connector)
+
+
+def records(spark: SparkSession, settings: Settings) -> DataFrame:
+    """The log's records as a stream, from the beginning."""
+    log = settings.log
+    if log.kind == "kafka":
+        assert log.kafka is not None, "checked when the settings were read"
+        return kafka_records(spark, log.kafka, max_offsets=settings.spark.max_offsets_per_trigger)
+    assert log.folder is not None, "checked when the settings were read"
+    return folder_records(spark, Path(log.folder.path))
+
+
+def query_options(settings: Settings) -> QueryOptions:
+    """What the queries need, from the settings and the split thresholds of broker.conf."""
+    split_policy, intervals = read_policy(settings).split_policy, settings.intervals
+    if not isinstance(split_policy, BundleSplitterTask):
+        raise SettingsError(f"split policy {type(split_policy).__name__} states no thresholds for topic detail")
+    detail = _detail_limits(split_policy, intervals.detail_share)
+    return QueryOptions(
+        decode=DecodeOptions(
+            cluster=settings.cluster.name,
+            period_ms=intervals.period_ms,
+            max_record_bytes=intervals.max_record_bytes,
+            shards=intervals.shards,
+            detail=detail,
+        ),
+        fold=FoldOptions(bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms, detail=detail),
+        files=settings.log.kind == "folder",
+    )
+
+
+def decision_sink(settings: Settings, leader: Leadership) -> DecisionSink:
+    """The sink of a leadership that begins now: fences earlier writers, claims an epoch, reads the memory.
+
+    Raises LeadershipLostError where another leads by now.
+    """
+    policy = read_policy(settings)
+    journal = transport.journal(settings)
+    head = journal.open()
+    epoch = leader.claim(head.epoch)
+    journal.begin_epoch(epoch)
+
+    def controls(interval: int) -> Controls:
+        stale = now_ms() - interval > settings.intervals.stale_after_seconds * 1000
+        return Controls(mode=settings.decisions.mode, paused=settings.decisions.paused, stale=stale)
+
+    return DecisionSink(
+        policy=policy,
+        memory=head.last.memory if head.last is not None else policy.initial_memory(settings.decisions.seed),
+        journal=journal,
+        leadership=leader,
+        epoch=epoch,
+        controls=controls,
+        now_ms=now_ms,
+        verdicts=VerdictStore(Path(settings.checkpoint.path) / "verdicts"),
+    )
+
+
+def dead_letter_sink(settings: Settings, options: QueryOptions) -> DeadLetterSink:
+    """The sink of what cannot be used."""
+    return DeadLetterSink(transport.dead_letter_log(settings), options.decode)
+
+
+def now_ms() -> int:
+    """The wall clock, epoch ms: for envelopes and the age of data, never for a decision."""
+    return time.time_ns() // 1_000_000
+
+
+def _detail_limits(policy: BundleSplitterTask, share: float) -> DetailLimits:
+    sessions = policy.max_sessions if policy.max_sessions > 0 else float("inf")
+    return DetailLimits(
+        topics=share * policy.max_topics,
+        sessions=share * sessions,
+        msg_rate=share * policy.max_msg_rate,
+        throughput=share * policy.max_bandwidth_mbytes * (1 << 20),
+    )

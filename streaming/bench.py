@@ -1,0 +1,172 @@
+"""How fast the real query is: a modelled cluster on a real Kafka, through the whole of it, interval by interval.
+
+What is measured is a controller that has been running for a while: one session, one checkpoint, and for each
+interval the micro-batch that closes and decides it.  The floor is what nobody can go below: the same records read
+from the same Kafka and parsed with the same schema, into Spark's noop sink.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.kafka_log import KafkaMetricsLog
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
+from controller.simulator.encode import Record, arrow_records, json_records, topic_records
+from streaming import assembly
+from streaming.query import decision_query
+from streaming.schemas import RECORD
+
+#: What a record of the metrics topic can be, by the name the bench gives it; the first is the primary one.
+FORMS: Final[dict[str, Callable[[BrokerSweep], Iterator[Record]]]] = {
+    "broker_sweep": json_records,
+    "broker_sweep_arrow": arrow_records,
+    "topic_stats": topic_records,
+}
+_START_MS: Final = 1_735_689_600_000
+_CLUSTER: Final = "bench"
+_PARTITIONS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one form of records costs; medians over the runs."""
+
+    form: str
+    topics: int
+    bundles: int
+    brokers: int
+    megabytes_per_interval: float
+    topics_per_second: float
+    seconds_per_interval: float
+    floor_seconds: float
+    #: Median of the runs' own quotients: floor and query are measured in turns, so the machine's mood cancels out.
+    ratio_to_floor: float
+    lowest_ratio: float
+    highest_ratio: float
+
+
+def pipeline(
+    form: str, shape: ClusterShape, bootstrap: str, folder: Path, *, runs: int, said: Callable[[str], None]
+) -> Figures:
+    """Measure *form* over *runs* intervals after one to warm up, on the Kafka at *bootstrap*; state in *folder*."""
+    settings = _settings(form, bootstrap, folder)
+    kafka = settings.log.kafka
+    assert kafka is not None
+    spark = assembly.session(settings)
+    cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
+    metrics = KafkaMetricsLog(kafka, cluster=_CLUSTER)
+    leader = FileLeadership(folder / "election")
+    leader.acquire(lambda: False)
+    sink = assembly.decision_sink(settings, leader)
+    options = assembly.query_options(settings)
+    floors, queries, ratios, size = [], [], [], 0
+    for run in range(runs + 1):
+        interval = _START_MS + run * settings.intervals.period_ms
+        size = _publish(cluster, interval, FORMS[form], metrics)
+        cluster.advance()
+        measured = [
+            lambda: _seconds(_floor(spark, settings, folder / "floor")),
+            lambda: _seconds(
+                decision_query(assembly.records(spark, settings), options, sink, checkpoint=settings.checkpoint.path)
+            ),
+        ]
+        # In turns, so that neither always comes second to a cache that the other has filled.
+        order = (0, 1) if run % 2 else (1, 0)
+        seconds = {which: measured[which]() for which in order}
+        if sink.failure is not None:
+            raise sink.failure
+        said(f"{form}: interval {run} of {runs}: floor {seconds[0]:.2f} s, query {seconds[1]:.2f} s")
+        if run:
+            floors.append(seconds[0])
+            queries.append(seconds[1])
+            ratios.append(seconds[1] / seconds[0])
+    leader.release()
+    return Figures(
+        form=form,
+        topics=shape.topics,
+        bundles=shape.bundles,
+        brokers=shape.brokers,
+        megabytes_per_interval=round(size / 1e6, 1),
+        topics_per_second=round(shape.topics / statistics.median(queries)),
+        seconds_per_interval=round(statistics.median(queries), 3),
+        floor_seconds=round(statistics.median(floors), 3),
+        ratio_to_floor=round(statistics.median(ratios), 3),
+        lowest_ratio=round(min(ratios), 3),
+        highest_ratio=round(max(ratios), 3),
+    )
+
+
+def as_dict(figures: Figures) -> dict[str, object]:
+    """*figures* for JSON."""
+    return asdict(figures)
+
+
+def _settings(form: str, bootstrap: str, folder: Path) -> Settings:
+    names = ("metrics", "results", "commands", "journal", "dead_letters")
+    topics = {f"{name}_topic": f"{form}-{name}" for name in names}
+    kafka = KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": _PARTITIONS, **topics})
+    conf = folder / "broker.conf"
+    conf.touch()
+    return Settings.model_validate(
+        {
+            "cluster": {"name": _CLUSTER, "broker_conf": str(conf)},
+            # The modelled clock is far behind the one on the wall.
+            "intervals": {"stale_after_seconds": 3_153_600_000},
+            "log": {"kind": "kafka", "kafka": kafka},
+            "election": {"kind": "file", "path": str(folder / "election")},
+            "checkpoint": {"path": str(folder / "checkpoint")},
+            "spark": {"master": "local[2]", "shuffle_partitions": 2, "conf": {"spark.driver.memory": "6g"}},
+            "decisions": {"mode": "active"},
+        }
+    )
+
+
+def _publish(
+    cluster: ModelledCluster, interval: int, form: Callable[[BrokerSweep], Iterator[Record]], metrics: KafkaMetricsLog
+) -> int:
+    """Publish one interval with its ticks; returns the bytes."""
+    size = 0
+
+    def counted(records: Iterator[Record]) -> Iterator[Record]:
+        nonlocal size
+        for key, value in records:
+            size += len(value)
+            yield key, value
+
+    sweeps = list(cluster.sweeps(interval))
+    metrics.publish(counted(chain.from_iterable(map(form, sweeps))))
+    swept = form is not topic_records
+    metrics.tick(interval, {sweep.broker: sweep.sweep_id if swept else None for sweep in sweeps})
+    return size
+
+
+def _floor(spark: SparkSession, settings: Settings, checkpoint: Path) -> DataStreamWriter:
+    """Reads and parses what the query reads, and does nothing with it."""
+    records: DataFrame = assembly.records(spark, settings)
+    parsed = F.from_json(F.col("value").cast("string"), RECORD, {"columnNameOfCorruptRecord": "_corrupt_record"})
+    columns = [name for name in records.columns if name != "value"]
+    return (
+        records.select(*columns, parsed.alias("r"))
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+    )
+
+
+def _seconds(query: DataStreamWriter) -> float:
+    """Seconds that *query* takes for all there is: its micro-batches alone, not the start and end of a query."""
+    running = query.trigger(availableNow=True).start()
+    running.awaitTermination()
+    batches = [batch for batch in running.recentProgress if batch["numInputRows"]]
+    if not batches:
+        raise TrimtabError(f"{running.name or 'floor'}: nothing was read")
+    return sum(float(batch["durationMs"]["triggerExecution"]) for batch in batches) / 1000

@@ -1,0 +1,43 @@
+import numpy as np
+
+from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.strategies.filters.isolation_policies import IsolationPolicies
+from tests.cluster import broker_table, bundle_table, cluster_view
+from tests.conformance.vectors import Case, isolation_policies
+
+COMPONENT = "apply_namespace_policies"
+
+
+def test_the_same_brokers_are_open_to_a_namespace(case: Case) -> None:
+    given, expected = case["input"], case["expected"]
+    names, namespace = sorted(given["available_brokers"]), given["namespace"]
+    bundle = f"{namespace}/0x00000000_0xffffffff"
+    modes = given["topic_modes"]
+    # A look-up that fails is as if there were no policies.
+    policies = Policies(
+        isolation=() if given["policies_lookup_fails"] else isolation_policies(given["policies"]),
+        without_persistent=frozenset(name for name, (persistent, _) in modes.items() if not persistent),
+        without_non_persistent=frozenset(name for name, (_, non_persistent) in modes.items() if not non_persistent),
+        non_persistent=frozenset(
+            [bundle] if given["service_unit_is_bundle"] and given["has_non_persistent_topic"] else []
+        ),
+    )
+    brokers = broker_table(names, usage=np.zeros((len(names), 5)), limit=np.zeros((len(names), 5)))
+    view = cluster_view(brokers, bundle_table([bundle], np.full(1, -1)), policies=policies)
+    kept = IsolationPolicies().keep(view, 0, np.arange(len(names), dtype=np.int64))
+    assert [names[row] for row in kept.tolist()] == sorted(expected["candidates"])
+
+    policy = policies.isolation_of(namespace)
+    assert (policy is not None) == expected["policies_present"]
+    own = policy or IsolationPolicy(namespaces=(), primary=(), auto_failover=MinAvailable(min_limit=0))
+    hosts = {name: name.rpartition(":")[0] or name for name in expected["brokers"]}
+    assert {
+        name: {
+            "primary": own.is_primary(host),
+            "secondary": own.is_secondary(host),
+            "shared": not policies.reserved((host,))[0],
+        }
+        for name, host in hosts.items()
+    } == expected["brokers"]
+    fails_over = [own.auto_failover.fails_over(count) for count in range(7)]
+    assert fails_over == expected["should_failover_by_primary_count"]

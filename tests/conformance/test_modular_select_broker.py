@@ -1,0 +1,91 @@
+"""Every assignment of a sequence, each counted before the next: who is acceptable, and who the candidates were."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from controller.model.load import DEFAULT_LOAD, ClusterView, Ints
+from controller.model.memory import NoMemory
+from controller.model.policies import Policies
+from controller.strategies.catalogue import FILTERS
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
+from tests.cluster import broker_table, bundle_table, cluster_view
+from tests.conformance.vectors import Case, configured, isolation_policies, resources, rows_of_4
+
+COMPONENT = "modular_select_broker"
+
+
+class Remembering:
+    """The placement under test, and the last candidates it was given."""
+
+    def __init__(self, placement: LeastLongTermMessageRate) -> None:
+        self._placement = placement
+        self.given: Ints | None = None
+
+    def initial_memory(self) -> NoMemory:
+        return self._placement.initial_memory()
+
+    def acceptable(self, view: ClusterView, bundle: int, candidates: Ints, memory: NoMemory) -> tuple[Ints, NoMemory]:
+        self.given = candidates
+        return self._placement.acceptable(view, bundle, candidates, memory)
+
+
+def options_of(cls: type[Any], config: Mapping[str, Any]) -> Any:
+    return configured(cls, config, unused=config)
+
+
+def view_of(given: Case) -> ClusterView:
+    brokers = sorted(given["brokers"], key=lambda broker: str(broker["name"]))
+    names = [broker["name"] for broker in brokers]
+    usage, limit = resources(brokers)
+    table = replace(
+        broker_table(
+            names,
+            usage=usage,
+            limit=limit,
+            long_term=rows_of_4([[*broker["long_term_rate"], 0, 0] for broker in brokers]),
+        ),
+        topic_count=np.array([broker["num_topics"] for broker in brokers], np.int64),
+    )
+    owner = {bundle: row for row, broker in enumerate(brokers) for bundle in broker["bundles"]}
+    known = given["bundle_data"]
+    rows = sorted({*owner, *known, *(one["bundle"] for one in given["assignments"])})
+    bundles = bundle_table(
+        rows,
+        np.array([owner.get(name, -1) for name in rows], np.int64),
+        long_term=rows_of_4([known[name]["lt"] if name in known else DEFAULT_LOAD.tolist() for name in rows]),
+        topics=np.array([known[name]["topics"] if name in known else 0 for name in rows], np.int64),
+    )
+    policies = Policies(
+        isolation=isolation_policies(given["policies"]),
+        anti_affinity_group=given["namespace_groups"],
+        failure_domain=given["broker_domains"],
+        without_persistent=frozenset(broker["name"] for broker in brokers if not broker["persistent"]),
+        without_non_persistent=frozenset(broker["name"] for broker in brokers if not broker["non_persistent"]),
+    )
+    return cluster_view(table, bundles, policies=policies)
+
+
+def test_the_same_brokers_are_acceptable_for_one_bundle_after_the_other(case: Case) -> None:
+    config, given = case["config"], case["input"]
+    select, filters = options_of(ModularSelectBroker, config), [options_of(cls, config) for cls in FILTERS.values()]
+    view = view_of(given)
+    for asked, expected in zip(given["assignments"], case["expected"]["assignments"], strict=True):
+        wanted = frozenset([asked["bundle"]] if asked["has_non_persistent_topic"] else [])
+        view = replace(view, policies=replace(view.policies, non_persistent=wanted))
+        placement = Remembering(options_of(LeastLongTermMessageRate, config))
+        bundle = view.bundles.code_of[asked["bundle"]]
+        already = bool((view.preallocated.bundle == bundle).any())
+        found, _ = select.for_assignment(view, bundle, filters, placement, placement.initial_memory())
+
+        assert already == expected["already_preallocated"]
+        names = view.brokers.names
+        assert [names[row] for row in found.tolist()] == sorted(expected["acceptable_brokers"])
+        candidates = None if placement.given is None else [names[row] for row in placement.given.tolist()]
+        final = expected["final_candidates"]
+        assert candidates == (None if final is None else sorted(final))
+        if not already and asked["chosen"] is not None:
+            view = view.with_preallocated(bundle, view.brokers.code_of[asked["chosen"]])

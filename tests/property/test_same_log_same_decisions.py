@@ -1,0 +1,123 @@
+"""Decisions follow from the log alone: however it is cut, interleaved, shuffled, sharded, interrupted and resumed.
+
+Compared are journals, byte by byte; tests.pure_controller sees to it that they hold all that the strategies saw.
+"""
+
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.model.decision import Reason
+from controller.wire.journal import JournalEntry, parse_entry
+from tests.logs import PERIOD, Entry, Shape, answer, located, log
+from tests.pure_controller import Controller, cut, interleaved, journal
+
+_FEW = settings(max_examples=10, deadline=None)
+
+
+@cache
+def answered(shape: Shape) -> list[Entry]:
+    """The log of *shape*, with results for the first commands that it leads to by itself."""
+    if not shape.results_partitions:
+        return log(shape)
+    # Only what was issued before the first answer is sure to be issued again: so one interval is answered.
+    entries = [parse_entry(value) for value in journal([*located(log(shape))])]
+    first = next((e for e in entries if isinstance(e, JournalEntry) and e.decision.commands), None)
+    if first is None:
+        return log(shape)
+    statuses = Random(shape.seed).choices(("done", "failed", "unknown"), k=len(first.decision.commands))
+    results = [answer(command.id, status) for command, status in zip(first.decision.commands, statuses, strict=True)]
+    return log(shape, {first.interval + PERIOD: results[::2], first.interval + 2 * PERIOD: results[1::2]})
+
+
+SHAPES = st.builds(
+    Shape,
+    seed=st.integers(0, 1 << 32),
+    metrics_partitions=st.integers(1, 4),
+    results_partitions=st.integers(0, 2),
+    silent=st.frozensets(st.integers(1, 3), max_size=1),
+)
+#: Of batches; a log has about 110 records.
+SIZES = st.lists(st.integers(0, 30), min_size=4, max_size=16) | st.just([1] * 150)
+SEEDS = st.integers(0, 1 << 32)
+
+
+@_FEW
+@given(SHAPES, SIZES)
+def test_cut_into_other_batches(shape: Shape, sizes: list[int]) -> None:
+    records = [*located(answered(shape))]
+    assert journal(records, *sizes) == journal(records)
+
+
+@_FEW
+@given(SHAPES, SIZES, SEEDS)
+def test_with_partitions_interleaved_otherwise(shape: Shape, sizes: list[int], seed: int) -> None:
+    records = [*located(answered(shape))]
+    assert journal(interleaved(records, Random(seed)), *sizes) == journal(records)
+
+
+@_FEW
+@given(SHAPES, SIZES, SEEDS)
+def test_with_the_rows_of_each_batch_shuffled(shape: Shape, sizes: list[int], seed: int) -> None:
+    records = [*located(answered(shape))]
+    assert journal(records, *sizes, shuffle=Random(seed)) == journal(records)
+
+
+@_FEW
+@given(SHAPES, SIZES, st.integers(2, 7))
+def test_in_another_number_of_shards(shape: Shape, sizes: list[int], shards: int) -> None:
+    records = [*located(answered(shape))]
+    assert journal(records, *sizes, shards=shards) == journal(records)
+
+
+@_FEW
+@given(SHAPES, SIZES, st.integers(1, 3), SEEDS)
+def test_killed_and_restarted_from_the_checkpoint(shape: Shape, sizes: list[int], shards: int, seed: int) -> None:
+    """Before a batch was folded, or after it was decided but not committed: then it comes again."""
+    records, rng = interleaved([*located(answered(shape))], Random(seed)), Random(seed)
+    controller = Controller(shards=shards)
+    for batch in cut(records, sizes):
+        checkpoint = controller.checkpoint()
+        if rng.random() < 0.5:
+            controller.feed(batch)
+        controller.restart(checkpoint)
+        controller.feed(batch)
+    assert controller.journal == journal([*located(answered(shape))])
+
+
+@_FEW
+@given(SEEDS, st.integers(1, 12), st.lists(st.integers(0, 5), max_size=10), st.integers(1, 3))
+def test_as_files_of_a_folder(seed: int, lines: int, sizes: list[int], shards: int) -> None:
+    """A folder is one partition, ordered by the names of its files, then by line; a batch holds whole files."""
+    records = [*located(answered(Shape(seed=seed, metrics_partitions=1, results_partitions=1)))]
+    filed = [replace(at, file=f"{i // lines:06d}.jsonl", offset=i % lines) for i, at in enumerate(records)]
+    assert journal(filed, *(n * lines for n in sizes), files=True, shards=shards) == journal(records)
+
+
+@_FEW
+@given(SHAPES)
+def test_without_the_records_that_make_no_difference(shape: Shape) -> None:
+    """Late ones, ones delivered twice, sweeps that are not on the roster, and ticks written again."""
+    telling = [entry for entry in answered(shape) if not entry.noise]
+    assert journal([*located(telling)]) == journal([*located(answered(shape))])
+
+
+def test_the_logs_above_are_worth_comparing() -> None:
+    """They lead to commands of both kinds, and to every turn that a cycle can take on them."""
+    controllers = []
+    for seed in range(8):
+        controller = Controller()
+        controller.feed([*located(answered(Shape(seed=seed, silent=frozenset({2} if seed % 3 == 0 else ()))))])
+        controllers.append(controller)
+    decisions = [decision for controller in controllers for decision in controller.decisions]
+    actions = [command.action for decision in decisions for command in decision.commands]
+    assert min(actions.count("unload"), actions.count("split")) >= 8
+    assert {
+        Reason.WARMING_UP, Reason.GAP, Reason.FROZEN, Reason.OUTDATED_DATA, Reason.SETTLED, Reason.FAILED,
+        Reason.IN_FLIGHT, Reason.RECENTLY_UNLOADED,
+    } <= {verdict.reason for decision in decisions for verdict in decision.verdicts}  # fmt: skip
+    states = [controller.states[0] for controller in controllers]
+    assert min(sum(state.late for state in states), sum(state.unrostered for state in states)) > 0

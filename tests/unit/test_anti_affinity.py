@@ -1,0 +1,70 @@
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from controller.model.load import ClusterView
+from controller.model.policies import Policies
+from controller.strategies.filters.anti_affinity import AntiAffinity
+from tests.cluster import Broker, broker, view
+from tests.filters import kept, sent
+
+#: Bundles of the namespaces acme/a, acme/b and acme/c, which are one group, and of acme/free.
+A, A2, B, C, FREE = "acme/a/0", "acme/a/1", "acme/b/0", "acme/c/0", "acme/free/0"
+GROUP = {"acme/a": "red", "acme/b": "RED", "acme/c": "red", "acme/other": "blue"}
+
+
+def cluster(*brokers: Broker, domains: Mapping[str, str] | None = None) -> ClusterView:
+    return replace(view(*brokers), policies=Policies(anti_affinity_group=GROUP, failure_domain=domains or {}))
+
+
+def owning(name: str, *bundles: str) -> Broker:
+    return broker(name, **dict.fromkeys(bundles, 1.0))
+
+
+def may_leave(view: ClusterView, bundle: str) -> bool:
+    return AntiAffinity().may_leave(view, view.bundles.code_of[bundle], np.arange(len(view.brokers), dtype=np.int64))
+
+
+def test_brokers_with_the_fewest_namespaces_of_the_group_are_kept() -> None:
+    both = cluster(owning("x", A, B), owning("y", C), owning("z", FREE))
+    assert kept(AntiAffinity(), both, A) == ["z"]
+    assert kept(AntiAffinity(), both, A, of=("x", "y")) == ["y"]
+
+
+def test_namespaces_count_not_bundles() -> None:
+    assert kept(AntiAffinity(), cluster(owning("x", A, A2), owning("y", B)), A) == ["x", "y"]
+
+
+def test_a_namespace_in_no_group_goes_anywhere() -> None:
+    assert kept(AntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
+
+
+def test_a_bundle_on_its_way_counts_where_it_goes_and_once_for_its_namespace() -> None:
+    three = cluster(owning("x", A, A2), owning("y", B), owning("z"))
+    assert kept(AntiAffinity(), sent(three, B, "z"), A) == ["x", "y", "z"]
+    assert kept(AntiAffinity(), sent(sent(three, A, "z"), A2, "z"), B) == ["x", "y", "z"]
+    assert kept(AntiAffinity(), sent(three, A, "x"), B, of=("x", "y")) == ["x", "y"]
+
+
+def test_the_domains_with_the_fewest_come_first_and_brokers_without_one_are_a_domain() -> None:
+    domains = {"w": "d1", "x": "d1", "y": "d2"}
+    four = cluster(owning("w", A, B), owning("x"), owning("y", C), owning("z", A2), domains=domains)
+    assert kept(AntiAffinity(), four, A) == ["x"]
+    assert kept(AntiAffinity(failure_domains=True), four, A) == ["y", "z"]
+    assert kept(AntiAffinity(failure_domains=True), four, A, of=("x", "y")) == ["x"]
+
+
+def test_without_any_domain_brokers_are_compared_all_over() -> None:
+    assert kept(AntiAffinity(failure_domains=True), cluster(owning("x", A), owning("y")), A) == ["y"]
+
+
+def test_of_no_candidates_none_are_kept() -> None:
+    assert kept(AntiAffinity(), cluster(owning("x", A)), A, of=()) == []
+
+
+def test_a_bundle_stays_where_every_broker_owns_as_many_of_its_group() -> None:
+    assert not may_leave(cluster(owning("x", A), owning("y", B)), A)
+    assert may_leave(cluster(owning("x", A), owning("y", B), owning("z")), A)
+    assert may_leave(cluster(owning("x", A, B), owning("y", C)), A)
+    assert may_leave(cluster(owning("x", FREE), owning("y", A)), FREE)

@@ -1,0 +1,244 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.model.decision import Reason, UnloadDecision
+from controller.model.load import ClusterView
+from controller.model.memory import BrokerHitCounts
+from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
+from controller.strategies.shedding.avg_shedder import AvgShedder
+from tests.cluster import MB, Broker, broker, broker_table, bundle, bundle_table, cluster_view, view
+
+
+def shedder(**options: Any) -> AvgShedder:
+    """One that acts at once and moves half the difference."""
+    at_once = {"low_threshold": 20, "high_threshold": 50, "hit_count_low": 1, "hit_count_high": 1}
+    return AvgShedder(**{**at_once, "max_unload_share": 0.5, **options})
+
+
+def decided(cluster: ClusterView, strategy: AvgShedder, rounds: int = 1) -> UnloadDecision:
+    memory = strategy.initial_memory()
+    for _ in range(rounds):
+        decision, memory = strategy.decide(cluster, memory)
+    return decision
+
+
+def moves(cluster: ClusterView, strategy: AvgShedder | None = None) -> list[tuple[str, str, str]]:
+    found = decided(cluster, shedder() if strategy is None else strategy)
+    return [(one.bundle, one.source, one.destination) for one in found.unloads]
+
+
+def two(hot: float, cold: float, **bundles: float) -> ClusterView:
+    return view(broker("hot", usage=hot, **bundles), broker("cold", usage=cold, z=4))
+
+
+def test_the_fullest_gives_to_the_emptiest_and_the_second_fullest_to_the_second_emptiest() -> None:
+    cluster = view(
+        broker("b1", usage=0.9, a=60, b=20),
+        broker("b2", usage=0.1, c=10),
+        broker("b3", usage=0.8, d=50, e=25),
+        broker("b4", usage=0.2, f=10),
+    )
+    assert moves(cluster) == [("b", "b1", "b2"), ("e", "b3", "b4")]
+
+
+def test_only_pairs_that_differ_by_the_threshold_move_load() -> None:
+    cluster = view(
+        broker("b1", usage=0.9, a=60, b=20),
+        broker("b2", usage=0.1, c=10),
+        broker("b3", usage=0.5, d=50, e=20),
+        broker("b4", usage=0.4, f=10),
+    )
+    assert moves(cluster) == [("b", "b1", "b2")]
+
+
+def test_a_difference_of_exactly_the_threshold_counts() -> None:
+    cluster = two(0.75, 0.25, a=90, b=30)
+    assert moves(cluster, shedder(low_threshold=50)) == [("b", "hot", "cold")]
+    assert moves(cluster, shedder(low_threshold=51)) == []
+
+
+def test_a_small_difference_has_to_last_longer_than_a_large_one() -> None:
+    strategy = shedder(hit_count_low=3, hit_count_high=2)
+    small, large = two(0.5, 0.25, a=90, b=30), two(0.75, 0.25, a=90, b=30)
+    assert [bool(decided(small, strategy, n).unloads) for n in (1, 2, 3, 4)] == [False, False, True, False]
+    assert [bool(decided(large, strategy, n).unloads) for n in (1, 2, 3, 4)] == [False, True, False, True]
+
+
+def test_rounds_of_a_large_difference_count_for_the_small_one_but_not_the_other_way_round() -> None:
+    strategy = shedder(hit_count_low=3, hit_count_high=2)
+    small, large = two(0.5, 0.25, a=90, b=30), two(0.75, 0.25, a=90, b=30)
+    for clusters, counts in (
+        ((large,), BrokerHitCounts(high={"hot": 1, "cold": 1}, low={"hot": 1, "cold": 1})),
+        ((large, small), BrokerHitCounts(high={"hot": 0, "cold": 0}, low={"hot": 2, "cold": 2})),
+        ((small, small, large), BrokerHitCounts()),
+    ):
+        memory = strategy.initial_memory()
+        for cluster in clusters:
+            _, memory = strategy.decide(cluster, memory)
+        assert memory == counts
+
+
+def test_one_of_the_two_hit_often_enough_is_enough() -> None:
+    cluster, strategy = two(0.9, 0.1, a=90, b=30), shedder(hit_count_low=9, hit_count_high=5)
+    for counts in ({"hot": 4}, {"cold": 4}):
+        decision, memory = strategy.decide(cluster, BrokerHitCounts(high=counts))
+        assert [one.bundle for one in decision.unloads] == ["b"]
+        assert memory == BrokerHitCounts()
+
+
+def test_a_pair_that_is_even_again_is_forgotten_but_brokers_that_are_away_are_not() -> None:
+    strategy, pairs = shedder(hit_count_low=9, hit_count_high=9), (("b1", 0.9), ("b2", 0.1), ("b3", 0.5), ("b4", 0.5))
+    cluster = view(*(broker(name, usage=usage, **{f"x{name}": 10}) for name, usage in pairs))
+    before = BrokerHitCounts(high={"b3": 5}, low={"b3": 5, "b4": 5, "gone": 2})
+    _, memory = strategy.decide(cluster, before)
+    assert memory == BrokerHitCounts(high={"b1": 1, "b2": 1}, low={"b1": 1, "b2": 1, "gone": 2})
+
+
+def test_a_round_without_any_hit_forgets_all_counts() -> None:
+    _, memory = shedder().decide(two(0.5, 0.5, a=1), BrokerHitCounts(high={"gone": 1}, low={"gone": 1, "hot": 1}))
+    assert memory == BrokerHitCounts()
+    _, memory = shedder().decide(view(), BrokerHitCounts(low={"gone": 1}))
+    assert memory == BrokerHitCounts()
+
+
+def test_the_busiest_bundles_that_fit_go_and_larger_ones_are_passed_over() -> None:
+    # (241 - 41) x 0.5 = 100 MB/s: a is too much, b and c go, d is too much for the 10 that are left then.
+    hot = broker("hot", usage=0.9, a=130, b=50, c=40, d=11, e=10, idle=0)
+    assert moves(view(hot, broker("cold", usage=0.1, z=41))) == [
+        ("b", "hot", "cold"),
+        ("c", "hot", "cold"),
+        ("e", "hot", "cold"),
+    ]
+
+
+def test_message_rates_decide_where_they_differ_enough_and_throughput_where_they_do_not() -> None:
+    hot = broker("hot", usage=0.9, often=bundle(10, msg_rate=2000), large=bundle(50, msg_rate=200), z=bundle(40))
+    cluster = view(hot, broker("cold", usage=0.1))
+    # The rates differ by 2240, of which half goes; the throughputs by 100 MB/s.
+    assert moves(cluster, shedder(min_unload_msg_rate=1119)) == [("large", "hot", "cold"), ("z", "hot", "cold")]
+    assert moves(cluster, shedder(min_unload_msg_rate=1120)) == [("large", "hot", "cold")]
+
+
+def test_exactly_the_minimum_is_too_little() -> None:
+    # (100 - 80) x 0.5 = 10 MB/s and msg/s
+    cluster = view(broker("hot", usage=0.9, a=92, b=8), broker("cold", usage=0.1, z=80))
+    assert moves(cluster, shedder(min_unload_throughput=10 * MB - 1)) == [("b", "hot", "cold")]
+    decision = decided(cluster, shedder(min_unload_throughput=10 * MB))
+    assert (decision.reason, decision.unloads) == (Reason.BELOW_MINIMUM, ())
+    assert str(decision.verdicts[-1]) == "hot: BelowMinimum (10 vs 10 MB/s): and 10 vs 1000 msg/s"
+
+
+def test_a_fuller_broker_with_less_traffic_gives_nothing() -> None:
+    cluster = view(broker("hot", usage=0.9, a=5, b=5), broker("cold", usage=0.1, z=80))
+    assert decided(cluster, shedder(min_unload_msg_rate=0, min_unload_throughput=0)).reason is Reason.BELOW_MINIMUM
+
+
+def test_recently_unloaded_and_a_brokers_own_bundles_stay_and_are_named() -> None:
+    own = "pulsar/hot:8080/0x00000000_0xffffffff"
+    cluster = view(
+        broker("hot", usage=0.9, **{own: 30, "recent": 29, "a": 28, "big": 100}),
+        broker("cold", usage=0.1),
+        recently_unloaded=("recent",),
+    )
+    decision = decided(cluster, shedder())
+    assert [one.bundle for one in decision.unloads] == ["a"]
+    assert {f"{own}: SystemNamespace", "recent: RecentlyUnloaded"} <= set(map(str, decision.verdicts))
+
+
+def test_a_broker_whose_bundles_are_all_too_large_gives_nothing_and_the_verdict_says_so() -> None:
+    decision = decided(two(0.9, 0.1, big=100), shedder())
+    assert (decision.unloads, decision.reason) == ((), Reason.NO_BUNDLES)
+    assert str(decision.verdicts[-1]) == "hot: NoBundles: no bundle with traffic is small enough for what is to move"
+
+
+def test_verdicts_say_how_far_a_pair_is_apart_and_what_it_waits_for() -> None:
+    strategy = shedder(hit_count_low=3, hit_count_high=2)
+    cluster = two(0.9, 0.1, a=90, b=30)
+    assert [str(one) for one in decided(cluster, strategy).verdicts] == [
+        "hot: HitCount (1 vs 2 rounds): 80 points between cold and hot",
+        "cold: HitCount (1 vs 2 rounds): 80 points between cold and hot",
+    ]
+    decision = decided(cluster, strategy, 2)
+    assert [str(one) for one in decision.verdicts] == [
+        "hot: Overloaded (80 vs 50 points): above cold",
+        "cold: Underloaded (80 vs 50 points): below hot",
+    ]
+    assert decision.reason is Reason.OVERLOADED
+    assert decision.unloads[0].why is decision.verdicts[0]
+    assert decided(two(0.5, 0.25, a=90, b=30), strategy).verdicts[0].limit == 3
+    assert [str(one) for one in decided(two(0.5, 0.4, a=90), strategy).verdicts] == [
+        "hot: Balanced (10 vs 20 points): above cold",
+        "cold: Balanced (10 vs 20 points): below hot",
+    ]
+
+
+def test_the_middle_broker_is_paired_with_itself_unless_fixed() -> None:
+    cluster = view(*(broker(f"b{i}", usage=0.5, **{f"x{i}": 10, f"y{i}": 10}) for i in range(3)))
+    counting = {"low_threshold": 0, "hit_count_low": 9, "hit_count_high": 9}
+    _, memory = shedder(**counting).decide(cluster, BrokerHitCounts())
+    assert memory.low == {"b0": 1, "b1": 2, "b2": 1}
+    decision, memory = shedder(**counting, fixed=True).decide(cluster, BrokerHitCounts(low={"b1": 7}))
+    assert memory.low == {"b0": 1, "b2": 1}
+    assert "b1: Balanced (0 vs 0 points): above b1" in map(str, decision.verdicts)
+
+
+def test_a_sole_bundle_may_go_unless_fixed() -> None:
+    # Its traffic of late is far below what the broker has now.
+    cluster = lonely(short_term=10)
+    assert moves(cluster) == [("acme/a/0x00000000_0xffffffff", "hot", "cold")]
+    decision = decided(cluster, shedder(fixed=True))
+    assert (decision.unloads, decision.reason) == ((), Reason.SOLE_BUNDLE)
+
+
+def lonely(short_term: float) -> ClusterView:
+    load = np.array([[0, 0, 0, 0], [0, 0, 100 * MB, 0]], np.float64)
+    usage = np.array([[10, 0, 0, 0, 0], [90, 0, 0, 0, 0]], np.float64)
+    brokers = broker_table(
+        ["cold", "hot"], usage=usage, limit=np.full((2, 5), 100.0), load=load, bundle_count=np.array([0, 1])
+    )
+    average = np.array([[0, 0, short_term * MB, 0]])
+    return cluster_view(
+        brokers, bundle_table(["acme/a/0x00000000_0xffffffff"], np.array([1]), short_term=average, long_term=average)
+    )
+
+
+def test_bundles_with_equal_data_go_where_the_last_of_them_is_meant_to_unless_fixed() -> None:
+    def full(name: str, usage: float) -> Broker:
+        return broker(name, usage=usage, **{f"same-{name}": 10, f"other-{name}": 50 + usage})
+
+    cluster = view(full("b1", 0.9), full("b2", 0.8), broker("b3", usage=0.1), broker("b4", usage=0.2))
+    assert moves(cluster) == [("same-b1", "b1", "b4"), ("same-b2", "b2", "b4")]
+    assert moves(cluster, shedder(fixed=True)) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
+
+
+def test_brokers_of_equal_score_are_paired_by_name() -> None:
+    cluster = view(
+        broker("b1", usage=0.9, a=60, b=20),
+        broker("b2", usage=0.9, c=60, d=20),
+        broker("b3", usage=0.1),
+        broker("b4", usage=0.1),
+    )
+    assert moves(cluster, shedder(fixed=True)) == [("d", "b2", "b3"), ("b", "b1", "b4")]
+
+
+def test_scores_that_are_no_numbers_differ_a_lot() -> None:
+    usage, limit = np.full((2, 5), math.nan), np.full((2, 5), 100.0)
+    load = np.array([[0, 0, 0, 0], [0, 0, 100 * MB, 0]], np.float64)
+    brokers = broker_table(["b1", "b2"], usage=usage, limit=limit, load=load, bundle_count=np.array([0, 2]))
+    names = ["acme/a/0x00000000_0x80000000", "acme/a/0x80000000_0xffffffff"]
+    average = np.array([[0, 0, 20 * MB, 0], [0, 0, 80 * MB, 0]])
+    cluster = cluster_view(brokers, bundle_table(names, np.array([1, 1]), short_term=average, long_term=average))
+    assert moves(cluster, shedder(hit_count_low=9)) == [(names[0], "b2", "b1")]
+
+
+@pytest.mark.parametrize("candidates", [[0, 1, 2], [1], []])
+def test_a_bundle_without_a_plan_may_go_anywhere(candidates: list[int]) -> None:
+    cluster = view(broker("b1", usage=0.9, a=60), broker("b2", usage=0.1), broker("b3", usage=0.5))
+    placement = AvgShedderPlacement()
+    memory = placement.initial_memory()
+    found, after = placement.acceptable(cluster, 0, np.array(candidates, np.int64), memory)
+    assert found.tolist() == candidates
+    assert after == memory

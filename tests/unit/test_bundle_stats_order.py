@@ -1,0 +1,61 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.aggregate.bundle_stats_order import ascending, average_keys, compare, stats_keys
+from controller.model.load import Floats, Ints
+
+KB = 1000
+
+
+def average(*, rate: float = 0, thr_in: float = 0, thr_out: float = 0) -> Ints:
+    return average_keys(_load(rate, thr_in, thr_out))
+
+
+def stats(*, rate: float = 0, thr_in: float = 0, thr_out: float = 0, connections: int = 0, cache: int = 0) -> Ints:
+    third, rest = divmod(connections, 3)
+    counts = (np.array([count]) for count in (third + rest, third, third, cache))
+    return stats_keys(_load(rate, thr_in, thr_out), *counts)
+
+
+def _load(rate: float, thr_in: float, thr_out: float) -> Floats:
+    return np.array([[rate / 2, rate / 2, thr_in, thr_out]])
+
+
+def order(a: Ints, b: Ints) -> int:
+    assert compare(b, a).tolist() == (-compare(a, b)).tolist()
+    return int(compare(a, b)[0])
+
+
+@pytest.mark.parametrize("sooner", range(4))
+def test_the_first_stat_a_step_apart_decides(sooner: int) -> None:
+    steps = {"thr_in": 100 * KB, "thr_out": 100 * KB, "rate": 100, "connections": 500, "cache": 100 * KB}
+    decides, *later = list(steps)[sooner:]
+    busier: dict[str, Any] = {decides: steps[decides]}
+    assert order(stats(**busier), stats(**{key: 50 * steps[key] for key in later})) == 1
+
+
+def test_averages_are_cut_off_and_last_stats_rounded_to_whole_steps() -> None:
+    assert order(average(rate=199), average(rate=100)) == 0
+    assert order(stats(rate=199), stats(rate=100)) == 1
+    assert order(average(rate=100), average(rate=99)) == 1
+    assert order(stats(rate=100), stats(rate=99)) == 0
+    assert order(stats(rate=150), stats(rate=149.9)) == 1
+
+
+def test_connections_are_topics_producers_and_consumers_together() -> None:
+    assert order(stats(connections=500), stats(connections=499)) == 1
+    assert order(stats(connections=999), stats(connections=500)) == 0
+
+
+def test_what_is_not_a_number_counts_as_none_and_what_is_too_large_as_the_largest() -> None:
+    assert order(average(rate=np.nan), average()) == 0
+    assert order(average(rate=1e300), average(rate=np.inf)) == 0
+
+
+def test_rows_are_put_in_ascending_order_and_equal_ones_keep_theirs() -> None:
+    keys = np.concatenate(
+        [average(thr_in=300 * KB), average(thr_in=100 * KB, rate=900), average(thr_in=100 * KB, rate=930), average()]
+    )
+    assert ascending(keys).tolist() == [3, 1, 2, 0]

@@ -1,0 +1,58 @@
+"""What becomes of a bundle's averages, and of the rate set aside for it, as brokers come to list it and cease to."""
+
+from collections.abc import Mapping, Sequence
+
+from controller.aggregate.shard import ShardState
+from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import assemble
+from tests.records import LEFT, PERIOD, RIGHT
+from tests.rounds import close_round
+
+
+def rounds(*intervals: Mapping[str, Sequence[str]]) -> tuple[ShardState, Snapshot]:
+    """One interval after another, each broker -> the bundles it lists; in interval i every rate is i."""
+    state = ShardState(shard=0, shards=1)
+    for number, listed in enumerate(intervals, 1):
+        stats = (number, number, number, number, 0, 0, 0)
+        of_brokers = {broker: dict.fromkeys(bundles, stats) for broker, bundles in listed.items()}
+        state, snapshot = close_round(state, number, of_brokers, bundle_ttl_ms=2 * PERIOD)
+    return state, snapshot
+
+
+def test_the_first_sample_replaces_the_default_stats() -> None:
+    _, snapshot = rounds({"a:1": [LEFT]})
+    assert snapshot.short_term.tolist() == snapshot.long_term.tolist() == [[1, 1, 1, 1]]
+
+
+def test_both_averages_move_once_an_interval_wherever_the_bundle_is() -> None:
+    state, snapshot = rounds({"a:1": [LEFT]}, {"a:1": [], "b:1": [LEFT]}, {"a:1": [LEFT]})
+    assert snapshot.short_term.tolist() == snapshot.long_term.tolist() == [[2, 2, 2, 2]]
+    assert (state.bundles.short_samples.tolist(), state.bundles.long_samples.tolist()) == ([3], [3])
+
+
+def test_an_inactive_bundle_keeps_its_averages_for_its_time_to_live_and_is_not_seen_meanwhile() -> None:
+    state, snapshot = rounds({"a:1": [LEFT, RIGHT]}, {"a:1": [LEFT]}, {"a:1": [LEFT]})
+    assert (snapshot.names, state.bundles.names) == ([LEFT], [LEFT, RIGHT])
+    _, snapshot = rounds({"a:1": [LEFT, RIGHT]}, {"a:1": [LEFT]}, {"a:1": [LEFT, RIGHT]})
+    assert snapshot.long_term[1].tolist() == [2, 2, 2, 2]  # (1 + 3) / 2
+
+
+def test_a_bundle_inactive_for_longer_starts_anew() -> None:
+    away = {"a:1": [LEFT]}
+    state, _ = rounds({"a:1": [LEFT, RIGHT]}, away, away, away)
+    assert state.bundles.names == [LEFT]
+    _, snapshot = rounds({"a:1": [LEFT, RIGHT]}, away, away, away, {"a:1": [LEFT, RIGHT]})
+    assert snapshot.long_term[1].tolist() == [5, 5, 5, 5]
+
+
+def test_a_brokers_average_is_the_sum_of_its_bundles() -> None:
+    _, snapshot = rounds({"a:1": [LEFT, RIGHT], "b:1": []}, {"a:1": [LEFT, RIGHT], "b:1": []})
+    assert assemble([snapshot], {}, {}).brokers.long_term.tolist() == [[3, 3, 3, 3], [0, 0, 0, 0]]
+
+
+def test_a_preallocated_bundle_counts_for_its_new_broker_until_that_one_lists_it() -> None:
+    sent = {LEFT: "b:1"}
+    _, before = rounds({"a:1": [LEFT], "b:1": [RIGHT]})
+    assert assemble([before], {}, sent).brokers.preallocated_rate.tolist() == [0, 2]
+    _, after = rounds({"a:1": [LEFT], "b:1": [RIGHT]}, {"a:1": [], "b:1": [LEFT, RIGHT]})
+    assert assemble([after], {}, sent).brokers.preallocated_rate.tolist() == [0, 0]

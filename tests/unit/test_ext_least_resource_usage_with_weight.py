@@ -1,0 +1,84 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controller.model.load import MEMORY, ClusterView
+from controller.model.memory import IntervalUsageHistory
+from controller.strategies.placement.ext_least_resource_usage_with_weight import ExtLeastResourceUsageWithWeight
+from tests.cluster import INTERVAL, broker, view
+
+PLACEMENT = ExtLeastResourceUsageWithWeight(difference_percent=10, history_fraction=0.5)
+MINUTE = 60_000
+
+
+def usages(**of_brokers: float) -> ClusterView:
+    return view(*(broker(name, usage=usage, **{f"x{name}": 1}) for name, usage in of_brokers.items()))
+
+
+def after(minutes: int, cluster: ClusterView) -> ClusterView:
+    return replace(cluster, as_of_ms=INTERVAL + minutes * MINUTE)
+
+
+def acceptable(cluster: ClusterView, *candidates: str) -> list[str]:
+    rows = np.array(sorted(cluster.brokers.code_of[name] for name in candidates or cluster.brokers.names), np.int64)
+    found, _ = PLACEMENT.acceptable(cluster, 0, rows, PLACEMENT.initial_memory())
+    return [cluster.brokers.names[row] for row in found.tolist()]
+
+
+def test_brokers_well_below_the_average_of_the_candidates_are_all_equally_good() -> None:
+    cluster = usages(b1=0.1, b2=0.29, b3=0.81)
+    assert acceptable(cluster) == ["b1", "b2"]
+    assert acceptable(cluster, "b2", "b3") == ["b2"]
+    assert acceptable(cluster, "b1", "b2") == ["b1", "b2"]
+
+
+def test_a_broker_just_the_difference_below_the_average_is_acceptable() -> None:
+    placement = ExtLeastResourceUsageWithWeight(difference_percent=25)
+    known = np.array([True, True])
+    assert placement.best(np.array([0.25, 0.75]), known).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("usage", "known", "best"),
+    [
+        ([0.9, 0.1, 0.5], [True, True, False], [False, True, False]),  # 0.5, the average of the known
+        ([0.5, 0.5, 0.0], [True, True, False], [True, True, True]),
+        ([0.0, 0.0, 0.0], [False, False, False], [True, True, True]),
+    ],
+)
+def test_a_broker_whose_load_is_not_known_is_only_as_good_as_others_where_there_is_no_best(
+    usage: list[float], known: list[bool], best: list[bool]
+) -> None:
+    assert PLACEMENT.best(np.array(usage), np.array(known)).tolist() == best
+
+
+def test_history_moves_once_an_interval_however_many_bundles_are_placed() -> None:
+    memory, rows = PLACEMENT.initial_memory(), np.arange(2)
+    for minutes, usage, remembered in ((0, 0.8, 0.8), (0, 0.1, 0.8), (1, 0.4, 0.6), (1, 0.1, 0.6), (2, 0.2, 0.4)):
+        _, memory = PLACEMENT.acceptable(after(minutes, usages(b1=usage, b2=0.5)), 0, rows, memory)
+        assert memory.usage == pytest.approx({"b1": remembered, "b2": 0.5})
+        assert memory.as_of_ms == INTERVAL + minutes * MINUTE
+
+
+def test_brokers_that_are_no_candidates_are_remembered_too() -> None:
+    _, memory = PLACEMENT.acceptable(usages(b1=0.25, b2=0.5), 0, np.array([1]), PLACEMENT.initial_memory())
+    assert memory.usage == {"b1": 0.25, "b2": 0.5}
+
+
+def test_a_broker_that_left_is_forgotten_and_one_without_data_is_not() -> None:
+    before = IntervalUsageHistory(as_of_ms=INTERVAL - MINUTE, usage={"b1": 0.5, "late": 0.75, "gone": 1.0})
+    memory = PLACEMENT.observed(replace(usages(b1=0.25), missing=("late",)), before)
+    assert memory.usage == {"b1": 0.375, "late": 0.75}
+
+
+def test_heap_memory_counts_by_its_weight() -> None:
+    cluster = usages(b1=0.1, b2=0.5)
+    usage = cluster.brokers.usage.copy()
+    usage[0, MEMORY] = 90
+    heap = replace(cluster, brokers=replace(cluster.brokers, usage=usage))
+    rows = np.arange(2)
+    for weight, best in ((0.0, [0]), (1.0, [1])):
+        placement = ExtLeastResourceUsageWithWeight(memory_weight=weight)
+        found, _ = placement.acceptable(heap, 0, rows, placement.initial_memory())
+        assert found.tolist() == best

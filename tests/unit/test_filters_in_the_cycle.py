@@ -1,0 +1,115 @@
+"""Unloads go where the filters let them, or nowhere, and the verdict names the filter."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from controller.cycle import Policy, decide
+from controller.model.controls import Controls
+from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
+from controller.model.load import ClusterView
+from controller.model.memory import NoMemory
+from controller.model.policies import IsolationPolicy, Policies
+from controller.strategies.catalogue import FILTERS
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
+from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from tests.cluster import INTERVAL, broker, view
+
+ONE, TWO = "acme/own/0x00000000_0x80000000", "acme/own/0x80000000_0xffffffff"
+CLUSTER = view(broker("a:80", usage=0.9, **{ONE: 60.0, TWO: 40.0}), broker("b:80"), broker("c:80"), broker("d:80"))
+
+
+@dataclass(frozen=True)
+class Sheds:
+    """Unloads these bundles, each to the broker planned for it or anywhere ("")."""
+
+    plan: Mapping[str, str]
+
+    def initial_memory(self) -> NoMemory:
+        return NoMemory()
+
+    def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:  # noqa: ARG002
+        why = Verdict(subject="a:80", reason=Reason.OVERLOADED)
+        unloads = tuple(Unload(bundle=b, source="a:80", why=why, destination=to) for b, to in self.plan.items())
+        return UnloadDecision(unloads=unloads, verdicts=(why,), reason=Reason.OVERLOADED), memory
+
+
+def decision(plan: Mapping[str, str], *, cluster: ClusterView = CLUSTER, **policies: Any) -> Decision:
+    policy = Policy(
+        cluster="lab",
+        period_ms=60_000,
+        shedder=Sheds(plan),
+        placement=LeastLongTermMessageRate(),
+        split_policy=BundleSplitterTask(),
+        split_algorithm=RangeEquallyDivide(),
+        filters=tuple(cls() for cls in FILTERS.values()),
+    )
+    memory = replace(policy.initial_memory(7), last_interval=INTERVAL - 60_000, samples=10)
+    return decide(replace(cluster, policies=Policies(**policies)), [], memory, Controls(mode="active"), policy)[0]
+
+
+def moves(made: Decision) -> dict[str, str]:
+    return {command.bundle: command.destination for command in made.commands}
+
+
+def about(made: Decision, bundle: str) -> list[tuple[str, str, str]]:
+    return [(v.reason.value, v.by, v.detail) for v in made.verdicts if v.subject == bundle]
+
+
+def own(*primary: str) -> tuple[IsolationPolicy, ...]:
+    return (IsolationPolicy(namespaces=("acme/own",), primary=primary),)
+
+
+def test_a_bundle_goes_to_a_broker_that_the_filters_keep() -> None:
+    assert moves(decision({ONE: ""}, isolation=own("a", "c"))) == {ONE: "c:80"}
+
+
+def test_the_next_bundle_sees_where_the_one_before_went() -> None:
+    """Even spreading: with the first on its way to one of two brokers, the second goes to the other."""
+    made = moves(decision({ONE: "", TWO: ""}, isolation=own("a", "c", "d")))
+    assert sorted(made) == [ONE, TWO]
+    assert sorted(made.values()) == ["c:80", "d:80"]
+
+
+@pytest.mark.parametrize("primary", [["a"], ["elsewhere"]])
+def test_a_bundle_that_no_other_broker_may_take_stays_and_the_filter_is_named(primary: list[str]) -> None:
+    made = decision({ONE: "", TWO: "b:80"}, isolation=own(*primary))
+    assert made.commands == ()
+    assert about(made, ONE) == [("IsolationPolicy", "IsolationPolicies", "no other broker may take it")]
+    assert about(made, TWO) == about(made, ONE)
+
+
+def test_a_planned_destination_holds_while_the_filters_keep_it() -> None:
+    made = decision({ONE: "d:80"})
+    assert moves(made) == {ONE: "d:80"}
+    assert about(made, ONE) == []
+
+
+def test_a_planned_destination_that_a_filter_excludes_is_placed_anew() -> None:
+    made = decision({ONE: "d:80"}, isolation=own("a", "c"))
+    assert moves(made) == {ONE: "c:80"}
+    assert about(made, ONE) == [
+        ("IsolationPolicy", "IsolationPolicies", "not to d:80, as was planned: placed anew"),
+    ]
+
+
+def test_a_bundle_stays_where_a_move_would_not_spread_its_group() -> None:
+    # Each of the two brokers owns two namespaces of the group, and just as many bundles of the bundle's own.
+    elsewhere = {"acme/own/0x40000000_0x80000000": 1.0, "acme/x/0x00000000_0x80000000": 1.0}
+    here = {ONE: 60.0, "acme/x/0x80000000_0xffffffff": 1.0}
+    even = view(broker("a:80", usage=0.9, **here), broker("b:80", **elsewhere))
+    made = decision({ONE: ""}, cluster=even, anti_affinity_group={"acme/own": "red", "acme/x": "red"})
+    assert made.commands == ()
+    assert about(made, ONE) == [("AntiAffinity", "AntiAffinity", "it had better stay")]
+    assert moves(decision({ONE: ""}, cluster=even)) == {ONE: "b:80"}
+
+
+def test_an_expression_that_is_not_understood_is_told() -> None:
+    made = decision({ONE: ""}, isolation=own("[a&&b]"))
+    assert made.commands == ()
+    assert ("IsolationPolicy", "policies", "cannot read [a&&b]: what they concern stays where it is") in about(
+        made, "cluster"
+    )

@@ -1,0 +1,112 @@
+"""The fold on small logs: which sweeps and claims count, and that a bundle is new again after its time to live."""
+
+from typing import Any
+
+from controller.aggregate.rows import METRICS
+from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.snapshot import Snapshot
+from controller.model.load import RATE_IN
+from controller.wire.base import validate
+from controller.wire.metrics import MODELS
+from controller.wire.rows import Located, rows_from_records
+from tests.records import LEFT, PERIOD, RATES, RIGHT, T, as_bytes, broker_sweep, bundle_data, bundle_stats, tick
+
+A, B = "broker-a:8080", "broker-b:8080"
+NO_DETAIL = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
+OPTIONS = FoldOptions(bundle_ttl_ms=PERIOD, detail=NO_DETAIL)
+
+
+def sweep(broker: str, n: int = 0, *bundles: str, rate: float = 10.0, **changed: Any) -> dict[str, Any]:
+    """The sweep of interval *n* from T on; each of its bundles at *rate* msg/s in."""
+    stats = [
+        {"bundle": name, "totals": {**bundle_stats()["totals"], **dict.fromkeys(RATES, 0.0), "msgRateIn": rate}}
+        for name in bundles
+    ]
+    said = {"interval": T + n * PERIOD, "sweepId": "s", "lastUpdate": T + n * PERIOD, "bundleStats": stats}
+    return broker_sweep(broker, **said | changed)
+
+
+def ticked(n: int, *roster: str, missing: str = "") -> dict[str, Any]:
+    """The tick of interval *n* with complete sweeps of *roster*."""
+    listed: list[dict[str, str | None]] = [{"broker": broker, "sweepId": "s"} for broker in roster]
+    listed += [{"broker": missing, "sweepId": None}] * bool(missing)
+    return tick(T + n * PERIOD, partitions={"metrics": 1, "results": 0}, roster=listed)
+
+
+def snapshots(*batches: list[dict[str, Any]]) -> list[Snapshot]:
+    state, found, offset = ShardState(shard=0, shards=1), [], 0
+    for batch in batches:
+        records = [
+            Located(source=METRICS, partition=0, offset=offset + i, record=validate(MODELS[r["type"]], as_bytes(r)))
+            for i, r in enumerate(batch)
+        ]
+        offset += len(batch)
+        state, closed = fold(state, rows_from_records(records, NO_DETAIL), OPTIONS)
+        found += closed
+    return found
+
+
+def rates(snapshot: Snapshot) -> dict[str, tuple[str, float]]:
+    """Bundle -> its broker and msg/s in."""
+    owner = [snapshot.roster[row] for row in snapshot.owner.tolist()]
+    return {
+        name: (broker, rate)
+        for name, broker, rate in zip(snapshot.names, owner, snapshot.load[:, RATE_IN], strict=True)
+    }
+
+
+def test_a_broker_counts_when_all_chunks_of_its_sweep_came() -> None:
+    first, second = (sweep(A, 0, name, chunk=i, chunks=2) for i, name in enumerate((LEFT, RIGHT)))
+    (whole,) = snapshots([first, second, ticked(0, A)])
+    assert [row.broker for row in whole.brokers] == [A]
+    assert rates(whole) == {LEFT: (A, 10.0), RIGHT: (A, 10.0)}
+    (cut_off,) = snapshots([first, ticked(0, A), second])
+    assert (cut_off.brokers, cut_off.late) == ((), 2)
+
+
+def test_a_sweep_that_is_not_on_the_roster_does_not_count() -> None:
+    (snapshot,) = snapshots([sweep(A, 0, LEFT), sweep(A, 0, RIGHT, sweepId="other"), ticked(0, A, missing=B)])
+    assert rates(snapshot) == {LEFT: (A, 10.0)}
+    assert [row.broker for row in snapshot.brokers] == [A]
+
+
+def test_a_bundle_claimed_twice_is_its_later_claimant_s_and_then_the_later_name_s() -> None:
+    for update, owner in ((T - 1, A), (T, B), (T + 1, B)):
+        claim = sweep(B, 0, LEFT, rate=20.0, lastUpdate=update)
+        (snapshot,) = snapshots([claim, sweep(A, 0, LEFT), ticked(0, A, B)])
+        assert rates(snapshot)[LEFT][0] == owner
+
+
+def test_the_load_of_a_bundle_in_several_chunks_is_their_sum() -> None:
+    chunks = [sweep(A, 0, LEFT, rate=0.1 * (i + 1), chunk=i, chunks=3) for i in range(3)]
+    for order in (chunks, chunks[::-1], [chunks[1], *chunks]):
+        (snapshot,) = snapshots([*order, ticked(0, A)])
+        assert rates(snapshot)[LEFT] == (A, 0.6)
+
+
+def gone_and_back(*, batches: int) -> Snapshot:
+    """A bundle is seen at 0, in no sweep of 1 and 2 (over its time to live), and again at 3."""
+    log = [
+        sweep(A, 0, LEFT, rate=1000.0), ticked(0, A),
+        sweep(A, 1), ticked(1, A),
+        sweep(A, 2), ticked(2, A),
+        sweep(A, 3, LEFT, rate=10.0), ticked(3, A),
+    ]  # fmt: skip
+    size = len(log) // batches
+    return snapshots(*(log[i : i + size] for i in range(0, len(log), size)))[-1]
+
+
+def test_a_bundle_that_comes_back_after_its_time_to_live_is_new_in_however_many_batches() -> None:
+    for batches in (1, 2, 4):
+        assert gone_and_back(batches=batches).short_term[0, RATE_IN] == 10.0
+
+
+def test_a_bundle_starts_from_the_last_averages_stored_before_it_is_seen_in_however_many_batches() -> None:
+    quota = {**dict.fromkeys(("msgRateOut", "bandwidthIn", "bandwidthOut", "memory"), 0.0), "dynamic": True}
+    first, second = (
+        {**bundle_data(), "bundleData": None, "resourceQuota": {**quota, "msgRateIn": rate}} for rate in (100.0, 200.0)
+    )
+    log = [first, ticked(0, missing=A), second, sweep(A, 1, LEFT, rate=0.0), ticked(1, A)]
+    for batches in ([log], [log[:2], log[2:]], [[record] for record in log]):
+        snapshot = snapshots(*batches)[-1]
+        assert snapshot.short_term[0, RATE_IN] == 200.0 * 9 / 10

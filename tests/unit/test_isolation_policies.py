@@ -1,0 +1,62 @@
+from dataclasses import replace
+from typing import Any
+
+from controller.model.load import ClusterView
+from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.strategies.filters.isolation_policies import IsolationPolicies
+from tests.cluster import broker, view
+from tests.filters import kept
+
+OWN, OTHER = "acme/own/0x00000000_0xffffffff", "acme/other/0x00000000_0xffffffff"
+CLUSTER = view(broker("a:80", **{OWN: 1.0}), broker("b:80", **{OTHER: 1.0}), broker("c:80"), broker("d:80"))
+
+
+def policy(**changed: Any) -> IsolationPolicy:
+    given = {"namespaces": ("acme/own",), "primary": ("a|b",), "secondary": ("c",)}
+    return IsolationPolicy(**given | changed)
+
+
+def cluster(**policies: Any) -> ClusterView:
+    return replace(CLUSTER, policies=Policies(**policies))
+
+
+def test_without_policies_every_broker_may_take_every_bundle() -> None:
+    assert kept(IsolationPolicies(), CLUSTER, OWN) == ["a:80", "b:80", "c:80", "d:80"]
+
+
+def test_a_namespace_with_a_policy_stays_on_its_primary_brokers() -> None:
+    assert kept(IsolationPolicies(), cluster(isolation=(policy(),)), OWN) == ["a:80", "b:80"]
+
+
+def test_primary_brokers_of_one_namespace_are_closed_to_the_others_and_secondary_ones_are_not() -> None:
+    assert kept(IsolationPolicies(), cluster(isolation=(policy(),)), OTHER) == ["c:80", "d:80"]
+
+
+def test_secondary_brokers_step_in_where_too_few_primary_ones_are_candidates() -> None:
+    two = cluster(isolation=(policy(auto_failover=MinAvailable(min_limit=2)),))
+    assert kept(IsolationPolicies(), two, OWN) == ["a:80", "b:80"]
+    assert kept(IsolationPolicies(), two, OWN, of=("b:80", "c:80", "d:80")) == ["b:80", "c:80"]
+
+
+def test_where_the_policy_leaves_no_broker_there_is_none() -> None:
+    assert kept(IsolationPolicies(), cluster(isolation=(policy(primary=("x",), secondary=()),)), OWN) == []
+
+
+def test_a_broker_serves_the_kind_of_topic_asked_for_unless_a_policy_applies() -> None:
+    modes = {"without_persistent": frozenset({"a:80"}), "without_non_persistent": frozenset({"d:80"})}
+    assert kept(IsolationPolicies(), cluster(**modes), OWN) == ["b:80", "c:80", "d:80"]
+    assert kept(IsolationPolicies(), cluster(**modes, non_persistent=frozenset({OWN})), OWN) == ["a:80", "b:80", "c:80"]
+    assert kept(IsolationPolicies(), cluster(**modes, isolation=(policy(),)), OWN) == ["a:80", "b:80"]
+
+
+def test_a_broker_is_matched_by_its_host_and_needs_a_port() -> None:
+    six = view(broker("[::1]:80", **{OWN: 1.0}), broker("a"))
+    assert kept(IsolationPolicies(), six, OWN) == ["[::1]:80"]
+    own = replace(six, policies=Policies(isolation=(policy(primary=(r"\[::1\]", "a")),)))
+    assert kept(IsolationPolicies(), own, OWN) == ["[::1]:80"]
+
+
+def test_an_expression_that_is_not_understood_lets_nothing_through() -> None:
+    strange = cluster(isolation=(policy(primary=("[a&&b]",)),))
+    assert kept(IsolationPolicies(), strange, OWN) == []
+    assert kept(IsolationPolicies(), strange, OTHER) == []

@@ -1,0 +1,57 @@
+import pytest
+
+from controller.model.java_regex import java_pattern, matches, matching
+
+
+@pytest.mark.parametrize(
+    ("regex", "text"),
+    [
+        ("broker-.*", "broker-1.example.com"),
+        (r"\Qa.b\E-\d+", "a.b-12"),
+        (r"\Qa.b", "a.b"),
+        (r"(?<tenant>\w+)/\k<tenant>", "acme/acme"),
+        (r"\p{Alpha}+\P{Digit}[\p{Digit}x]", "ab-7"),
+        (r"broker-[0-9a-f]{2}\z", "broker-0f"),
+        (r"(?i)BROKER-(?:a|b)\Z", "broker-A"),
+        (r"[]a]+", "a]"),
+        (r"[a&|b]+", "a|&b"),
+        (r"(?!broker-9)broker-\d(?<=8)", "broker-8"),
+        (r"br(?>o)ker-\d++", "broker-12"),
+        ("[::1]|\\[::1\\]", "[::1]"),
+        ("", ""),
+    ],
+)
+def test_an_expression_means_what_it_means_in_java(regex: str, text: str) -> None:
+    assert matches([regex], text)
+
+
+@pytest.mark.parametrize(
+    ("regex", "text"),
+    [
+        ("broker-0", "broker-01"),
+        ("roker-0", "broker-0"),
+        (r"\Qa.b\E", "axb"),
+        (r"broker-\d", "broker-٣"),
+        (r"\P{Alpha}", "a"),
+        ("BROKER", "broker"),
+    ],
+)
+def test_the_whole_text_counts_in_ascii(regex: str, text: str) -> None:
+    assert not matches([regex], text)
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        "[a-z&&[^b]]", "[a[bc]]", "[a", r"\p{IsGreek}", r"[\P{Alpha}]", r"\h+", r"\R", r"\v", r"\07", "(?x)a b",
+        "a(?i)b", "a{,3}", "a{", "(?<=a*)b", "(?P<name>a)", "(?#no)a", "(", "a)", "*", "\\",
+    ],
+)  # fmt: skip
+def test_what_python_would_take_for_something_else_is_not_understood(regex: str) -> None:
+    assert java_pattern(regex) is None
+    assert not matches([regex], regex)
+
+
+def test_any_of_several_may_match_and_one_that_is_not_understood_does_not_hinder() -> None:
+    assert matching(("[a", "b.*", "c"), ("a", "bb", "c", "d")).tolist() == [False, True, True, False]
+    assert not matches([], "a")

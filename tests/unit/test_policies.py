@@ -1,0 +1,70 @@
+from controller.model.policies import BrokerStatus, IsolationPolicy, MinAvailable, Policies
+
+HOSTS = ("a", "b", "c")
+#: An expression of Java's that is not understood.
+STRANGE = "[a-z&&[^b]]"
+
+
+def own(*namespaces: str, primary: tuple[str, ...] = ("a",)) -> IsolationPolicy:
+    return IsolationPolicy(namespaces=namespaces, primary=primary)
+
+
+def test_the_first_policy_that_matches_a_namespace_is_its_own() -> None:
+    policies = Policies(isolation=(own("acme/x"), own("acme/.*"), own("acme/y")))
+    assert policies.isolation_of("acme/y") == own("acme/.*")
+    assert policies.isolation_of("corp/y") is None
+
+
+def test_a_policy_in_the_namespaces_own_record_comes_first() -> None:
+    policies = Policies(isolation=(own("acme/.*"), own("acme/y")), listed={"acme/y": (1, 0)})
+    assert policies.isolation_of("acme/y") == own("acme/y")
+    assert policies.isolation_of("acme/z") == own("acme/.*")
+
+
+def test_a_listed_policy_that_does_not_match_does_not_apply() -> None:
+    assert Policies(isolation=(own("acme/x"),), listed={"acme/y": (0,)}).isolation_of("acme/y") is None
+
+
+def test_a_namespace_stays_under_a_policy_whose_namespaces_cannot_be_read() -> None:
+    policies = Policies(isolation=(own(STRANGE),), listed={"acme/y": (0,)})
+    assert policies.isolation_of("acme/y") == own(STRANGE)
+    assert policies.isolation_of("acme/z") is None
+    assert policies.not_understood == (STRANGE,)
+
+
+def test_a_primary_broker_of_any_policy_is_reserved() -> None:
+    policies = Policies(isolation=(own("acme/x"), own("acme/y", primary=("c", "d"))))
+    assert policies.reserved(HOSTS).tolist() == [True, False, True]
+    assert Policies().reserved(HOSTS).tolist() == [False, False, False]
+
+
+def test_where_a_primary_broker_cannot_be_read_any_might_be_it() -> None:
+    assert Policies(isolation=(own("acme/x", primary=(STRANGE,)),)).reserved(HOSTS).all()
+
+
+def test_a_blank_group_is_none_and_case_makes_no_difference() -> None:
+    policies = Policies(anti_affinity_group={"acme/x": "Red", "acme/y": " ", "acme/z": ""})
+    assert [policies.group_of(name) for name in ("acme/x", "acme/y", "acme/z", "acme/?")] == ["red", None, None, None]
+
+
+def test_a_namespace_is_governed_by_a_group_or_an_isolation_policy() -> None:
+    policies = Policies(isolation=(own("acme/x"),), anti_affinity_group={"acme/y": "red"})
+    assert [policies.governs(f"acme/{name}") for name in "xyz"] == [True, True, False]
+
+
+def test_a_broker_at_the_usage_threshold_is_not_available_unless_that_is_100() -> None:
+    full = BrokerStatus(100, "a", active=True)
+    assert not MinAvailable(usage_threshold=80).is_available(BrokerStatus(80, "a", active=True))
+    assert MinAvailable(usage_threshold=100).is_available(full)
+    assert not MinAvailable(usage_threshold=100).is_available(BrokerStatus(0, "a", active=False))
+
+
+def test_by_default_secondary_brokers_never_serve() -> None:
+    assert not own("acme/x").auto_failover.fails_over(0)
+
+
+def test_what_was_derived_is_not_looked_for_again() -> None:
+    answers = iter(["first", "second"])
+    policies = Policies()
+    assert [policies.derived("key", lambda: next(answers)) for _ in range(2)] == ["first", "first"]
+    assert Policies() == Policies()

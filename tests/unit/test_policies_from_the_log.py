@@ -1,0 +1,136 @@
+"""What namespace_state and broker_state records say reaches the view that filters look at."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controller.aggregate.policies import isolation_policy, policies_of
+from controller.aggregate.rows import METRICS
+from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import assemble
+from controller.model.errors import WireError
+from controller.model.load import ClusterView
+from controller.model.policies import IsolationPolicy, MinAvailable
+from controller.model.records import NamespaceState
+from controller.wire.metrics import decode_metric
+from controller.wire.rows import Located, rows_from_records
+from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, broker_state, broker_sweep, namespace_state, tick
+
+#: As the admin API gives it.
+GIVEN = {
+    "namespaces": ["tenant/.*"],
+    "primary": ["broker-1"],
+    "secondary": ["broker-2"],
+    "auto_failover_policy": {"policy_type": "min_available", "parameters": {"min_limit": "2", "usage_threshold": "80"}},
+    "unload_scope": "none",
+}
+POLICY = IsolationPolicy(
+    namespaces=("tenant/.*",),
+    primary=("broker-1",),
+    secondary=("broker-2",),
+    auto_failover=MinAvailable(min_limit=2, usage_threshold=80),
+)
+LIMITS = DetailLimits(topics=1, sessions=1, msg_rate=1, throughput=1)
+FOLD = FoldOptions(bundle_ttl_ms=10 * PERIOD, detail=LIMITS)
+
+
+def view_of(*records: dict[str, Any], sent: dict[str, str] | None = None) -> ClusterView:
+    """The view at the tick that follows *records* and two brokers' sweeps."""
+    brokers = ("broker-1:8080", "broker-2:8080")
+    sweeps = [broker_sweep(brokers[0]), broker_sweep(brokers[1], bundleStats=[])]
+    roster = [{"broker": name, "sweepId": f"{name}@{T}"} for name in brokers]
+    end = tick(roster=roster, partitions={"metrics": 1, "results": 0})
+    log = [
+        Located(
+            record=decode_metric(as_bytes(record), cluster=CLUSTER, period_ms=PERIOD),
+            source=METRICS,
+            partition=0,
+            offset=offset,
+        )
+        for offset, record in enumerate([*records, *sweeps, end])
+    ]
+    _, (snapshot,) = fold(ShardState(shard=0, shards=1), rows_from_records(log, LIMITS), FOLD)
+    return assemble([Snapshot.from_blob(snapshot.to_blob())], {}, sent or {})
+
+
+def test_an_isolation_policy_reaches_the_view() -> None:
+    policies = view_of(namespace_state(isolationPolicies=[GIVEN])).policies
+    assert policies.isolation == (POLICY,)
+    assert policies.isolation_of("tenant/ns") == POLICY
+
+
+def test_a_group_a_domain_a_version_and_topic_modes_reach_the_view() -> None:
+    policies = view_of(
+        namespace_state(antiAffinityGroup="red"),
+        broker_state(brokerVersionString="4.0.8", persistentTopicsEnabled=False, nonPersistentTopicsEnabled=True),
+        broker_state(broker="broker-2:8080", failureDomain=None, nonPersistentTopicsEnabled=False),
+    ).policies
+    assert policies.anti_affinity_group == {"tenant/ns": "red"}
+    assert policies.failure_domain == {"broker-1:8080": "rack-1"}
+    assert policies.broker_version == {"broker-1:8080": "4.0.8"}
+    assert policies.without_persistent == {"broker-1:8080"}
+    assert policies.without_non_persistent == {"broker-2:8080"}
+
+
+def test_a_later_version_replaces_the_policies() -> None:
+    policies = view_of(namespace_state(isolationPolicies=[GIVEN]), namespace_state(version=4)).policies
+    assert policies.isolation == ()
+
+
+def test_bundles_on_their_way_reach_the_view_until_they_arrive() -> None:
+    going = view_of(sent={LEFT: "broker-2:8080", "tenant/ns/gone": "broker-2:8080"})
+    assert [going.bundles.names[row] for row in going.preallocated.bundle.tolist()] == [LEFT]
+    assert [going.brokers.names[row] for row in going.preallocated.broker.tolist()] == ["broker-2:8080"]
+    assert going.brokers.preallocated_rate.tolist() == [0.0, going.bundles.long_term[0, :2].sum()]
+    assert not len(view_of(sent={LEFT: "broker-1:8080"}).preallocated)
+
+
+def test_policies_that_several_namespaces_list_are_one() -> None:
+    other = GIVEN | {"namespaces": ["tenant/b"]}
+    listing = {"tenant/a": [GIVEN], "tenant/b": [other, GIVEN], "tenant/c": []}
+    policies = policies_of(
+        [
+            NamespaceState(namespace=name, version=1, boundaries=(), isolation_policies=tuple(given))
+            for name, given in listing.items()
+        ],
+        [],
+    )
+    assert policies.isolation == (POLICY, isolation_policy(other))
+    assert policies.listed == {"tenant/a": (0,), "tenant/b": (1, 0)}
+    assert policies.isolation_of("tenant/b") == isolation_policy(other)
+
+
+def test_keys_may_be_in_camel_case_and_what_is_missing_never_fails_over() -> None:
+    camel = {"namespaces": ["a"], "autoFailoverPolicy": {"parameters": {"minLimit": 2, "usageThreshold": "80"}}}
+    assert isolation_policy(camel).auto_failover == MinAvailable(min_limit=2, usage_threshold=80)
+    assert isolation_policy({"namespaces": ["a"]}) == IsolationPolicy(namespaces=("a",), primary=())
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"namespaces": []}, "namespaces must list regular expressions"),
+        ({"primary": "broker-1"}, "primary must be a list of regular expressions, got 'broker-1'"),
+        ({"secondary": [1]}, "secondary must be a list of regular expressions, got [1]"),
+        ({"auto_failover_policy": {"policy_type": "max"}}, "policy_type 'max' is unknown: min_available"),
+        ({"auto_failover_policy": []}, "expected an object with policy_type, got []"),
+        ({"auto_failover_policy": {"parameters": {"min_limit": 1.5}}}, "min_limit must be a whole number, got 1.5"),
+        ({"auto_failover_policy": {"parameters": {"min_limit": "few"}}}, "invalid literal"),
+    ],
+)
+def test_a_record_whose_policy_is_none_becomes_a_dead_letter(changed: dict[str, Any], told: str) -> None:
+    record = namespace_state(isolationPolicies=[GIVEN | changed])
+    with pytest.raises(WireError) as caught:
+        decode_metric(json.dumps(record).encode(), cluster=CLUSTER, period_ms=PERIOD)
+    assert caught.value.reason == "bad_value"
+    assert told in caught.value.detail
+
+
+def test_a_state_of_old_with_such_a_policy_holds_its_namespace_where_it_is() -> None:
+    state = NamespaceState(namespace="tenant/ns", version=1, boundaries=(), isolation_policies=({"namespaces": 1},))
+    policy = policies_of([state], []).isolation_of("tenant/ns")
+    assert policy is not None
+    assert not policy.is_primary("broker-1")
+    assert policies_of([state], []).isolation_of("tenant/other") is None

@@ -1,0 +1,92 @@
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.aggregate.top_bundles import TopBundles, rank, top
+from controller.model.load import RATE_IN, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
+from tests.cluster import broker, bundle, view
+
+
+def load(*, into: float = 0.0, out: float = 0.0, rate: float = 0.0) -> Floats:
+    row = np.zeros((1, 4))
+    row[0, [THROUGHPUT_IN, THROUGHPUT_OUT, RATE_IN]] = into, out, rate
+    return row
+
+
+def ranks(*rows: Floats, connections: tuple[int, ...] | None = None) -> list[int]:
+    places: list[int] = rank(np.vstack(rows), np.array(connections or (0,) * len(rows), np.int64)).tolist()
+    return places
+
+
+def reported(limits: TopBundles, **bundles: float) -> list[str]:
+    table = view(broker("b", **bundles)).bundles
+    return [table.names[row] for row in limits.of(table, np.flatnonzero(limits.reportable(table))).tolist()]
+
+
+def test_throughput_in_comes_first_then_out_then_message_rate_then_topics_and_connections() -> None:
+    heavy_in, heavy_out = load(into=2e5), load(into=1e5, out=9e5)
+    assert ranks(heavy_in, heavy_out) == [1, 0]
+    assert ranks(load(out=2e5), load(out=1e5, rate=9_000)) == [1, 0]
+    assert ranks(load(rate=200), load(rate=100), connections=(0, 9_000)) == [1, 0]
+    assert ranks(load(), load(), connections=(1000, 999)) == [1, 0]
+
+
+def test_bundles_that_are_nearly_alike_tie() -> None:
+    assert ranks(load(into=149_999), load(into=50_000)) == [0, 0]
+    assert ranks(load(into=150_000), load(into=149_999)) == [1, 0]
+    assert ranks(load(rate=149), load(rate=51), connections=(499, 0)) == [0, 0]
+
+
+def test_a_report_holds_the_busiest_bundles_lightest_first() -> None:
+    assert reported(TopBundles(max_bundles=2), a=5, b=1, c=9, d=7) == ["d", "c"]
+    assert reported(TopBundles(max_bundles=9), a=5, b=1, c=9) == ["b", "a", "c"]
+    assert reported(TopBundles(max_bundles=0), a=5, b=1) == []
+
+
+def test_bundles_without_traffic_and_pulsars_own_are_not_reported() -> None:
+    own = ("pulsar/system", "pulsar/b:8080", "pulsar/c/b:8080", "sla-monitor/c/b:8080")
+    bundles = {f"{namespace}/0x00000000_0xffffffff": 100 for namespace in own}
+    assert reported(TopBundles(), idle=0, busy=1, **bundles) == ["busy"]
+
+
+def test_bundles_with_policies_are_reported_only_if_they_may_be_shed() -> None:
+    table = view(broker("b", free=1, bound=2)).bundles
+    bound = np.array([name == "bound" for name in table.names])
+    assert TopBundles().reportable(table, bound).tolist() == [False, True]
+    assert TopBundles(with_policies=True).reportable(table, bound).tolist() == [True, True]
+
+
+def test_of_bundles_that_tie_those_count_that_the_partition_leaves_in_front() -> None:
+    # The last one is the pivot; all others equal it, so they stay where they are and the first are taken.
+    assert top(np.zeros(4, np.int64), 2).tolist() == [0, 1]
+    # The last one, 2, changes places with the first 1, which so comes to lie behind the second.
+    assert top(np.array([1, 1, 2]), 2).tolist() == [2, 1]
+    # The 0 changes places with the last 1, which so comes to lie in front of the other.
+    assert top(np.array([0, 1, 1]), 1).tolist() == [2]
+
+
+@given(
+    ranks=st.lists(st.integers(0, 8), max_size=40).map(lambda found: np.array(found, np.int64)), k=st.integers(0, 45)
+)
+def test_whoever_is_taken_has_the_largest_ranks_in_order_and_is_taken_once(ranks: Ints, k: int) -> None:
+    found = top(ranks, k)
+    assert ranks[found].tolist() == sorted(ranks.tolist(), reverse=True)[:k]
+    assert len(set(found.tolist())) == len(found)
+
+
+@pytest.mark.parametrize("order", ["up", "down"])
+def test_an_order_that_the_partition_is_slow_on_does_not_make_it_quadratic(order: str) -> None:
+    ranks = np.arange(100_000) // 2
+    ranks = ranks if order == "up" else ranks[::-1].copy()
+    before = time.process_time()
+    found = top(ranks, 10)
+    assert time.process_time() - before < 5
+    assert ranks[found].tolist() == [49_999 - i // 2 for i in range(10)]
+
+
+def test_traffic_counts_as_of_now_and_not_on_average() -> None:
+    table = view(broker("b", a=bundle(5), b=bundle(1))).bundles
+    assert table.load[TopBundles(max_bundles=1).of(table, np.arange(2)), THROUGHPUT_IN].tolist() == [5 * 1024 * 1024]

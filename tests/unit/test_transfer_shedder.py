@@ -1,0 +1,290 @@
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+
+from controller.model.decision import Reason, UnloadDecision
+from controller.model.load import MEMORY, ClusterView
+from controller.model.memory import TransferHistory
+from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.wire.journal import JournalEntry, encode_entry, parse_entry
+from tests.cluster import INTERVAL, broker, view
+from tests.journal_entries import entry
+
+MINUTE = 60_000
+SHEDDER = TransferShedder(hit_count_threshold=0, history_fraction=0)
+#: (0.9 - 0.1) / 2 of 0.9: 44.4 of 100 MB/s are to move.
+HOT_AND_COLD = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, a=10, b=20, c=30, d=40))
+
+
+def run(
+    cluster: ClusterView, shedder: TransferShedder = SHEDDER, memory: TransferHistory | None = None
+) -> tuple[UnloadDecision, TransferHistory]:
+    return shedder.decide(cluster, shedder.initial_memory() if memory is None else memory)
+
+
+def moves(
+    cluster: ClusterView, shedder: TransferShedder = SHEDDER, memory: TransferHistory | None = None
+) -> tuple[Reason, list[str]]:
+    decision, _ = run(cluster, shedder, memory)
+    return decision.reason, [f"{one.bundle}: {one.source} > {one.destination}" for one in decision.unloads]
+
+
+def verdicts(cluster: ClusterView, shedder: TransferShedder = SHEDDER) -> list[str]:
+    return [str(verdict) for verdict in run(cluster, shedder)[0].verdicts]
+
+
+def at(cluster: ClusterView, minutes: int, *, missing: Collection[str] = ()) -> ClusterView:
+    return replace(cluster, as_of_ms=INTERVAL + minutes * MINUTE, missing=tuple(missing))
+
+
+# ---- what moves ----
+
+
+def test_light_bundles_go_to_the_emptiest_broker_while_half_of_the_difference_is_not_reached() -> None:
+    assert moves(HOT_AND_COLD) == (Reason.OVERLOADED, ["a: hot > cold", "b: hot > cold"])
+
+
+def test_the_verdicts_say_how_uneven_load_was_and_what_was_too_large() -> None:
+    assert verdicts(HOT_AND_COLD) == [
+        "cluster: Overloaded (0.4 vs 0.25 usage): standard deviation of the load",
+        "hot: Overloaded (0.9 vs 0.5 usage): the emptiest broker is cold",
+        "c: TooLarge (6.29146e+07 vs 4.66034e+07 bytes/s)",
+        "cold: Balanced (0.1 vs 0.5 usage)",
+    ]
+
+
+def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
+    cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80))
+    assert moves(cluster) == (Reason.OVERLOADED, ["y: cold > hot", "a: hot > cold"])
+    decision, memory = run(cluster)
+    assert [str(one.why) for one in decision.unloads] == [
+        "cold: Overloaded (0.1 vs 0.5 usage): in exchange with hot",
+        "hot: Overloaded (0.9 vs 0.5 usage): the emptiest broker is cold",
+    ]
+    assert memory.recently_unloaded_brokers == {"cold": INTERVAL, "hot": INTERVAL}
+
+
+def test_without_transfers_bundles_go_anywhere_and_none_come_back() -> None:
+    shedder = replace(SHEDDER, transfer=False)
+    cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=50, b=70, c=80))
+    assert moves(cluster, shedder) == (Reason.OVERLOADED, ["a: hot > "])
+
+
+def test_what_came_back_makes_room_for_more_in_debug_mode_or_when_it_is_counted() -> None:
+    cluster = view(broker("cold", usage=0.2, y=20, z=60), broker("hot", usage=0.8, a=50, b=60, c=60.2, d=95))
+    few = ["a: hot > cold", "y: cold > hot", "b: hot > cold"]
+    more = [*few, "z: cold > hot", "c: hot > cold"]
+    assert moves(cluster)[1] == few
+    assert moves(cluster, replace(SHEDDER, debug=True))[1] == more
+    assert moves(cluster, replace(SHEDDER, counts_gain=True))[1] == more
+
+
+def test_the_next_fullest_gives_to_the_next_emptiest_until_enough_brokers_gave() -> None:
+    cluster = view(
+        broker("a", usage=0.1, a1=1),
+        broker("b", usage=0.2, b1=1),
+        broker("c", usage=0.8, c1=10, c2=90),
+        broker("d", usage=0.9, d1=10, d2=90),
+    )
+    both = ["d1: d > a", "c1: c > b"]
+    assert moves(cluster) == (Reason.OVERLOADED, both)
+    assert moves(cluster, replace(SHEDDER, max_brokers=1)) == (Reason.OVERLOADED, both[:1])
+
+
+def test_pairing_ends_when_what_was_planned_evens_load_out() -> None:
+    # 5 of 30 MB/s take 0.15 off one and add it to the other: the deviation falls from 0.29 to 0.22.
+    cluster = view(
+        broker("a", usage=0.1, a1=1),
+        broker("b", usage=0.4, b1=1),
+        broker("c", usage=0.6, c1=1, c2=1),
+        broker("d", usage=0.9, d1=5, d2=25),
+    )
+    assert moves(cluster) == (Reason.OVERLOADED, ["d1: d > a"])
+
+
+def test_only_the_busiest_bundles_are_looked_at() -> None:
+    cluster = view(broker("cold", usage=0.1), broker("hot", usage=0.9, a=10, b=20, c=30, d=40))
+    assert moves(cluster, replace(SHEDDER, max_bundles=3)) == (Reason.OVERLOADED, ["b: hot > cold"])
+
+
+def test_the_last_bundle_reported_stays() -> None:
+    # Nothing fits better than all of it: usage 0 makes the amount 0/0, against which nothing is too much.
+    cluster = view(broker("cold", usage=0.0), broker("hot", usage=0.0, a=10, b=20, c=30))
+    assert moves(cluster) == (Reason.UNDERLOADED, ["a: hot > cold", "b: hot > cold"])
+    assert "c: SoleBundle" in verdicts(cluster)
+
+
+def test_a_sole_bundle_stays_and_the_next_fullest_broker_gives_instead() -> None:
+    cluster = view(
+        broker("cold", usage=0.1, z=1), broker("full", usage=0.8, a=10, b=90), broker("sole", usage=0.9, x=100)
+    )
+    assert moves(cluster) == (Reason.OVERLOADED, ["a: full > cold"])
+    assert "sole: SoleBundle (0.9 vs 0.6 usage): it reports one bundle" in verdicts(cluster)
+
+
+def test_nothing_to_give_has_its_reason() -> None:
+    cold = broker("cold", usage=0.1, z=1)
+    assert moves(view(cold, broker("hot", usage=0.9)))[0] is Reason.NO_LOAD_DATA
+    assert moves(view(cold, broker("hot", usage=0.9, x=1)))[0] is Reason.NO_BUNDLES
+    assert moves(view(broker("empty", usage=0.1), broker("hot", usage=0.9, x=100, y=100)))[0] is Reason.NO_BUNDLES
+
+
+# ---- when ----
+
+
+def test_load_has_to_be_uneven_for_more_rounds_than_the_threshold() -> None:
+    shedder = TransferShedder(shedding_delay_seconds=0)
+    memory, reasons = shedder.initial_memory(), []
+    for minute in range(5):
+        decision, memory = run(at(HOT_AND_COLD, minute), shedder, memory)
+        reasons.append(decision.reason)
+        if minute == 1:
+            assert "cluster: HitCount (2 vs 3 rounds)" in map(str, decision.verdicts)
+    assert reasons == [Reason.HIT_COUNT] * 3 + [Reason.OVERLOADED, Reason.HIT_COUNT]
+    assert memory.hit_count == 1
+
+
+def test_one_even_round_starts_the_count_again() -> None:
+    even = view(broker("cold", usage=0.5, z=100), broker("hot", usage=0.5, a=100))
+    _, memory = run(HOT_AND_COLD, replace(SHEDDER, hit_count_threshold=3))
+    assert memory.hit_count == 1
+    decision, memory = run(even, replace(SHEDDER, hit_count_threshold=3), memory)
+    assert (decision.reason, memory.hit_count) == (Reason.BALANCED, 0)
+
+
+def test_brokers_that_gave_have_to_settle_before_anybody_gives_again() -> None:
+    _, memory = run(HOT_AND_COLD)
+    assert memory.recently_unloaded_brokers == {"hot": INTERVAL}
+    for minute in (1, 2):
+        decision, memory = run(at(HOT_AND_COLD, minute), memory=memory)
+        assert (decision.reason, decision.unloads) == (Reason.COOL_DOWN, ())
+        assert f"hot: CoolDown ({minute * 60} vs 180 s): bundles were taken off it" in map(str, decision.verdicts)
+    decision, memory = run(at(HOT_AND_COLD, 3), memory=memory)
+    assert decision.reason is Reason.OVERLOADED
+    assert memory.recently_unloaded_brokers == {"hot": INTERVAL + 3 * MINUTE}
+
+
+def test_a_broker_far_below_the_others_counts_even_if_the_deviation_does_not() -> None:
+    # A quarter of the deviation's target, 0.125 of the average; and 0.125 of the fullest broker's throughput.
+    full = [broker(f"full{i}", usage=0.3, **{f"a{i}": 10, f"b{i}": 90}) for i in range(8)]
+    by_usage = view(*full, broker("new", usage=0.03, z=99))
+    by_traffic = view(*full, broker("new", usage=0.2, z=12))
+    neither = view(*full, broker("new", usage=0.2, z=13))
+    assert moves(by_usage)[0] is moves(by_traffic)[0] is Reason.UNDERLOADED
+    assert moves(neither) == (Reason.BALANCED, [])
+
+
+def test_a_broker_that_is_full_and_above_the_others_counts_even_if_the_deviation_does_not() -> None:
+    others = [broker(f"other{i}", usage=0.6, **{f"x{i}": 100}) for i in range(8)]
+    full = broker("full", usage=0.9, a=5, b=95)
+    assert moves(view(*others, full)) == (Reason.OVERLOADED, ["a: full > other0"])
+    assert moves(view(*others, full), replace(SHEDDER, overloaded_percent=90)) == (Reason.BALANCED, [])
+    assert moves(view(*others, full), replace(SHEDDER, target_std=0.3)) == (Reason.BALANCED, [])
+
+
+def test_usage_and_throughput_are_smoothed_over_the_rounds_and_forgotten_with_the_broker() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    _, memory = run(view(broker("a", usage=0.5, x=1), broker("b", usage=0.5, y=1)), shedder)
+    _, memory = run(at(view(broker("a", usage=1.0, x=3)), 1), shedder, memory)
+    assert memory.weighted_max_ema == pytest.approx({"a": 0.75})
+    assert memory.msg_throughput_ema == pytest.approx({"a": 2 * 1024 * 1024})
+    assert memory.updated_at_ms == {"a": INTERVAL + MINUTE}
+
+
+def test_heap_memory_is_load_if_it_weighs_anything() -> None:
+    usage = HOT_AND_COLD.brokers.usage.copy()
+    usage[:, MEMORY] = 90
+    cluster = replace(HOT_AND_COLD, brokers=replace(HOT_AND_COLD.brokers, usage=usage))
+    assert moves(cluster)[0] is Reason.OVERLOADED
+    assert moves(cluster, replace(SHEDDER, memory_weight=1.0, target_std=0.1))[0] is not Reason.OVERLOADED
+
+
+def test_the_memory_comes_back_from_the_journal_as_it_was() -> None:
+    _, memory = run(HOT_AND_COLD)
+    found = parse_entry(encode_entry(entry(shedder=memory)))
+    assert isinstance(found, JournalEntry)
+    assert found.memory.shedder == memory
+
+
+# ---- brokers without data ----
+
+
+def test_nothing_moves_while_a_broker_has_never_reported() -> None:
+    decision, memory = run(at(HOT_AND_COLD, 0, missing=["new"]))
+    assert (decision.reason, decision.unloads) == (Reason.NO_LOAD_DATA, ())
+    assert [verdict.subject for verdict in decision.verdicts] == ["new", "cold", "hot"]
+    assert memory.hit_count == 0
+
+
+def test_a_missing_broker_counts_by_its_last_data_until_they_are_too_old_and_never_gives_or_takes() -> None:
+    three = view(
+        broker("away", usage=0.0), broker("cold", usage=0.1, z=5), broker("hot", usage=0.5, a=10, b=20, c=30, d=40)
+    )
+    two = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.5, a=10, b=20, c=30, d=40))
+    shedder = replace(SHEDDER, target_std=0.21)
+    _, memory = run(three, replace(shedder, hit_count_threshold=9))
+    assert moves(at(two, 30, missing=["away"]), shedder, memory) == (
+        Reason.OVERLOADED,
+        ["a: hot > cold", "b: hot > cold"],
+    )
+    # Without it the deviation is 0.2, and cold is far from hot by throughput.
+    assert moves(at(two, 31, missing=["away"]), shedder, memory)[0] is Reason.UNDERLOADED
+
+
+def test_no_brokers_or_only_missing_ones_say_so() -> None:
+    assert moves(view())[0] is Reason.NO_BROKERS
+    assert moves(at(view(), 0, missing=["a"]))[0] is Reason.OUTDATED_DATA
+
+
+# ---- bundles that stay ----
+
+
+def test_a_bundle_that_was_unloaded_recently_neither_goes_nor_comes_back() -> None:
+    cold, hot = broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80)
+    assert moves(view(cold, hot, recently_unloaded=["y"]))[1] == ["z: cold > hot", "a: hot > cold"]
+    assert moves(view(cold, hot, recently_unloaded=["y", "z"]))[1] == []
+    assert moves(view(cold, hot, recently_unloaded=["a"]))[1] == ["y: cold > hot", "z: cold > hot", "b: hot > cold"]
+    assert "a: RecentlyUnloaded" in verdicts(view(cold, hot, recently_unloaded=["a"]))
+
+
+def test_pulsars_own_bundles_stay() -> None:
+    own = "pulsar/system/0x00000000_0xffffffff"
+    cluster = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **{own: 5, "a": 10, "b": 85}))
+    assert moves(cluster)[1] == ["a: hot > cold"]
+
+
+def test_bundles_with_policies_stay_unless_they_may_be_shed() -> None:
+    bound = "acme/bound/0x00000000_0xffffffff"
+    cluster = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **{bound: 5, "a": 10, "b": 85}))
+    cluster = replace(cluster, policies=Policies(anti_affinity_group={"acme/bound": "group"}))
+    assert moves(cluster)[1] == ["a: hot > cold"]
+    assert moves(cluster, replace(SHEDDER, with_policies=True))[1] == [f"{bound}: hot > cold", "a: hot > cold"]
+
+
+def test_a_bundle_does_not_go_to_a_broker_that_its_isolation_policy_closes_to_it() -> None:
+    bound = "acme/bound/0x00000000_0xffffffff"
+    cluster = view(broker("cold:80", usage=0.1, z=5), broker("hot:80", usage=0.9, **{bound: 5, "a": 10, "b": 85}))
+    own = IsolationPolicy(namespaces=("acme/bound",), primary=("hot",))
+    cluster = replace(cluster, policies=Policies(isolation=(own,)))
+    shedder = replace(SHEDDER, with_policies=True)
+    assert moves(cluster, shedder)[1] == ["a: hot:80 > cold:80"]
+    assert f"{bound}: IsolationPolicy" in verdicts(cluster, shedder)
+
+
+def test_a_secondary_broker_gets_nothing_while_there_are_primary_ones() -> None:
+    bound = "acme/bound/0x00000000_0xffffffff"
+    cluster = view(broker("cold:80", usage=0.1, z=5), broker("hot:80", usage=0.9, **{bound: 5, "a": 10, "b": 85}))
+    shedder = replace(SHEDDER, with_policies=True)
+    for min_limit, expected in (
+        (1, ["a: hot:80 > cold:80"]),
+        (2, [f"{bound}: hot:80 > cold:80", "a: hot:80 > cold:80"]),
+    ):
+        own = IsolationPolicy(
+            namespaces=("acme/bound",),
+            primary=("hot",),
+            secondary=("cold",),
+            auto_failover=MinAvailable(min_limit=min_limit),
+        )
+        assert moves(replace(cluster, policies=Policies(isolation=(own,))), shedder)[1] == expected

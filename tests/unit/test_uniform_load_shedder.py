@@ -1,0 +1,175 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from controller.model.decision import Reason
+from controller.model.load import ClusterView
+from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder
+from tests.cluster import MB, Broker, Bundle, broker, bundle, view
+
+SHEDDER = UniformLoadShedder(share_to_unload=0.5)
+#: 2**31 bytes/s, in the MB/s of the builder.
+TOO_MUCH_FOR_INT = 2048
+
+
+def unloaded(cluster: ClusterView, shedder: UniformLoadShedder = SHEDDER) -> tuple[Reason, list[str]]:
+    decision, _ = shedder.decide(cluster, shedder.initial_memory())
+    return decision.reason, [one.bundle for one in decision.unloads]
+
+
+def verdicts(cluster: ClusterView, shedder: UniformLoadShedder = SHEDDER) -> list[str]:
+    decision, _ = shedder.decide(cluster, shedder.initial_memory())
+    return [str(verdict) for verdict in decision.verdicts]
+
+
+def serving(name: str, bundles: Mapping[str, Bundle]) -> Broker:
+    """A broker with bundles of any name."""
+    return Broker(name=name, usage=0, bundles=bundles)
+
+
+def messages(rate: float) -> Bundle:
+    """A bundle of *rate* msg/s, no bytes."""
+    return bundle(0, msg_rate=rate)
+
+
+def by_throughput(**options: Any) -> UniformLoadShedder:
+    return UniformLoadShedder(rate_difference_percent=0, share_to_unload=0.5, **options)
+
+
+def test_half_the_difference_in_message_rate_goes_the_biggest_fitting_bundles_first() -> None:
+    # (50,000 - 10,000) x 0.5 = 20,000 msg/s: 30,000 is too large, then 12,000 and 8,000 fit exactly.
+    busy = broker("busy", a=messages(30_000), b=messages(12_000), c=messages(8_000))
+    assert unloaded(view(busy, broker("idle", z=messages(10_000)))) == (Reason.OVERLOADED, ["b", "c"])
+
+
+def test_a_bundle_a_little_larger_than_what_is_left_still_fits() -> None:
+    # 20,000 msg/s and 1,000 to spare.
+    for rate, chosen in ((21_000, ["a"]), (21_001, ["b"])):
+        busy = broker("busy", a=messages(rate), b=messages(19_000), c=messages(31_000 - rate))
+        assert unloaded(view(busy, broker("idle", z=messages(10_000))))[1] == chosen
+
+
+def test_brokers_apart_by_no_more_than_the_threshold_are_balanced() -> None:
+    # 50 % above the lowest is not too far yet.
+    cluster = view(broker("a", x=messages(7_000), y=messages(8_000)), broker("b", z=messages(10_000)))
+    assert unloaded(cluster) == (Reason.BALANCED, [])
+    assert verdicts(cluster) == [
+        "a: Balanced (50 vs 50 % above the lowest message rate)",
+        "b: Balanced (0 vs 50 % above the lowest message rate)",
+    ]
+    cluster = view(broker("a", x=messages(2_000), y=messages(13_001)), broker("b", z=messages(10_000)))
+    assert unloaded(cluster) == (Reason.OVERLOADED, ["x"])
+
+
+def test_throughput_counts_where_message_rates_are_even() -> None:
+    # (500 - 100) x 0.5 = 200 MB/s
+    busy = broker("busy", a=bundle(250, msg_rate=10), b=bundle(150, msg_rate=10), c=bundle(100, msg_rate=10))
+    cluster = view(busy, broker("idle", z=bundle(100, msg_rate=30)))
+    assert unloaded(cluster) == (Reason.OVERLOADED, ["b"])
+    assert verdicts(cluster) == [
+        "busy: Overloaded (5 vs 4 times the lowest throughput)",
+        "idle: Balanced (1 vs 4 times the lowest throughput)",
+    ]
+
+
+def test_throughput_has_no_say_where_message_rates_differ_even_if_those_move_nothing() -> None:
+    busy = broker("busy", a=bundle(500, msg_rate=20), b=bundle(250, msg_rate=20))
+    cluster = view(busy, broker("idle", z=bundle(100, msg_rate=10)))
+    assert unloaded(cluster) == (Reason.BELOW_MINIMUM, [])
+    assert verdicts(cluster)[-1] == "busy: BelowMinimum (15 vs 1000 msg/s)"
+    assert unloaded(cluster, by_throughput()) == (Reason.OVERLOADED, ["b"])
+
+
+def test_a_threshold_of_0_turns_a_rule_off() -> None:
+    cluster = view(broker("busy", a=500, b=400), broker("idle", z=1))
+    off = UniformLoadShedder(rate_difference_percent=0, throughput_multiplier=0)
+    assert unloaded(cluster, off) == (Reason.BALANCED, [])
+
+
+def test_only_the_busiest_broker_gives_the_first_by_name_of_equals() -> None:
+    brokers = [
+        serving(name, {f"{name}1": messages(6_000), f"{name}2": messages(24_000)}) for name in ("b1", "b2", "b0")
+    ]
+    cluster = view(*brokers, broker("idle", z=messages(10_000)))
+    assert unloaded(cluster) == (Reason.OVERLOADED, ["b01"])
+    assert verdicts(cluster)[1] == (
+        "b1: NotThisInterval (200 vs 50 % above the lowest message rate): only the busiest broker gives at a time"
+    )
+
+
+def test_at_most_so_many_bundles_go_at_once() -> None:
+    cluster = view(serving("busy", {f"b{i}": messages(5_000) for i in range(9)}), broker("idle", z=messages(5_000)))
+    assert unloaded(cluster) == (Reason.OVERLOADED, ["b0", "b1", "b2", "b3"])
+    assert unloaded(cluster, UniformLoadShedder(share_to_unload=0.5, max_bundles=2))[1] == ["b0", "b1"]
+    none = UniformLoadShedder(share_to_unload=0.5, max_bundles=0)
+    assert unloaded(cluster, none) == (Reason.DISABLED, [])
+    assert verdicts(cluster, none)[-1] == "busy: Disabled (9 vs 0 bundles)"
+
+
+def test_bundles_all_too_large_stay_and_the_verdict_says_by_how_much() -> None:
+    cluster = view(broker("busy", a=messages(30_000), b=messages(30_000)), broker("idle", z=messages(10_000)))
+    assert unloaded(cluster) == (Reason.TOO_LARGE, [])
+    assert verdicts(cluster)[-1] == "busy: TooLarge (30000 vs 26000 msg/s)"
+
+
+def test_an_idle_broker_counts_as_one_message_a_second() -> None:
+    cluster = view(broker("busy", a=messages(9_000), b=messages(3_001)), broker("idle"))
+    assert unloaded(cluster) == (Reason.OVERLOADED, ["b"])
+    assert verdicts(cluster)[0] == "busy: Overloaded (1.2e+06 vs 50 % above the lowest message rate)"
+    assert verdicts(cluster)[1] == "idle: Balanced (-100 vs 50 % above the lowest message rate)"
+
+
+def test_recently_unloaded_and_own_bundles_stay_and_are_named() -> None:
+    own = "pulsar/busy:8080/0x00000000_0xffffffff"
+    busy = serving("busy", {own: messages(9_000), "a": messages(9_000), "b": messages(9_000)})
+    cluster = view(busy, broker("idle", z=messages(100)), recently_unloaded=("a",))
+    assert unloaded(cluster) == (Reason.OVERLOADED, ["b"])
+    assert verdicts(cluster)[2:] == ["a: RecentlyUnloaded", f"{own}: SystemNamespace"]
+    cluster = view(busy, broker("idle", z=messages(100)), recently_unloaded=("a", "b"))
+    assert unloaded(cluster) == (Reason.RECENTLY_UNLOADED, [])
+
+
+def test_a_sole_bundle_stays_and_no_brokers_say_so() -> None:
+    assert unloaded(view(broker("busy", a=messages(9_000)), broker("idle"))) == (Reason.SOLE_BUNDLE, [])
+    assert unloaded(view()) == (Reason.NO_BROKERS, [])
+
+
+# What goes wrong in Pulsar above the range of int, and what the option mends.
+
+
+def test_a_difference_beyond_int_unloads_nothing_unless_fixed() -> None:
+    busy = broker("busy", a=TOO_MUCH_FOR_INT, b=2 * TOO_MUCH_FOR_INT, c=2 * TOO_MUCH_FOR_INT)
+    cluster = view(busy, broker("idle", z=TOO_MUCH_FOR_INT / 2))
+    assert unloaded(cluster, by_throughput()) == (Reason.TOO_LARGE, [])
+    assert unloaded(cluster, by_throughput(fixed_extremes=True)) == (Reason.OVERLOADED, ["b"])
+
+
+def test_the_one_message_of_an_idle_broker_is_missing_from_the_amount_unless_fixed() -> None:
+    cluster = view(broker("busy", a=messages(1_500), b=messages(500)), broker("idle"))
+    for fixed, reason in ((False, Reason.BELOW_MINIMUM), (True, Reason.OVERLOADED)):
+        shedder = UniformLoadShedder(share_to_unload=1.0, min_unload_rate=2_000, fixed_extremes=fixed)
+        assert unloaded(cluster, shedder)[0] == reason
+
+
+@pytest.mark.parametrize(("fixed", "observed"), [(False, "9"), (True, "4.5")])
+def test_brokers_all_beyond_int_are_measured_against_its_largest_unless_fixed(fixed: bool, observed: str) -> None:
+    half = 9 * TOO_MUCH_FOR_INT / 2
+    cluster = view(broker("busy", a=half, b=half), broker("idle", z=2 * TOO_MUCH_FOR_INT))
+    verdict = verdicts(cluster, by_throughput(fixed_extremes=fixed))[0]
+    assert verdict == f"busy: Overloaded ({observed} vs 4 times the lowest throughput)"
+
+
+@pytest.mark.parametrize(("fixed", "expected"), [(False, ["a", "b", "c"]), (True, ["a", "b"])])
+def test_fractions_of_what_was_taken_are_lost_unless_fixed(fixed: bool, expected: list[str]) -> None:
+    # Required are 1,000 msg/s: two bundles of 999.9 leave 2 in int and else -999.8, with the slack of 1,000.
+    busy = broker("busy", a=messages(999.9), b=messages(999.9), c=messages(0.5))
+    cluster = view(busy, broker("idle", z=messages(0.3)))
+    shedder = UniformLoadShedder(share_to_unload=0.5, min_unload_rate=0, fixed_extremes=fixed)
+    assert unloaded(cluster, shedder)[1] == expected
+
+
+def test_megabytes_are_bytes_here() -> None:
+    cluster = view(broker("busy", a=1, b=1.5), broker("idle", z=0.5))
+    assert unloaded(cluster, by_throughput(min_unload_throughput=MB)) == (Reason.OVERLOADED, ["a"])
+    assert unloaded(cluster, by_throughput(min_unload_throughput=MB + 1)) == (Reason.BELOW_MINIMUM, [])
