@@ -4,21 +4,24 @@ Here alone it is decided what a log in Kafka and one in a folder need; queries a
 """
 
 import time
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters import jars, transport
+from controller.adapters import files, jars, transport
 from controller.adapters.folder_leadership import FileLeadership
 from controller.adapters.leadership import Leadership
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.model.controls import Controls
 from controller.model.errors import SettingsError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
-from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.protocols import SplitThresholds
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions
 from streaming.query import QueryOptions
@@ -43,6 +46,29 @@ def leadership(settings: Settings) -> Leadership:
     )
 
 
+def check_shared_checkpoint(settings: Settings, leader: Leadership) -> None:
+    """Refuse, with a SettingsError, a checkpoint that the other controllers of this cluster do not see.
+
+    A folder says who it is in its file ``identity``, and the first leader writes that into ZooKeeper.  A URI is taken
+    to be shared: that is what it is for.
+    """
+    if not isinstance(leader, ZooKeeperLeadership) or "://" in settings.checkpoint.path:
+        return
+    file = Path(settings.checkpoint.path) / "identity"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        files.create(file, uuid4().hex.encode())
+    ours = file.read_text(encoding="ascii")
+    agreed = leader.agreed("checkpoint", ours)
+    if agreed != ours:
+        node = f"{settings.election.path.rstrip('/')}/{settings.cluster.name}/checkpoint"
+        raise SettingsError(
+            f"checkpoint.path = {settings.checkpoint.path!r}: {file} is {ours}, the controllers of this cluster use"
+            f" {agreed}: choose a folder that all of them share; where the old one is gone for good, delete {node}"
+            f" in ZooKeeper ({settings.election.hosts})"
+        )
+
+
 def session(settings: Settings) -> SparkSession:
     """The Spark session that *settings* want; fetches Spark's Kafka connector where it is needed and missing."""
     connector = jars.fetch(_CONNECTOR) if settings.log.kind == "kafka" else ()
@@ -61,10 +87,8 @@ def records(spark: SparkSession, settings: Settings) -> DataFrame:
 
 def query_options(settings: Settings) -> QueryOptions:
     """What the queries need, from the settings and the split thresholds of broker.conf."""
-    split_policy, intervals = read_policy(settings).split_policy, settings.intervals
-    if not isinstance(split_policy, BundleSplitterTask):
-        raise SettingsError(f"split policy {type(split_policy).__name__} states no thresholds for topic detail")
-    detail = _detail_limits(split_policy, intervals.detail_share)
+    intervals = settings.intervals
+    detail = _detail_limits(read_policy(settings).split_policy.thresholds, intervals.detail_share)
     return QueryOptions(
         decode=DecodeOptions(
             cluster=settings.cluster.name,
@@ -107,7 +131,9 @@ def decision_sink(settings: Settings, leader: Leadership) -> DecisionSink:
 
 def dead_letter_sink(settings: Settings, options: QueryOptions) -> DeadLetterSink:
     """The sink of what cannot be used."""
-    return DeadLetterSink(transport.dead_letter_log(settings), options.decode)
+    kafka = settings.log.kafka if settings.log.kind == "kafka" else None
+    topics = {} if kafka is None else {METRICS: kafka.metrics_topic, RESULTS: kafka.results_topic}
+    return DeadLetterSink(transport.dead_letter_log(settings), options.decode, topics)
 
 
 def now_ms() -> int:
@@ -115,11 +141,10 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _detail_limits(policy: BundleSplitterTask, share: float) -> DetailLimits:
-    sessions = policy.max_sessions if policy.max_sessions > 0 else float("inf")
+def _detail_limits(thresholds: SplitThresholds, share: float) -> DetailLimits:
     return DetailLimits(
-        topics=share * policy.max_topics,
-        sessions=share * sessions,
-        msg_rate=share * policy.max_msg_rate,
-        throughput=share * policy.max_bandwidth_mbytes * (1 << 20),
+        topics=share * thresholds.topics,
+        sessions=share * thresholds.sessions,
+        msg_rate=share * thresholds.msg_rate,
+        throughput=share * thresholds.throughput,
     )

@@ -1,6 +1,7 @@
 """The dead letters' sink: what the main query could not use, with the reason in full."""
 
 import logging
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, Row
 
@@ -18,8 +19,9 @@ log = logging.getLogger(__name__)
 class DeadLetterSink:
     """Looks at each suspect record once more, and keeps those that are refused.  Counts them."""
 
-    def __init__(self, letters: DeadLetterLog, options: DecodeOptions) -> None:
-        self._letters, self._options = letters, options
+    def __init__(self, letters: DeadLetterLog, options: DecodeOptions, topics: Mapping[int, str]) -> None:
+        """*topics*: the role of a record's source -> the topic's name; empty for a folder."""
+        self._letters, self._options, self._topics = letters, options, topics
         self.count = 0
         #: What the last call raised: Spark keeps only its text.
         self.failure: Exception | None = None
@@ -40,7 +42,8 @@ class DeadLetterSink:
         error = self._refusal(row)
         if error is None:
             return None
-        source = Source(file=row["file"] or None, partition=row["partition"], offset=row["offset"])
+        topic = self._topics.get(row["source"])
+        source = Source(topic=topic, file=row["file"] or None, partition=row["partition"], offset=row["offset"])
         return dead_letter_for(error, source, head=bytes(row["head"]), size=row["size"], digest=row["sha256"])
 
     def _refusal(self, row: Row) -> WireError | None:

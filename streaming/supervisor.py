@@ -46,6 +46,7 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
 
 def _lead(settings: Settings, leadership: Leadership, stop: Callable[[], bool]) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
+    assembly.check_shared_checkpoint(settings, leadership)
     options, checkpoint = assembly.query_options(settings), settings.checkpoint.path
     decisions, letters = assembly.decision_sink(settings, leadership), assembly.dead_letter_sink(settings, options)
     log.info("leads, epoch %d", decisions.epoch)

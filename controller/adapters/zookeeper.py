@@ -2,6 +2,7 @@
 
     <path>/<cluster>/contenders/<id>-<sequence>   ephemeral, one a process; the lowest sequence leads
     <path>/<cluster>/epoch                        the number of the newest leadership
+    <path>/<cluster>/checkpoint                   which checkpoint all contenders share
 
 kazoo's Lock and Election trust themselves beyond the end of their session.  Here its listener only counts doubts,
 so it never holds up the session, and nothing but an answer from ZooKeeper settles them.
@@ -47,8 +48,8 @@ class ZooKeeperLeadership:
     """
 
     def __init__(self, *, hosts: str, path: str, cluster: str, session_timeout_seconds: float) -> None:
-        root = f"{path.rstrip('/')}/{cluster}"
-        self._contenders, self._epoch_path = f"{root}/contenders", f"{root}/epoch"
+        self._root = f"{path.rstrip('/')}/{cluster}"
+        self._contenders, self._epoch_path = f"{self._root}/contenders", f"{self._root}/epoch"
         self._hosts, self._timeout_seconds = hosts, session_timeout_seconds
         self._id = uuid4().hex
         self._contender = ""
@@ -117,6 +118,20 @@ class ZooKeeperLeadership:
         self._settled = None
         self._client.stop()
         self._client.close()
+
+    def agreed(self, name: str, value: str) -> str:
+        """What all contenders agree on under *name*: *value*, unless another one has come first with its own.
+
+        Only after ``acquire``.  Raises LeadershipLostError where ZooKeeper does not answer.
+        """
+        node = f"{self._root}/{name}"
+        try:
+            with suppress(NodeExistsError):
+                self._ask(self._client.create_async(node, value.encode()))
+            stored, _ = self._ask(self._client.get_async(node))
+        except _UNANSWERED as error:
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+        return str(stored.decode())
 
     def _on_state(self, state: str) -> None:
         if state != KazooState.CONNECTED:

@@ -6,26 +6,21 @@ minute an interval however fast the machine is, so the same seed gives the same 
 """
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from rich.console import Console
 
-from controller.adapters.folder import FolderCommandLog, FolderMetricsLog, read_journal
 from controller.model.decision import Command
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import SettingsError
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import FolderLogSettings, Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.encode import json_records, namespace_record
-from controller.simulator.executor import ModelledExecutor, result_record
+from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
 from controller.simulator.view import Frame, Imbalance, view_on
-from controller.wire.journal import JournalEntry
 
 T = TypeVar("T")
 
@@ -34,21 +29,6 @@ SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
 
 #: The cluster's clock begins on 2025-01-01, 00:00 UTC.
 _START_MS: Final = 1_735_689_600_000
-_POLL_SECONDS: Final = 0.02
-#: Far beyond a start of Spark on a slow machine: whoever waits longer waits in vain.
-_PATIENCE_SECONDS: Final = 300.0
-
-
-class Controller(Protocol):
-    """A running controller; a threading.Thread is one."""
-
-    def is_alive(self) -> bool:
-        """False once it has ended, for whatever reason."""
-        ...
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
-        ...
 
 
 #: Starts the controller that settings describe; it ends soon after the event is set.
@@ -103,13 +83,14 @@ def run_demo(
     at_start = Imbalance.of(_throughput(cluster))
     last: Frame | None = None
     with view_on(console) as view:
-        lock_step = _LockStep(cluster, folder)  # makes the folders that the controller reads
+        lock_step = LockStep(cluster, settings)  # makes the folders that the controller reads
         view.waiting("Starting Spark, which takes some seconds ...")
         controller = start_controller(settings, stop)
         try:
             for number in range(1, intervals + 1):
                 interval, throughput = _START_MS + number * settings.intervals.period_ms, _throughput(cluster)
-                entry, commands = lock_step.play(interval, controller)
+                entry, answers = lock_step.play(interval, controller)
+                commands = tuple(command_line(*answer) for answer in answers)
                 last = Frame(
                     number=number,
                     intervals=intervals,
@@ -127,7 +108,7 @@ def run_demo(
             view.waiting("Stopping ...")
         finally:
             stop.set()
-            controller.join(_PATIENCE_SECONDS)
+            controller.join(PATIENCE_SECONDS)
     outcome = DemoOutcome(
         finished=last is not None and last.number == intervals,
         intervals=last.number if last else 0,
@@ -139,42 +120,6 @@ def run_demo(
     return outcome
 
 
-class _LockStep:
-    """The cluster's side of the exchange with the controller, through the folder that both know."""
-
-    def __init__(self, cluster: ModelledCluster, folder: Path) -> None:
-        self._cluster = cluster
-        self._folder = folder
-        self._metrics = FolderMetricsLog(folder, cluster=cluster.name)
-        self._commands = FolderCommandLog(folder)
-        self._executor = ModelledExecutor(cluster)
-
-    def play(self, interval: int, controller: Controller) -> tuple[JournalEntry, tuple[str, ...]]:
-        """Publish *interval*, wait for the decision and obey it: the decision, and a line for each command."""
-        self._publish(interval)
-        entry = _wait_for(partial(self._decision, interval), controller)
-        events = _wait_for(partial(self._events, entry), controller)
-        answers = [self._executor.obey(event, now_ms=interval) for event in events]
-        obeyed = [answer for answer in answers if answer is not None]
-        self._metrics.results(result_record(*answer, now_ms=interval) for answer in obeyed)
-        return entry, tuple(command_line(*answer) for answer in obeyed)
-
-    def _publish(self, interval: int) -> None:
-        cluster, metrics = self._cluster, self._metrics
-        metrics.publish(namespace_record(cluster.name, state) for state in cluster.changed_namespaces())
-        sweeps = list(cluster.sweeps(interval))
-        metrics.publish(record for sweep in sweeps for record in json_records(sweep))
-        metrics.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
-
-    def _decision(self, interval: int) -> JournalEntry | None:
-        return next((entry for entry in read_journal(self._folder) if entry.interval == interval), None)
-
-    def _events(self, entry: JournalEntry) -> list[bytes] | None:
-        """The events of *entry*, which follow it into the folder in one piece."""
-        events = self._commands.poll()
-        return events if events or not entry.decision.commands else None
-
-
 def command_line(command: Command, result: CommandResult) -> str:
     """What a person is told of a command: what, where to, and why; its status where that is not ``done``."""
     source, destination = (name.partition(":")[0] for name in (command.source, command.destination))
@@ -182,22 +127,6 @@ def command_line(command: Command, result: CommandResult) -> str:
     why = str(command.why).removeprefix(f"{command.why.subject}: ")
     status = "" if result.status == "done" else f"  [{result.status}: {result.detail}]"
     return f"{command.action} {command.bundle}{move}  {why}{status}"
-
-
-def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
-    """What *ready* says once it says something; TrimtabError when the controller ends before, or hangs."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        # Asked first, so that its last words are heard.
-        alive = controller.is_alive()
-        answer = ready()
-        if answer is not None:
-            return answer
-        if not alive:
-            raise TrimtabError("the controller ended before it had decided: see its log")
-        if time.monotonic() > deadline:
-            raise TrimtabError(f"the controller has not decided for {_PATIENCE_SECONDS:g} s: see its log")
-        time.sleep(_POLL_SECONDS)
 
 
 def _throughput(cluster: ModelledCluster) -> Floats:

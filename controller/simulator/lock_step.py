@@ -1,0 +1,87 @@
+"""A modelled cluster and a real controller, one interval after the other: publish, wait for the decision, obey, answer.
+
+They know each other through the log alone, be it in Kafka or in a folder.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from controller.adapters import transport
+from controller.model.decision import Command
+from controller.model.errors import TrimtabError
+from controller.model.records import CommandResult
+from controller.settings.trimtab_toml import Settings
+from controller.simulator.cluster import ModelledCluster
+from controller.simulator.encode import json_records, namespace_record
+from controller.simulator.executor import ModelledExecutor, result_record
+from controller.wire.journal import JournalEntry
+
+T = TypeVar("T")
+#: A command, and what became of it.
+Answer: TypeAlias = tuple[Command, CommandResult]
+
+_POLL_SECONDS: Final = 0.02
+#: Far beyond a start of Spark on a slow machine: whoever waits longer waits in vain.
+PATIENCE_SECONDS: Final = 300.0
+
+
+class Controller(Protocol):
+    """A running controller; a threading.Thread is one."""
+
+    def is_alive(self) -> bool:
+        """False once it has ended, for whatever reason."""
+        ...
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end."""
+        ...
+
+
+class LockStep:
+    """The cluster's side of the exchange with the controller."""
+
+    def __init__(self, cluster: ModelledCluster, settings: Settings) -> None:
+        self._cluster, self._settings = cluster, settings
+        self._metrics = transport.metrics_log(settings)
+        self._commands = transport.command_log(settings)
+        self._executor = ModelledExecutor(cluster)
+
+    def play(self, interval: int, controller: Controller) -> tuple[JournalEntry, tuple[Answer, ...]]:
+        """Publish *interval*, wait for the decision and obey it: the decision, and what became of each command."""
+        self._publish(interval)
+        entry = _wait_for(partial(self._decision, interval), controller)
+        obeyed: list[Answer] = []
+        while len(obeyed) < len(entry.decision.commands):
+            events = _wait_for(lambda: self._commands.poll() or None, controller)
+            answers = [self._executor.obey(event, now_ms=interval) for event in events]
+            obeyed += [answer for answer in answers if answer is not None]
+        self._metrics.results(result_record(*answer, now_ms=interval) for answer in obeyed)
+        return entry, tuple(obeyed)
+
+    def _publish(self, interval: int) -> None:
+        cluster, metrics = self._cluster, self._metrics
+        metrics.publish(namespace_record(cluster.name, state) for state in cluster.changed_namespaces())
+        sweeps = list(cluster.sweeps(interval))
+        metrics.publish(record for sweep in sweeps for record in json_records(sweep))
+        metrics.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+
+    def _decision(self, interval: int) -> JournalEntry | None:
+        return next((e for e in transport.read_journal(self._settings) if e.interval == interval), None)
+
+
+def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
+    """What *ready* says once it says something; TrimtabError when the controller ends before, or hangs."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        # Asked first, so that its last words are heard.
+        alive = controller.is_alive()
+        answer = ready()
+        if answer is not None:
+            return answer
+        if not alive:
+            raise TrimtabError("the controller ended before it had decided: see its log")
+        if time.monotonic() > deadline:
+            raise TrimtabError(f"the controller has not decided for {PATIENCE_SECONDS:g} s: see its log")
+        time.sleep(_POLL_SECONDS)
