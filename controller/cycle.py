@@ -17,6 +17,7 @@ from typing import Any
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.untouchable import Untouchable
 from controller.aggregate.view import assemble
+from controller.model.bundle_ranges import equal_cuts
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Split, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
@@ -25,13 +26,14 @@ from controller.model.names import parse_bundle
 from controller.model.option import option
 from controller.model.records import CommandResult
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker, candidates
-from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
+from controller.strategies.protocols import Filter, Observer, Placement, Shedder, SplitAlgorithm, SplitPolicy
+from controller.strategies.splitting.cutting import cut
+from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
 
 #: Commands are named in a space of their own: uuid5 of cluster / interval / action / bundle.
 _COMMANDS = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
 _MINUTE_MS = 60_000
-#: With more than this share of the brokers missing nothing is moved: it is the data, or the network, that is broken.
-_FREEZE_SHARE = 0.4
 _SETTLED_WELL = frozenset({"done", "already_done", "obsolete", "skipped", "dry_run"})
 _CLUSTER = "cluster"
 
@@ -78,6 +80,8 @@ class Policy:
     warm_up_samples: int = 2
     command_ttl_ms: int = 300_000
     executor_timeout_ms: int = 60_000
+    #: With more of the brokers missing than this share nothing moves: it is the data, or the network, that is broken.
+    freeze_share: float = 0.4
     #: Namespaces and bundles that are never touched.
     excluded: frozenset[str] = frozenset()
 
@@ -108,6 +112,8 @@ def decide(
     memory, anew = _of_these_strategies(memory, policy)
     verdicts += anew
     memory = _of_active_brokers(memory, (*view.brokers.names, *view.missing))
+    if isinstance(policy.placement, Observer):
+        memory = replace(memory, placement=policy.placement.observed(view, memory.placement))
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
     verdicts += [
@@ -222,7 +228,8 @@ def _splits(
     if len(view.brokers) < 2:
         return [], memory, [_too_few_brokers(view, "split")]
     # The policy does not even see guarded bundles: one that it chose would use up its namespace's room.
-    found, moved = policy.split_policy.decide(untouchable.rest(), memory.split)
+    under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
+    found, moved = policy.split_policy.decide(replace(untouchable.rest(), splitting=under_way), memory.split)
     commands, verdicts = [], [*untouchable.counts("split"), *found.verdicts]
     for split in found.splits:
         command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, controls)
@@ -234,21 +241,27 @@ def _splits(
 
 
 def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
-    algorithm, name = policy.split_algorithm, parse_bundle(split.bundle)
-    detail = view.bundles.detail
-    topics = slice(int(detail.starts[row]), int(detail.starts[row + 1]))
-    if algorithm.needs_topic_detail and topics.start == topics.stop:
-        return replace(split.why, reason=Reason.NO_TOPIC_DETAIL, by=algorithm.name, detail="waits an interval")
-    cuts = algorithm.boundaries(name.lower, name.upper, detail.position[topics], detail.load[topics])
-    if cuts is None:
-        return replace(split.why, reason=Reason.RANGE_TOO_SMALL, by=algorithm.name)
+    cuts = split.boundaries[1:-1] or cut(view, row, policy.split_algorithm)
+    if isinstance(cuts, Verdict):
+        return cuts
+    name = parse_bundle(split.bundle)
+    # Brokers compute range_equally_divide themselves; everything else is sent as positions.
+    halved = policy.split_algorithm.name == RangeEquallyDivide.name and cuts == equal_cuts(name.lower, name.upper, 2)
     return _command(
         "split", split.bundle, split.broker, split.why, view.as_of_ms, policy, controls,
-        algorithm=algorithm.name,
-        # Brokers compute range_equally_divide themselves; everything else is sent as positions.
-        boundaries=cuts if algorithm.needs_topic_detail else (),
-        unload_after_split=policy.balancer.unload_split_bundles,
+        algorithm=RangeEquallyDivide.name if halved else SpecifiedPositionsDivide.name,
+        boundaries=() if halved else cuts,
+        unload_after_split=policy.balancer.unload_split_bundles and _may_leave(view, row, policy),
     )  # fmt: skip
+
+
+def _may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
+    """Whether the filters let the bundle at *row* leave its broker.
+
+    Pulsar: shouldNamespacePoliciesUnload, shouldAntiAffinityNamespaceUnload.
+    """
+    found = candidates(view, row, policy.filters)
+    return found.leaves_only(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None
 
 
 # ---- shed and place ----
@@ -406,11 +419,9 @@ def _refusal(view: ClusterView, controls: Controls, samples: int, *, gap: bool, 
         )
     active = len(view.brokers) + len(view.missing)
     share = len(view.missing) / active if active else 0.0
-    if share > _FREEZE_SHARE:
-        unit = "of the brokers missing"
-        return Verdict(
-            subject=_CLUSTER, reason=Reason.FROZEN, observed=share, limit=_FREEZE_SHARE, unit=unit, by="roster"
-        )
+    if share > policy.freeze_share:
+        unit, limit = "of the brokers missing", policy.freeze_share
+        return Verdict(subject=_CLUSTER, reason=Reason.FROZEN, observed=share, limit=limit, unit=unit, by="roster")
     return None
 
 

@@ -122,7 +122,7 @@ def _settings(form: str, bootstrap: str, folder: Path) -> Settings:
             "cluster": {"name": _CLUSTER, "broker_conf": str(conf)},
             # The modelled clock is far behind the one on the wall.
             "intervals": {"stale_after_seconds": 3_153_600_000},
-            "log": {"kind": "kafka", "kafka": kafka},
+            "log": {"kind": "kafka", "kafka": kafka, "sweeps": "arrow" if form == "broker_sweep_arrow" else "json"},
             "election": {"kind": "file", "path": str(folder / "election")},
             "checkpoint": {"path": str(folder / "checkpoint")},
             "spark": {"master": "local[2]", "shuffle_partitions": 2, "conf": {"spark.driver.memory": "6g"}},

@@ -15,22 +15,38 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from controller.aggregate.rows import BUNDLE, FACT, PER_UNIT, REPORT, REPORT_BUNDLE, STATS, SWEEP, TICK, TOPIC
+from controller.aggregate.rows import (
+    BUNDLE,
+    FACT,
+    METRICS,
+    PER_UNIT,
+    REPORT,
+    REPORT_BUNDLE,
+    RESULTS,
+    STATS,
+    SWEEP,
+    TICK,
+    TOPIC,
+)
 from controller.aggregate.shard import DetailLimits
 from controller.wire.base import MAX_QUANTITY, MAX_RATE
 from controller.wire.dead_letter import KEPT_BYTES
-from streaming import schemas
+from controller.wire.metrics import ADDRESS
+from streaming import arrow, schemas
 from streaming.jvm import topics_summed
 from streaming.schemas import BUNDLE_LOAD, COUNTS, DETAIL_LOAD, RESOURCES, SUMMED_RECORD
 
 _FACTS = ("namespace_state", "broker_state", "bundle_data", "result")
-_TYPES = ("broker_sweep", "topic_stats", "broker_load", "tick", *_FACTS)
-_BUNDLE_NAME = r"^[^/]+/[^/]+(/[^/]+)?/0x[0-9a-f]{8}_0x[0-9a-f]{8}$"
-_ADDRESS = r"^[a-z]+://([^/]+)"
+_TYPES = {
+    METRICS: ("broker_sweep", "topic_stats", "broker_load", "tick", "namespace_state", "broker_state", "bundle_data"),
+    RESULTS: ("result", "tick"),
+}
+_BUNDLE_NAME = r"\A[^/]+/[^/]+(/[^/]+)?/0x[0-9a-f]{8}_0x[0-9a-f]{8}\z"
 #: What a record says once: see controller.aggregate.rows.
 _ONCE = ("interval", "broker", "sweep", "chunk", "chunks", "last_update", "topic_hash", "topic_position")
 _OWN_COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers", "lastUpdate")
@@ -46,10 +62,31 @@ class DecodeOptions:
     shards: int
     #: From where on a bundle's topics are kept one by one.
     detail: DetailLimits
+    #: Whether Arrow sweeps are read, besides JSON.
+    sweeps: Literal["json", "arrow"] = "json"
 
 
 def rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
     """The rows of the good records of our cluster, as controller.aggregate.rows names them, with their ``shard``."""
+    if options.sweeps == "json":
+        return _json_rows(records, options)
+    is_arrow = arrow.is_arrow(options.max_record_bytes)
+    from_json = _json_rows(records.where(~is_arrow), options)
+    swept = arrow.rows(records.where(is_arrow), _arrow(options), from_json.drop("shard").schema)
+    shard = F.when(F.col("kind") == SWEEP, 0).otherwise(_shard_of("bundle", options))
+    return from_json.unionByName(swept.withColumn("shard", shard))
+
+
+def _arrow(options: DecodeOptions) -> arrow.ArrowOptions:
+    return arrow.ArrowOptions(
+        cluster=options.cluster,
+        period_ms=options.period_ms,
+        max_record_bytes=options.max_record_bytes,
+        detail=options.detail,
+    )
+
+
+def _json_rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
     # Neither a filter here nor the plain explode (which brings one): the optimizer would push it below the parser and
     # run the parser again for each column it names.
     said = judged(records, options).select(
@@ -81,8 +118,21 @@ def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
     ``suspect`` says which, ``value`` is null where the record is too large to look at.  Like :func:`judged` it must
     not be filtered before it has been computed.
     """
+    if options.sweeps == "json":
+        return _json_suspects(records, options)
+    is_arrow = arrow.is_arrow(options.max_record_bytes)
+    of_arrow = arrow.refused(records.where(is_arrow), _arrow(options))
+    judged_so = of_arrow.withColumn("r", F.struct(F.lit(True).alias("refused"), F.lit("broker_sweep").alias("type")))
+    return _json_suspects(records.where(~is_arrow), options).unionByName(_suspects(judged_so, options))
+
+
+def _json_suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
+    return _suspects(judged(records, options), options)
+
+
+def _suspects(judged: DataFrame, options: DecodeOptions) -> DataFrame:
     fits = F.length("value") <= options.max_record_bytes
-    return judged(records, options).select(
+    return judged.select(
         "source",
         "partition",
         "offset",
@@ -116,45 +166,53 @@ def _let(value: Column, body: Callable[[Column], Column]) -> Column:
 
 def _judged(r: Column, options: DecodeOptions) -> Column:
     """What is said in the record, in one shape for all types."""
-    # A LocalBrokerData as brokers write it has no type of ours.
-    bare = r.type.isNull() & r.bundles.isNotNull()
+    # A LocalBrokerData as brokers write it has no type.
+    bare = r.type.isNull() & r.lastStats.isNotNull()
     kind = F.when(bare, F.lit("broker_load")).otherwise(r.type)
-    is_topic = kind == "topic_stats"
-    said = F.when(r.report.isNotNull(), r.report).when(~is_topic, _said(r))
+    is_sweep, is_load, is_topic = (kind == name for name in ("broker_sweep", "broker_load", "topic_stats"))
+    of_itself = F.struct(*(r[name].alias(name) for name in schemas.REPORT.names))
+    said = F.when(is_load & ~bare, r.report).when(is_sweep | bare, of_itself)
     bundles = (
         F.when(is_topic, F.array(_of_one_topic(r)))
-        .when(r.report.isNotNull(), r.report.bundles)
+        .when(is_load, said.lastStats)
         .when(kind == "bundle_data", F.array(_bundle(r.bundle)))
-        .otherwise(r.bundles)
+        .when(is_sweep, r.bundleStats)
     )
+    address = F.when(is_load, F.coalesce(F.nullif(said.webServiceUrl, F.lit("")), said.webServiceUrlTls))
+    host = F.nullif(F.regexp_extract(address, ADDRESS, 1), F.lit(""))
     return _let(
-        F.struct(kind.alias("kind"), said.alias("said"), _broker(r, said).alias("broker"), bundles.alias("bundles")),
+        F.struct(
+            kind.alias("kind"),
+            bare.alias("bare"),
+            said.alias("said"),
+            host.alias("host"),
+            F.coalesce(F.when(~bare, r.broker), host).alias("broker"),
+            bundles.alias("bundles"),
+        ),
         lambda found: F.struct(
             found.kind.alias("type"),
-            (F.coalesce(r.cluster, F.lit(options.cluster)) == options.cluster).alias("ours"),
-            _false_if_null(_refused(r, found, options)).alias("refused"),
+            _ours(r, found, options).alias("ours"),
+            (_false_if_null(_refused(r, found, options)) & _ours(r, found, options)).alias("refused"),
             F.coalesce(r.interval, F.lit(-1)).alias("interval"),
             F.coalesce(found.broker, F.lit("")).alias("broker"),
-            F.coalesce(r.sweepId, F.lit("")).alias("sweep"),
-            F.coalesce(r.chunk, F.lit(0)).alias("chunk"),
-            F.coalesce(r.chunks, F.lit(0)).alias("chunks"),
+            _if_sweep(found, r.sweepId, "").alias("sweep"),
+            _if_sweep(found, r.chunk, 0).alias("chunk"),
+            _if_sweep(found, r.chunks, 0).alias("chunks"),
             F.coalesce(found.said.lastUpdate, F.lit(0)).alias("last_update"),
             _own(found.said).alias("own"),
-            F.when(is_topic, F.xxhash64(r.topic)).otherwise(0).alias("topic_hash"),
-            F.when(is_topic, F.crc32(r.topic)).otherwise(0).alias("topic_position"),
+            F.when(found.kind == "topic_stats", F.xxhash64(r.topic)).otherwise(0).alias("topic_hash"),
+            F.when(found.kind == "topic_stats", F.crc32(r.topic)).otherwise(0).alias("topic_position"),
             found.bundles.alias("bundles"),
         ),
     )
 
 
-def _said(r: Column) -> Column:
-    """What a broker says of itself at the top of its record, as a report has it."""
-    return F.struct(*(r[name].alias(name) for name in schemas.REPORT.names))
+def _ours(r: Column, found: Column, options: DecodeOptions) -> Column:
+    return found.bare | (F.coalesce(r.cluster, F.lit(options.cluster)) == options.cluster)
 
 
-def _broker(r: Column, said: Column) -> Column:
-    address = F.coalesce(F.nullif(said.webServiceUrl, F.lit("")), said.webServiceUrlTls)
-    return F.coalesce(r.broker, F.nullif(F.regexp_extract(address, _ADDRESS, 1), F.lit("")))
+def _if_sweep(found: Column, value: Column, otherwise: object) -> Column:
+    return F.coalesce(F.when(found.kind == "broker_sweep", value), F.lit(otherwise))
 
 
 def _of_one_topic(r: Column) -> Column:
@@ -196,16 +254,15 @@ def _refused(r: Column, found: Column, options: DecodeOptions) -> Column:
     content = (
         F.when(kind == "broker_sweep", interval | unnamed | flawed | _sweep_refused(r, found))
         .when(kind == "topic_stats", unnamed | flawed)
-        .when(kind == "broker_load", unnamed | flawed | _own_refused(found.said, least_limit=-MAX_QUANTITY))
+        .when(kind == "broker_load", unnamed | flawed | found.host.isNull() | _own_refused(found.said, -MAX_QUANTITY))
         .when(kind == "tick", interval | r.partitions.isNull())
     )
     return (
         r.isNull()
         | r["_corrupt_record"].isNotNull()
-        | (r.type.isNotNull() & _any_null(r.v, r.cluster))
-        | _any_true(r.v != 1)
+        | (~found.bare & (_any_null(r.v, r.cluster) | _any_true(r.v != 1)))
         | kind.isNull()
-        | ~kind.isin(*_TYPES)
+        | ~F.when(F.col("source") == RESULTS, kind.isin(*_TYPES[RESULTS])).otherwise(kind.isin(*_TYPES[METRICS]))
         | _false_if_null(content)
     )
 
@@ -216,11 +273,11 @@ def _sweep_refused(r: Column, found: Column) -> Column:
         _any_null(r.sweepId, r.chunk, r.chunks)
         | _empty(r.sweepId)
         | _any_true(r.chunk < 0, r.chunk >= r.chunks, F.size(F.array_distinct(names)) != F.size(names))
-        | _own_refused(found.said, least_limit=0.0)
+        | _own_refused(found.said, 0.0)
     )
 
 
-def _own_refused(said: Column, *, least_limit: float) -> Column:
+def _own_refused(said: Column, least_limit: float) -> Column:
     """Whether what a broker says of itself lacks something or is out of range."""
     usage, limit = ([said[name][part] for name in RESOURCES] for part in ("usage", "limit"))
     rates, counts = ([said[name] for name in names] for names in (schemas.RATES, _OWN_COUNTS))
@@ -284,5 +341,9 @@ def _kind(shards: int) -> Column:
 
 
 def _shard(kind: Column, options: DecodeOptions) -> Column:
-    own = F.pmod(F.xxhash64(F.lit(options.cluster), "one.bundle"), F.lit(options.shards)).cast("int")
+    own = _shard_of("one.bundle", options)
     return F.when(kind.isin(TICK, REPORT), F.col("pos")).when(F.col("one").isNull(), 0).otherwise(own)
+
+
+def _shard_of(bundle: str, options: DecodeOptions) -> Column:
+    return F.pmod(F.xxhash64(F.lit(options.cluster), bundle), F.lit(options.shards)).cast("int")

@@ -56,10 +56,10 @@ BUNDLE_LOAD = _struct(
     positions=ArrayType(_LONG),
     rates=ArrayType(ArrayType(_DOUBLE)),
 )
-_SUMMED: dict[str, object] = {"bundles": ArrayType(BUNDLE_LOAD)}
+_LAST_SUMMED: dict[str, object] = {"lastStats": ArrayType(BUNDLE_LOAD)}
 
 #: A LocalBrokerData, summed up.
-REPORT = _struct(**_BROKER_FIELDS, **_ADDRESSES, **_SUMMED)
+REPORT = _struct(**_BROKER_FIELDS, **_ADDRESSES, **_LAST_SUMMED)
 
 
 def _record(bundles: dict[str, object], report_bundles: dict[str, object]) -> StructType:
@@ -88,7 +88,7 @@ def _record(bundles: dict[str, object], report_bundles: dict[str, object]) -> St
 #: Kinds of which the fold reads the whole record (tick, result, states) pass as text.
 RECORD = _record({**_LAST_STATS, "bundleStats": ArrayType(_BUNDLE_STATS)}, _LAST_STATS)
 #: The same, its topics summed.
-SUMMED_RECORD = _record(_SUMMED, _SUMMED)
+SUMMED_RECORD = _record({**_LAST_SUMMED, "bundleStats": ArrayType(BUNDLE_LOAD)}, _LAST_SUMMED)
 
 #: Columns of per-topic detail.
 DETAIL_LOAD = tuple(f"detail_{name}" for name in _DETAIL_RATES)

@@ -11,7 +11,8 @@ from controller.settings.trimtab_toml import KafkaLogSettings
 _FILES = "path string, modificationTime timestamp, length long, content binary"
 #: One character a byte, so that a line is cut out of a file as the bytes it was.
 _BYTES = "ISO-8859-1"
-_FILES_PER_TRIGGER = 1_000
+#: So many files of a folder log are read in one micro-batch at most.
+FILES_PER_TRIGGER = 1_000
 
 
 def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
@@ -44,13 +45,14 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
         "offset",
         F.lit("").alias("file"),
         F.unix_millis("timestamp").alias("append_time"),
-        "value",
+        # A record without a value is an empty one, and refused as such.
+        F.coalesce("value", F.lit(b"")).alias("value"),
     )
 
 
-def folder_records(spark: SparkSession, folder: Path) -> DataFrame:
+def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int = FILES_PER_TRIGGER) -> DataFrame:
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
-    reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", _FILES_PER_TRIGGER)
+    reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
     files = reader.load(f"{folder}/{{metrics,results}}/*.jsonl")
     lines = files.select(
         "path",

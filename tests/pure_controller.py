@@ -81,8 +81,8 @@ class ChecksumAlgorithm:
     name = "checksum"
     needs_topic_detail = True
 
-    def boundaries(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...]:
-        return (lower, lower + 1 + zlib.crc32(positions.tobytes() + load.tobytes()) % (upper - lower - 1), upper)
+    def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...]:
+        return (lower + 1 + zlib.crc32(positions.tobytes() + load.tobytes()) % (upper - lower - 1),)
 
 
 POLICY = Policy(

@@ -12,7 +12,7 @@ from controller.wire.metrics import BrokerLoad, Tick, decode_metric
 from controller.wire.sweep import SweepHeader
 
 
-class _Recorded(NamedTuple):
+class Recorded(NamedTuple):
     """A record on one line, and where it was found: line 1 is the first."""
 
     path: Path
@@ -33,7 +33,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     if any((target / "metrics").glob("*.jsonl")):
         raise TrimtabError(f"{target} holds a log already; ticks go into a new one")
     # Listed once: the target may come to lie in the source.
-    paths = _files(source)
+    paths = recorded_files(source)
     headers = [_header(record, cluster, period_ms) for record in _records(paths)]
     ticks = place_ticks(headers, period_ms=period_ms)
     if not ticks:
@@ -50,20 +50,28 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     return len(ticks)
 
 
-def _files(source: Path) -> list[Path]:
+def recorded_files(source: Path) -> list[Path]:
+    """The files of the recording, or of the log, in the folder *source*, by name; or *source* itself, a file."""
+    if source.is_file():
+        return [source]
     folder = source / "metrics" if (source / "metrics").is_dir() else source
     return sorted(folder.glob("*.json*"))
 
 
-def _records(paths: Iterable[Path]) -> Iterator[_Recorded]:
+def lines_of(path: Path) -> Iterator[Recorded]:
+    """The records in the file *path*: the whole of a document, or the lines of any other file."""
+    content = path.read_bytes()
+    if path.suffix == ".json":
+        yield Recorded(path, 1, _on_one_line(content))
+        return
+    for number, line in enumerate(content.splitlines(), start=1):
+        if line.strip():
+            yield Recorded(path, number, line)
+
+
+def _records(paths: Iterable[Path]) -> Iterator[Recorded]:
     for path in paths:
-        content = path.read_bytes()
-        if path.suffix == ".json":
-            yield _Recorded(path, 1, _on_one_line(content))
-        else:
-            for number, line in enumerate(content.splitlines(), start=1):
-                if line.strip():
-                    yield _Recorded(path, number, line)
+        yield from lines_of(path)
 
 
 def _on_one_line(document: bytes) -> bytes:
@@ -73,7 +81,22 @@ def _on_one_line(document: bytes) -> bytes:
         return b" ".join(document.split())
 
 
-def _header(record: _Recorded, cluster: str, period_ms: int) -> Header | None:
+def header_of(record: object) -> Header | None:
+    """What the ticks depend on of a decoded *record*; None of most kinds."""
+    if isinstance(record, SweepHeader):
+        return Header(
+            broker=record.broker,
+            time_ms=record.interval,
+            sweep_id=record.sweep_id,
+            chunk=record.chunk,
+            chunks=record.chunks,
+        )
+    if isinstance(record, BrokerLoad):
+        return Header(broker=record.broker_name, time_ms=record.report.last_update)
+    return None
+
+
+def _header(record: Recorded, cluster: str, period_ms: int) -> Header | None:
     try:
         decoded = decode_metric(record.value, cluster=cluster, period_ms=period_ms)
     except WireError:
@@ -82,14 +105,4 @@ def _header(record: _Recorded, cluster: str, period_ms: int) -> Header | None:
         raise TrimtabError(
             f"{record.path}, line {record.line}: the recording has ticks already, the first for {decoded.interval}"
         )
-    if isinstance(decoded, SweepHeader):
-        return Header(
-            broker=decoded.broker,
-            time_ms=decoded.interval,
-            sweep_id=decoded.sweep_id,
-            chunk=decoded.chunk,
-            chunks=decoded.chunks,
-        )
-    if isinstance(decoded, BrokerLoad):
-        return Header(broker=decoded.broker_name, time_ms=decoded.report.last_update)
-    return None
+    return header_of(decoded)

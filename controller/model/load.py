@@ -185,6 +185,8 @@ class ClusterView:
     policies: Policies = field(default_factory=Policies)
     #: Where bundles that were sent away will turn up; ``brokers.preallocated_rate`` is their load.
     preallocated: Preallocated = field(default_factory=Preallocated)
+    #: Bundles, by name, whose split is under way.  Pulsar: ServiceUnitState.Splitting.
+    splitting: frozenset[str] = frozenset()
 
     def with_preallocated(self, bundle: int, broker: int) -> "ClusterView":
         """The view with *bundle* (a row) counted to *broker* (a row), where it is being sent.

@@ -118,6 +118,14 @@ class BrokerMembership:
     left: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitHitCounts:
+    """For how many rounds in a row a bundle has been over a limit, by name; none that is not."""
+
+    kind: Literal["split_hit_counts"] = "split_hit_counts"
+    hits: Mapping[str, int] = field(default_factory=dict)
+
+
 #: Every kind of memory a strategy can have; ``kind`` tells them apart in the journal.
 StrategyMemory: TypeAlias = (
     NoMemory
@@ -127,6 +135,7 @@ StrategyMemory: TypeAlias = (
     | RoundRobinTurn
     | TransferHistory
     | BrokerMembership
+    | SplitHitCounts
 )
 
 

@@ -1,8 +1,10 @@
 """Pulsar's broker.conf: strategies and their options under the names operators know.
 
-The file lists hundreds of keys; those that no option of trimtab names are Pulsar's own business.
+The file lists hundreds of keys; those that no option of trimtab names are Pulsar's own business.  As with Pulsar's own
+images, a variable PULSAR_PREFIX_<key> of the environment stands in for a line of the file, or adds one.
 
-Pulsar: PulsarConfigurationLoader, FieldParser, ServiceConfiguration (category "Load Balancer").
+Pulsar: docker/pulsar/scripts/apply-config-from-env-with-prefix.py,
+PulsarConfigurationLoader, FieldParser, ServiceConfiguration (category "Load Balancer").
 """
 
 import math
@@ -10,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, get_type_hints
 
 from controller.model.errors import SettingsError
@@ -29,18 +32,34 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "trimtabDeviationShedderMaxBundles": (-1, math.inf),
     "loadBalancerSheddingIntervalMinutes": (1, math.inf),
 }
+#: Of variables of the environment that stand in for lines of the file.
+_PREFIX: Final = "PULSAR_PREFIX_"
 #: A Java long ends here, and so do our columns.
 _TOO_MUCH: Final = 1 << 63
 
 
-def read_broker_conf(path: Path) -> dict[str, str]:
-    """Every key of the file *path* with its text; of a key given twice the last counts."""
+def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Every key of the file *path* with its text, or with what *environment* puts in its place.
+
+    Of a key given twice the last counts.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read: {error}") from error
     matches = (_LINE.fullmatch(line) for line in _logical_lines(text))
-    return {match[1]: match[2].strip() for match in matches if match is not None}
+    conf = {match[1]: match[2].strip() for match in matches if match is not None}
+    return {**conf, **_overriding(environment)}
+
+
+def told(path: Path, environment: Mapping[str, str]) -> str:
+    """Where the options came from, for messages: the file, and the variables that override it."""
+    variables = ", ".join(f"{_PREFIX}{key}" for key in sorted(_overriding(environment)))
+    return f"{path} with {variables}" if variables else str(path)
+
+
+def _overriding(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name.removeprefix(_PREFIX): text.strip() for name, text in environment.items() if name.startswith(_PREFIX)}
 
 
 def build(cls: type[T], conf: Mapping[str, str]) -> T:

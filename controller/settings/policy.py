@@ -1,17 +1,21 @@
 """The policy of a controller: the strategies that broker.conf names, and what trimtab.toml allows them."""
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from controller.cycle import BalancerOptions, Policy
 from controller.model.errors import SettingsError
 from controller.model.option import option
-from controller.settings.broker_conf import build, choose, read_broker_conf
+from controller.settings.broker_conf import build, choose, read_broker_conf, told
+from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
-from controller.settings.trimtab_toml import Settings
+from controller.settings.pairs import EXTENSIBLE, PLACEMENT, SHEDDER, of_load_manager, refuse_misfits
+from controller.settings.trimtab_toml import DecisionSettings, Settings
 from controller.strategies.catalogue import (
+    ASSIGNMENTS,
     EXTENSIBLE_FILTERS,
     FILTERS,
     PLACEMENTS,
@@ -21,8 +25,14 @@ from controller.strategies.catalogue import (
     short_name,
 )
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
-from controller.strategies.protocols import Filter
+from controller.strategies.protocols import Filter, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
+    DefaultNamespaceBundleSplitStrategyImpl,
+)
+from controller.strategies.splitting.hot_topic_isolation import HotTopic, isolating
+from controller.strategies.splitting.large_partition import LargePartition, WithPartitionAdvice
+from controller.strategies.splitting.split_hours import SplitHours, WithinHours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,84 +48,105 @@ class StrategyNames:
     split_algorithm: str = option(
         "defaultNamespaceBundleSplitAlgorithm", default="range_equally_divide", meaning="where a bundle is cut"
     )
+    supported_algorithms: str = option(
+        "supportedNamespaceBundleSplitAlgorithms",
+        default="range_equally_divide,topic_count_equally_divide,specified_positions_divide,flow_or_qps_equally_divide",
+        meaning="what the brokers accept; cuts computed here are sent by specified_positions_divide",
+    )
+    load_manager: str = option(
+        "loadManagerClassName",
+        default="ModularLoadManagerImpl",
+        meaning="the brokers' load manager, whose policy says when a bundle is split: ModularLoadManagerImpl or"
+        " ExtensibleLoadManagerImpl",
+    )
+    assignment: str = option(
+        "topicBundleAssignmentStrategy",
+        default="ConsistentHashingTopicBundleAssigner",
+        meaning="in which bundle of its namespace a topic lies",
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Needs:
-    """A setting that goes with certain values of another one only."""
-
-    key: str
-    #: By the catalogue's name.
-    value: str
-    other: str
-    values: frozenset[str]
-    why: str
+#: Each load manager's split policy.
+_SPLIT_POLICY_OF: Final[Mapping[str, str]] = {
+    "ModularLoadManagerImpl": "BundleSplitterTask",
+    "ExtensibleLoadManagerImpl": "DefaultNamespaceBundleSplitStrategyImpl",
+}
 
 
-_SHEDDER: Final = "loadBalancerLoadSheddingStrategy"
-_PLACEMENT: Final = "loadBalancerLoadPlacementStrategy"
+def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ) -> Policy:
+    """The policy of *settings*, of the broker.conf they name and of what *environment* puts in its place.
 
-#: Settings that are refused unless the other one fits.
-_BELONG_TOGETHER: Final = (
-    _Needs(
-        key=_SHEDDER,
-        value="AvgShedder",
-        other=_PLACEMENT,
-        values=frozenset({"AvgShedder"}),
-        why="it plans where each bundle goes",
-    ),
-    _Needs(
-        key=_PLACEMENT,
-        value="AvgShedder",
-        other=_SHEDDER,
-        values=frozenset({"AvgShedder"}),
-        why="it carries out the plans of the shedder of that name, and places at random without one",
-    ),
-)
-
-
-def read_policy(settings: Settings) -> Policy:
-    """The policy of *settings* and of the broker.conf they name, or SettingsError."""
+    Raises SettingsError naming the file, and the variables that overrode it.
+    """
     file = Path(settings.cluster.broker_conf)
-    conf = read_broker_conf(file)
-    decisions = settings.decisions
+    conf = read_broker_conf(file, environment)
     try:
-        names = build(StrategyNames, conf)
-        _refuse_misfits(names)
-        return Policy(
-            cluster=settings.cluster.name,
-            period_ms=settings.intervals.period_ms,
-            shedder=choose(SHEDDERS, "loadBalancerLoadSheddingStrategy", names.shedder, conf),
-            placement=choose(PLACEMENTS, "loadBalancerLoadPlacementStrategy", names.placement, conf),
-            split_policy=build(SPLIT_POLICIES["BundleSplitterTask"], conf),
-            split_algorithm=choose(
-                SPLIT_ALGORITHMS, "defaultNamespaceBundleSplitAlgorithm", names.split_algorithm, conf
-            ),
-            membership=_membership(conf),
-            filters=tuple(build(cls, conf) for cls in _filters(names).values()),
-            selection=build(ModularSelectBroker, conf),
-            balancer=build(BalancerOptions, conf),
-            shed=decisions.shed,
-            split=decisions.split,
-            warm_up_samples=settings.intervals.warm_up_samples,
-            command_ttl_ms=decisions.command_ttl_seconds * 1000,
-            executor_timeout_ms=decisions.executor_timeout_seconds * 1000,
-            excluded=frozenset(decisions.excluded),
+        return policy_of(
+            conf,
+            settings.decisions,
+            settings.intervals.warm_up_samples,
+            settings.cluster.name,
+            settings.intervals.period_ms,
         )
     except SettingsError as error:
-        raise SettingsError(f"{file}: {error}") from error
+        raise SettingsError(f"{told(file, environment)}: {error}") from error
 
 
-def _refuse_misfits(names: StrategyNames) -> None:
-    """Raise SettingsError where two settings do not go together."""
+def policy_of(
+    conf: Mapping[str, str], decisions: DecisionSettings, warm_up_samples: int, cluster: str, period_ms: int
+) -> Policy:
+    """The policy that the options in *conf* and the *decisions* come to, or SettingsError."""
+    conf = of_load_manager(build(StrategyNames, conf).load_manager, conf)
+    names, hot = build(StrategyNames, conf), build(HotTopic, conf)
     given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
-    for needs in _BELONG_TOGETHER:
-        key, other = given[needs.key], given[needs.other]
-        if short_name(key) == needs.value and short_name(other) not in needs.values:
-            raise SettingsError(
-                f"{needs.key}={key} does not go with {needs.other}={other}: {needs.why};"
-                f" allowed: {needs.other}={' or '.join(sorted(needs.values))}"
-            )
+    several_cuts = build(DefaultNamespaceBundleSplitStrategyImpl, conf).several_cuts
+    algorithm = _split_algorithm(names, conf)
+    refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts)
+    read_assignment(conf)
+    return Policy(
+        cluster=cluster,
+        period_ms=period_ms,
+        shedder=choose(SHEDDERS, SHEDDER, names.shedder, conf),
+        placement=choose(PLACEMENTS, PLACEMENT, names.placement, conf),
+        split_policy=_split_policy(names, algorithm, conf),
+        split_algorithm=algorithm,
+        membership=_membership(conf),
+        filters=tuple(build(cls, conf) for cls in _filters(names).values()),
+        selection=build(ModularSelectBroker, conf),
+        balancer=build(BalancerOptions, conf),
+        shed=decisions.shed,
+        split=decisions.split,
+        warm_up_samples=warm_up_samples,
+        command_ttl_ms=decisions.command_ttl_seconds * 1000,
+        executor_timeout_ms=decisions.executor_timeout_seconds * 1000,
+        excluded=frozenset(decisions.excluded),
+    )
+
+
+def read_assignment(conf: Mapping[str, str]) -> TopicBundleAssignment:
+    """How the brokers with *conf* assign topics to bundles, or SettingsError."""
+    return choose(ASSIGNMENTS, "topicBundleAssignmentStrategy", build(StrategyNames, conf).assignment, conf)
+
+
+def _split_algorithm(names: StrategyNames, conf: Mapping[str, str]) -> SplitAlgorithm:
+    """Where bundles are cut; hot topics are isolated first, where that is on."""
+    chosen = choose(SPLIT_ALGORITHMS, "defaultNamespaceBundleSplitAlgorithm", names.split_algorithm, conf)
+    return isolating(build(HotTopic, conf), chosen)
+
+
+def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping[str, str]) -> SplitPolicy[Any]:
+    """When bundles are split, as the load manager of the brokers has it, in the hours for that."""
+    policy_of = _SPLIT_POLICY_OF.get(short_name(names.load_manager))
+    if policy_of is None:
+        allowed = ", ".join(sorted(_SPLIT_POLICY_OF))
+        raise SettingsError(f"loadManagerClassName={names.load_manager}: allowed: {allowed}")
+    policy = build(SPLIT_POLICIES[policy_of], conf)
+    if isinstance(policy, DefaultNamespaceBundleSplitStrategyImpl):
+        policy = replace(policy, algorithm=algorithm)
+    hours, large = build(SplitHours, conf), build(LargePartition, conf)
+    if large.max_mbytes:
+        policy = WithPartitionAdvice(policy=policy, large=large)
+    return WithinHours(policy=policy, hours=hours) if hours.text else policy
 
 
 def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
@@ -125,8 +156,8 @@ def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
 
 
 def _filters(names: StrategyNames) -> Mapping[str, type[Filter]]:
-    """The filters of the load manager that has the shedder: TransferShedder is the extensible one's."""
-    return EXTENSIBLE_FILTERS if short_name(names.shedder) == "TransferShedder" else FILTERS
+    """The filters of the brokers' load manager."""
+    return EXTENSIBLE_FILTERS if short_name(names.load_manager) == EXTENSIBLE else FILTERS
 
 
 def options_table() -> list[OptionRow]:
@@ -137,4 +168,5 @@ def options_table() -> list[OptionRow]:
         for cls in catalogue.values()
     ]
     others = [StrategyNames, BalancerOptions, ModularSelectBroker, RebalanceOnMembershipChange]
-    return [*broker_conf_rows([*others, *strategies]), *trimtab_toml_rows()]
+    others += [HotTopic, LargePartition, SplitHours]
+    return [*broker_conf_rows([*others, *strategies]), *brokers_own_rows(), *trimtab_toml_rows()]

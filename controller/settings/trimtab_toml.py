@@ -135,6 +135,9 @@ class LogSettings(_Section):
 
     kind: Literal["kafka", "folder"]
     """Which of the two sections below is used."""
+    sweeps: Literal["json", "arrow"] = "json"
+    """In which form sweeps are read: "json" alone, or "arrow" as well.  Only a log in Kafka can hold Arrow, and
+    reading both costs reading it twice."""
     kafka: KafkaLogSettings | None = None
     folder: FolderLogSettings | None = None
 
@@ -142,6 +145,8 @@ class LogSettings(_Section):
     def _has_the_section_of_its_kind(self) -> Self:
         if getattr(self, self.kind) is None:
             raise ValueError(f"kind is {self.kind!r}, so a section [log.{self.kind}] is needed")
+        if self.kind == "folder" and self.sweeps == "arrow":
+            raise ValueError("kind is 'folder', which keeps one JSON record a line, so sweeps must be 'json'")
         return self
 
 

@@ -6,6 +6,8 @@ A new strategy is one file and one line here; the laws in tests/property hold it
 from collections.abc import Mapping
 from typing import Any, Final
 
+from controller.strategies.assignment.consistent_hashing import ConsistentHashingTopicBundleAssigner
+from controller.strategies.assignment.round_robin import RoundRobinTopicBundleAssigner
 from controller.strategies.filters.anti_affinity import AntiAffinity
 from controller.strategies.filters.broker_version import BrokerVersion
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
@@ -17,7 +19,14 @@ from controller.strategies.placement.ext_least_resource_usage_with_weight import
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.placement.least_resource_usage_with_weight import LeastResourceUsageWithWeight
 from controller.strategies.placement.round_robin_broker_selector import RoundRobinBrokerSelector
-from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
+from controller.strategies.protocols import (
+    Filter,
+    Placement,
+    Shedder,
+    SplitAlgorithm,
+    SplitPolicy,
+    TopicBundleAssignment,
+)
 from controller.strategies.shedding.avg_shedder import AvgShedder
 from controller.strategies.shedding.deviation_shedder import MessageRateDeviationShedder, ThroughputDeviationShedder
 from controller.strategies.shedding.overload_shedder import OverloadShedder
@@ -25,7 +34,13 @@ from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
+    DefaultNamespaceBundleSplitStrategyImpl,
+)
+from controller.strategies.splitting.flow_or_qps_equally_divide import FlowOrQpsEquallyDivide
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
+from controller.strategies.splitting.topic_count_equally_divide import TopicCountEquallyDivide
 
 #: loadBalancerLoadSheddingStrategy; Pulsar's default is ThresholdShedder.
 SHEDDERS: Final[Mapping[str, type[Shedder[Any]]]] = {
@@ -47,14 +62,24 @@ PLACEMENTS: Final[Mapping[str, type[Placement[Any]]]] = {
     "RoundRobinBrokerSelector": RoundRobinBrokerSelector,
 }
 
-#: When to split: Pulsar's modular load manager has one policy and no setting for it.
+#: When to split: each load manager of Pulsar has one policy, and no setting for it but loadManagerClassName.
 SPLIT_POLICIES: Final[Mapping[str, type[SplitPolicy[Any]]]] = {
     "BundleSplitterTask": BundleSplitterTask,
+    "DefaultNamespaceBundleSplitStrategyImpl": DefaultNamespaceBundleSplitStrategyImpl,
 }
 
 #: Where to split: defaultNamespaceBundleSplitAlgorithm; Pulsar's default is range_equally_divide.
 SPLIT_ALGORITHMS: Final[Mapping[str, type[SplitAlgorithm]]] = {
+    "flow_or_qps_equally_divide": FlowOrQpsEquallyDivide,
     "range_equally_divide": RangeEquallyDivide,
+    "specified_positions_divide": SpecifiedPositionsDivide,
+    "topic_count_equally_divide": TopicCountEquallyDivide,
+}
+
+#: In which bundle a topic lies: topicBundleAssignmentStrategy; Pulsar has the first one alone.
+ASSIGNMENTS: Final[Mapping[str, type[TopicBundleAssignment]]] = {
+    "ConsistentHashingTopicBundleAssigner": ConsistentHashingTopicBundleAssigner,
+    "RoundRobinTopicBundleAssigner": RoundRobinTopicBundleAssigner,
 }
 
 #: Full names of Pulsar's classes whose short names mean others; theirs begin with Ext, for the extensible manager.
@@ -82,5 +107,6 @@ EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
 
 
 def short_name(name: str) -> str:
-    """A strategy's key here: *name* itself, or the last part of a full Java class name."""
+    """A strategy's key here: *name* itself, or the last part of a full Java class name, with or without ``.class``."""
+    name = name.removesuffix(".class")
     return _OTHER_NAMES.get(name) or name.rpartition(".")[2]

@@ -4,13 +4,24 @@ Same view and memory, same answer, on any machine: rows are looked at in name or
 lower name unless the vectors show otherwise, and nothing reads a clock.
 """
 
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from controller.model.decision import Reason, SplitDecision, UnloadDecision
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 
 M = TypeVar("M", bound=StrategyMemory)
+
+
+class SplitThresholds(NamedTuple):
+    """From where on a split policy looks at a bundle; infinity where it never does."""
+
+    topics: float
+    sessions: float
+    msg_rate: float
+    #: Bytes/s.
+    throughput: float
 
 
 class Shedder(Protocol[M]):
@@ -40,6 +51,15 @@ class Placement(Protocol[M]):
         ...
 
 
+@runtime_checkable
+class Observer(Protocol[M]):
+    """A placement whose memory moves once an interval, whether or not anything is placed in it."""
+
+    def observed(self, view: ClusterView, memory: M) -> M:
+        """*memory* moved on to the interval of *view*; called again for the same interval, it stays."""
+        ...
+
+
 class Filter(Protocol):
     """Says which brokers a bundle may go to at all.  Pulsar: BrokerFilter, and the steps of selectBroker."""
 
@@ -64,7 +84,12 @@ class Anchor(Protocol):
 
 
 class SplitPolicy(Protocol[M]):
-    """Chooses the bundles to split.  Pulsar: BundleSplitStrategy."""
+    """Chooses the bundles to split.  Pulsar: BundleSplitStrategy, NamespaceBundleSplitStrategy."""
+
+    @property
+    def thresholds(self) -> SplitThresholds:
+        """From where on it may split a bundle, or say something about its topics."""
+        ...
 
     def initial_memory(self) -> M:
         """The memory before the first interval."""
@@ -88,9 +113,31 @@ class SplitAlgorithm(Protocol):
         """Whether it looks at the bundle's topics."""
         ...
 
-    def boundaries(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | None:
-        """The full list of boundaries, *lower* and *upper* included, or None for no split.
+    def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | Reason:
+        """Positions to cut a bundle at, ascending and at least one, or the reason why there are none.
 
-        *positions* and *load* (topics, 4) are the bundle's topic detail, empty where not needed.
+        *positions* on the ring and *load* (topics, 4) are the bundle's topic detail, empty where not needed.  Pulsar's
+        algorithms find positions at times that cannot be carried out: see controller.strategies.splitting.cutting.
+        """
+        ...
+
+
+class TopicBundleAssignment(Protocol):
+    """Says in which bundle a topic lies.  Pulsar: TopicBundleAssignmentStrategy (PIP-255)."""
+
+    def assign(self, topics: Sequence[str], boundaries: Sequence[int]) -> Ints:
+        """The bundle of each of *topics* (full names, of one namespace): i lies from boundary i up to i + 1.
+
+        -1 where there is none: Pulsar has no bundle for position 0xffffffff.
+        """
+        ...
+
+    def on_bundle_split(
+        self, topics: Sequence[str], assigned: Ints, old: Sequence[int], new: Sequence[int]
+    ) -> tuple[Ints, Ints]:
+        """The bundles of *topics* after their namespace's boundaries went from *old* to *new*, and who moves.
+
+        The first are those *assigned* where nothing changed; the second the rows of *topics* whose bundle has another
+        range now.  Pulsar: NamespaceBundleSplitListener.
         """
         ...

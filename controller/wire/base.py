@@ -174,6 +174,15 @@ def refuse_too_large(value: bytes, max_bytes: int) -> None:
         raise WireError("too_large", f"{len(value)} bytes, allowed: {max_bytes}")
 
 
+def refuse_not_finite(value: bytes) -> None:
+    """Raise WireError where *value* names NaN or an infinity, in a field that no model knows: JSON has neither."""
+    if b"NaN" in value or b"Infinity" in value:
+        try:
+            from_json(value, allow_inf_nan=False)
+        except ValueError as error:
+            raise WireError("not_json", str(error)) from error
+
+
 def is_foreign(fields: Mapping[str, Any], cluster: str) -> bool:
     """True for a record of another cluster: none of our business, whatever else it holds."""
     theirs = fields.get("cluster")

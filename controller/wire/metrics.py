@@ -3,8 +3,8 @@
 Pulsar: LocalBrokerData, BundleData, TimeAverageMessageData, ResourceQuota, NamespaceBundles.
 """
 
+import re
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
-from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,7 @@ from controller.wire.base import (
     missing,
     model_for,
     read_object,
+    refuse_not_finite,
     refuse_too_large,
     validate,
 )
@@ -41,6 +42,9 @@ from controller.wire.sweep import (
     arrow_sweep,
     read_arrow,
 )
+
+#: Host and port in a broker's address, for Python and Java alike.
+ADDRESS: Final = r"\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)"
 
 
 class TopicStats(Envelope):
@@ -84,15 +88,13 @@ class LocalBrokerData(Record):
     @property
     def broker(self) -> str:
         """``host:port``, from the TLS address where there is no other, as brokers are named in ZooKeeper."""
-        return urlsplit(self.web_service_url or self.web_service_url_tls or "").netloc
+        found = re.match(ADDRESS, self.web_service_url or self.web_service_url_tls or "")
+        return found[1] if found else ""
 
     @model_validator(mode="after")
     def _has_a_name(self) -> Self:
-        try:
-            if self.broker:
-                return self
-        except ValueError as error:
-            raise bad_value(f"webServiceUrl: {error}") from error
+        if self.broker:
+            return self
         if self.web_service_url or self.web_service_url_tls:
             raise bad_value("webServiceUrl has no host")
         raise missing("webServiceUrl")
@@ -301,14 +303,15 @@ def _read_arrow_sweep(value: bytes, cluster: str) -> ArrowSweep | None:
 def _read_json(value: bytes, cluster: str) -> MetricRecord | None:
     fields = read_object(value)
     if _is_bare_report(fields):
-        return BrokerLoad(cluster=cluster, report=validate(LocalBrokerData, value))
+        report = validate(LocalBrokerData, value)
+        refuse_not_finite(value)
+        return BrokerLoad(cluster=cluster, report=report)
     if is_foreign(fields, cluster):
         return None
     record: MetricRecord = validate(model_for(fields, MODELS), value)
+    refuse_not_finite(value)
     return record
 
 
 def _is_bare_report(fields: dict[str, Any]) -> bool:
-    return fields.get("loadReportType") == "LocalBrokerData" or (
-        "type" not in fields and "webServiceUrl" in fields and "lastStats" in fields
-    )
+    return fields.get("type") is None and ("lastStats" in fields or fields.get("loadReportType") == "LocalBrokerData")

@@ -12,6 +12,7 @@ from controller.wire.base import (
     is_foreign,
     model_for,
     read_object,
+    refuse_not_finite,
     refuse_too_large,
     validate,
 )
@@ -54,6 +55,7 @@ def decode_result(
     if is_foreign(fields, cluster):
         return None
     record: Result | Tick = validate(model_for(fields, MODELS), value)
+    refuse_not_finite(value)
     if isinstance(record, Tick):
         check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
     return record

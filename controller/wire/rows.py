@@ -25,7 +25,6 @@ from controller.aggregate.rows import (
     TICK,
     TOPIC,
     Rows,
-    per_thousand,
 )
 from controller.aggregate.shard import DetailLimits
 from controller.model import records as model
@@ -33,7 +32,8 @@ from controller.model.errors import WireError
 from controller.model.load import Floats
 from controller.model.names import topic_hash
 from controller.wire import metrics, results
-from controller.wire.sweep import BrokerSweep, BundleStats, BundleTotals, SweepHeader
+from controller.wire.arrow_load import arrow_load, in_stats
+from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleStats, BundleTotals, SweepHeader
 
 _NO_LOAD = np.zeros(len(STATS))
 
@@ -157,7 +157,9 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
 def _fact_in(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
     decode = metrics.decode_metric if source == METRICS else results.decode_result
     try:
-        record = decode(body.encode(), cluster=cluster, period_ms=period_ms)
+        value = body.encode()
+        # Longer than allowed it would not be here.
+        record = decode(value, cluster=cluster, period_ms=period_ms, max_bytes=len(value))
     except WireError:
         return None
     return None if record is None else fact_of(record)
@@ -250,6 +252,8 @@ def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files
         match at.record:
             case BrokerSweep():
                 _add_sweep(columns, at, at.record, limits)
+            case ArrowSweep():
+                _add_arrow_sweep(columns, at, at.record, limits)
             case metrics.BrokerLoad():
                 _add_report(columns, at, at.record)
             case metrics.TopicStats():
@@ -262,15 +266,8 @@ def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files
 
 
 def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep, limits: DetailLimits) -> None:
-    said: dict[str, Any] = {
-        "interval": sweep.interval,
-        "broker": sweep.broker,
-        "sweep": sweep.sweep_id,
-        "chunk": sweep.chunk,
-        "chunks": sweep.chunks,
-        "last_update": sweep.last_update,
-    }
-    columns.numbers[columns.add(at, SWEEP, **said)] = _numbers(sweep)
+    said = _said(sweep)
+    columns.numbers[columns.add(at, SWEEP, **said)] = numbers_of(sweep)
     for stats in sweep.bundle_stats:
         loads = _topic_loads(stats)
         detail = (
@@ -279,9 +276,29 @@ def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep, limits: Detai
         columns.add(at, BUNDLE, bundle=stats.bundle, stats=_summed(stats, loads), detail=detail, **said)
 
 
+def _add_arrow_sweep(columns: _Columns, at: Located, sweep: ArrowSweep, limits: DetailLimits) -> None:
+    said, load = _said(sweep), arrow_load(sweep, limits)
+    columns.numbers[columns.add(at, SWEEP, **said)] = numbers_of(sweep)
+    ends = np.cumsum(load.detail_size)
+    for bundle, stats, lo, hi in zip(sweep.bundles, load.stats, ends - load.detail_size, ends, strict=True):
+        detail = (load.detail_position[lo:hi].tolist(), load.detail_load[lo:hi])
+        columns.add(at, BUNDLE, bundle=bundle, stats=stats, detail=detail, **said)
+
+
+def _said(sweep: SweepHeader) -> dict[str, Any]:
+    return {
+        "interval": sweep.interval,
+        "broker": sweep.broker,
+        "sweep": sweep.sweep_id,
+        "chunk": sweep.chunk,
+        "chunks": sweep.chunks,
+        "last_update": sweep.last_update,
+    }
+
+
 def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoad) -> None:
     said: dict[str, Any] = {"broker": load.broker_name, "last_update": load.report.last_update}
-    columns.numbers[columns.add(at, REPORT, **said)] = _numbers(load.report)
+    columns.numbers[columns.add(at, REPORT, **said)] = numbers_of(load.report)
     for bundle, totals in load.report.last_stats.items():
         columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), **said)
 
@@ -300,7 +317,8 @@ def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> Non
     )
 
 
-def _numbers(said: SweepHeader | metrics.LocalBrokerData) -> Floats:
+def numbers_of(said: SweepHeader | metrics.LocalBrokerData) -> Floats:
+    """(16,) what a broker says of itself: see controller.aggregate.rows.NUMBERS."""
     resources = (said.cpu, said.memory, said.direct_memory, said.bandwidth_in, said.bandwidth_out)
     loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
     parts = [number for resource in resources for number in (resource.usage, resource.limit)]
@@ -316,7 +334,8 @@ def _summed(stats: BundleStats, loads: Floats) -> Floats:
     """A bundle's load: its topics summed in the record's order, as the JVM does, or its totals."""
     if not stats.topic:
         return _totals(stats.totals)
-    counts = (sum(stats.producer_count), sum(stats.consumer_count), len(stats.topic))
+    sessions = np.array([stats.producer_count, stats.consumer_count], np.float64)
+    counts = (*np.cumsum(sessions, axis=1)[:, -1], len(stats.topic))
     return _in_stats(np.cumsum(loads, axis=0)[-1], counts)
 
 
@@ -325,8 +344,8 @@ def _totals(totals: BundleTotals) -> Floats:
     return _in_stats(np.array(rates, np.float64), (totals.producer_count, totals.consumer_count, totals.topics))
 
 
-def _in_stats(rates: Floats, counts: Sequence[int]) -> Floats:
-    return np.concatenate([per_thousand(rates), np.array(counts, np.float64)])
+def _in_stats(rates: Floats, counts: Sequence[float]) -> Floats:
+    return in_stats(rates, np.array(counts, np.float64))
 
 
 def _near(totals: BundleTotals, limits: DetailLimits) -> bool:

@@ -149,7 +149,8 @@ class ArrowSweep(SweepHeader):
     """A chunk of a sweep as one Arrow record batch, checked.
 
     Columns: ``bundle`` (dictionary of names), ``topic``, and the statistics under their wire names.  A bundle
-    of the dictionary without a row has no topics and no load.
+    of the dictionary without a row has no topics and no load.  Only the last bundle of a chunk's dictionary and the
+    first of the next may be one and the same, divided between the two.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -236,6 +237,8 @@ def arrow_sweep(header: bytes, batch: pa.RecordBatch) -> ArrowSweep:
             parse_bundle(bundle)
     except TrimtabError as error:
         raise WireError("impossible_bundle", str(error)) from error
+    if len(set(sweep.bundles)) < len(sweep.bundles):
+        raise WireError("bad_value", "column bundle lists a bundle twice")
     return sweep
 
 

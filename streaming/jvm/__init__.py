@@ -1,12 +1,13 @@
 """The one function that Spark does not have: a record's topics, added up in one look at its bytes.
 
-PySpark ships a Java compiler, Janino, so the source beside this file needs nothing but a JRE.  It is compiled once for
-each content, into the git-ignored folder where fetched jars lie.
+PySpark ships a Java compiler, Janino, so the sources beside this file need nothing but a JRE.  They are compiled once
+for each content, into the git-ignored folder where fetched jars lie.
 """
 
 import hashlib
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -19,7 +20,7 @@ from pyspark.sql.types import BinaryType
 from controller.adapters import jars
 from controller.model.errors import TrimtabError
 
-_SOURCE: Final = Path(__file__).parent / "TopicsSummed.java"
+_SOURCES: Final = Path(__file__).parent
 _NAME: Final = "topics_summed"
 _COMPILER: Final = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _PYSPARK_JARS: Final = Path(pyspark.__file__).parent / "jars"
@@ -27,14 +28,18 @@ _PYSPARK_JARS: Final = Path(pyspark.__file__).parent / "jars"
 _USED: Final = ("jackson-core-*.jar", "spark-sql-api_*.jar")
 
 
-def jar(folder: Path = jars.FOLDER) -> Path:
-    """The compiled function, below *folder*; compiles it where that has not been done.  TrimtabError where it fails."""
-    source = _SOURCE.read_bytes()
-    target = folder / "trimtab" / f"{_SOURCE.stem}-{hashlib.sha256(source).hexdigest()[:16]}.jar"
+def jar(folder: Path = jars.FOLDER, sources: Path = _SOURCES) -> Path:
+    """The function compiled from the Java files in *sources*, as a jar below *folder*.
+
+    Compiles where that has not been done; TrimtabError, naming the file, where that fails.
+    """
+    files = sorted(sources.glob("*.java"))
+    content = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    target = folder / "trimtab" / f"{_NAME}-{content[:16]}.jar"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=target.parent) as scratch:
-            _compile(Path(scratch)).replace(target)  # at once, so that nobody finds half of it
+            _compile(files, Path(scratch)).replace(target)  # at once, so that nobody finds half of it
     return target
 
 
@@ -49,13 +54,13 @@ def register(spark: SparkSession) -> None:
 def topics_summed(value: str, topics: float, sessions: float, msg_rate: float, throughput: float) -> Column:
     """The bytes of the JSON record in column *value* with its topics summed; those of bundles at a limit are kept too.
 
-    The source says in what form.
+    Null where it is not one JSON object.  The sources say in what form.
     """
     limits = (F.lit(float(limit)) for limit in (topics, sessions, msg_rate, throughput))
     return F.call_function(_NAME, F.col(value), *limits)
 
 
-def _compile(scratch: Path) -> Path:
+def _compile(files: Sequence[Path], scratch: Path) -> Path:
     classes, archive = scratch / "classes", scratch / "classes.jar"
     classes.mkdir()
     used = ":".join(str(path) for pattern in _USED for path in sorted(_PYSPARK_JARS.glob(pattern)))
@@ -68,12 +73,12 @@ def _compile(scratch: Path) -> Path:
         used,
         "-d",
         str(classes),
-        str(_SOURCE),
+        *map(str, files),
     ]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     compiled = sorted(classes.rglob("*.class"))
     if run.returncode or not compiled:
-        raise TrimtabError(f"{_SOURCE} does not compile: {run.stdout}{run.stderr}")
+        raise TrimtabError(f"{', '.join(map(str, files))} does not compile: {run.stdout}{run.stderr}")
     with zipfile.ZipFile(archive, "w") as out:
         for path in compiled:
             out.write(path, path.relative_to(classes))

@@ -25,7 +25,7 @@ _RESOURCES = {
 
 def configured(cls: type[T], config: Mapping[str, Any], *, unused: Collection[str] = ()) -> T:
     """A *cls* with the options of *config*, every one of which it must know, but for the *unused*."""
-    name_of = {f.metadata["broker_conf"]: f.name for f in fields(cls)}  # type: ignore[arg-type]
+    name_of = {f.metadata["broker_conf"]: f.name for f in fields(cls) if "broker_conf" in f.metadata}  # type: ignore[arg-type]
     assert set(config) - set(name_of) <= set(unused)
     given = {name_of[key]: value for key, value in config.items() if key in name_of}
     return cls(**{name: float(value) if isinstance(value, str) else value for name, value in given.items()})

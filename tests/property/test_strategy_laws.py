@@ -1,6 +1,7 @@
 """Laws that hold for every strategy of the catalogue, with its default options; a new one is under them at once."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from controller.model.decision import Reason, SplitDecision, Unload
-from controller.model.load import ClusterView
-from controller.model.names import FULL_UPPER, can_split
+from controller.model.decision import Reason, SplitDecision, Unload, Verdict
+from controller.model.load import ClusterView, TopicDetail
+from controller.model.names import FULL_UPPER, can_split, parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
+from controller.strategies.splitting.cutting import cut
 from tests.cluster import NAMESPACE, Broker, bundle, view
 
 _FEW = settings(max_examples=60, deadline=None)
@@ -28,12 +30,17 @@ _bundles = st.builds(
 )
 
 
+def _bundle_name(broker: int, number: int) -> str:
+    lower = broker << 16 | number
+    return f"{NAMESPACE}/0x{lower:08x}_0x{lower + 2:08x}"
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> ClusterView:
     """Up to six brokers with up to six bundles each, some of which were unloaded recently."""
     brokers = []
     for i in range(draw(st.integers(1, 6))):
-        named = {f"x{i}-{j}": draw(_bundles) for j in range(draw(st.integers(0, 6)))}
+        named = {_bundle_name(i, j): draw(_bundles) for j in range(draw(st.integers(0, 6)))}
         brokers.append(
             Broker(name=f"b{i}", usage=draw(_usages), on_its_way=draw(st.sampled_from([0.0, 100.0])), bundles=named)
         )
@@ -160,9 +167,19 @@ class TestPlacements:
 
 
 def _split(name: str, cluster: ClusterView) -> SplitDecision:
+    """The first decision with splits, or the last one: some policies wait until they have seen the same a few times."""
     policy = SPLIT_POLICIES[name]()
-    decision, _ = policy.decide(cluster, policy.initial_memory())
+    memory = policy.initial_memory()
+    for _ in range(_ROUNDS):
+        decision, memory = policy.decide(cluster, memory)
+        if decision.splits:
+            break
     return decision
+
+
+@pytest.mark.parametrize("name", SPLIT_POLICIES)
+def test_the_laws_of_splitting_are_not_empty(name: str) -> None:
+    assert _split(name, view(Broker(name="b", usage=0.5, bundles={_bundle_name(0, 0): bundle(topics=5000)}))).splits
 
 
 @pytest.mark.parametrize("name", SPLIT_POLICIES)
@@ -180,15 +197,41 @@ def test_splits_only_bundles_of_their_broker_and_each_once_within_the_namespace_
         assert len(decision.splits) <= max(0, 128 - count) if count >= 0 else not decision.splits
 
 
+@st.composite
+def bundles_with_topics(draw: st.DrawFn) -> ClusterView:
+    """One bundle of any range, and topics inside of it, or none that are known."""
+    lower, upper = sorted(draw(st.sets(st.integers(0, FULL_UPPER), min_size=2, max_size=2)))
+    places = draw(st.lists(st.integers(lower, upper - 1), max_size=8))
+    loads = draw(st.lists(st.lists(st.floats(0, 1e8), min_size=4, max_size=4), min_size=8, max_size=8))
+    name = f"{NAMESPACE}/0x{lower:08x}_0x{upper:08x}"
+    seen = view(Broker(name="b", usage=0.5, bundles={name: bundle(topics=max(2, len(places)))}))
+    detail = TopicDetail(
+        starts=np.array([0, len(places)], np.int64),
+        position=np.array(places, np.int64),
+        load=np.array(loads)[: len(places)],
+    )
+    return replace(seen, bundles=replace(seen.bundles, detail=detail))
+
+
 @pytest.mark.parametrize("name", SPLIT_ALGORITHMS)
 @_FEW
-@given(ends=st.sets(st.integers(0, FULL_UPPER), min_size=2, max_size=2))
-def test_boundaries_ascend_from_end_to_end(name: str, ends: set[int]) -> None:
-    lower, upper = sorted(ends)
-    found = SPLIT_ALGORITHMS[name]().boundaries(lower, upper, np.zeros(0, np.int64), np.zeros((0, 4)))
-    if found is None:
-        assert not can_split(lower, upper)
+@given(cluster=bundles_with_topics())
+def test_a_bundle_is_cut_inside_of_it_at_ascending_positions_or_there_is_a_reason(
+    name: str, cluster: ClusterView
+) -> None:
+    bundle_name, algorithm = parse_bundle(cluster.bundles.names[0]), SPLIT_ALGORITHMS[name]()
+    found = cut(cluster, 0, algorithm)
+    assert found == cut(cluster, 0, algorithm)
+    if isinstance(found, Verdict):
+        assert (found.subject, found.by) == (cluster.bundles.names[0], name)
+        assert algorithm.needs_topic_detail or not can_split(bundle_name.lower, bundle_name.upper)
         return
-    assert len(found) > 2
-    assert found == tuple(sorted(set(found)))
-    assert (found[0], found[-1]) == (lower, upper)
+    assert found
+    assert list(found) == sorted(set(found))
+    assert bundle_name.lower < found[0] <= found[-1] < bundle_name.upper
+
+
+@pytest.mark.parametrize("name", sorted(SPLIT_ALGORITHMS.keys() - {"specified_positions_divide"}))
+def test_the_law_of_cutting_is_not_empty(name: str) -> None:
+    places, many = np.arange(8) * 1000, np.full((8, 4), 1e8)
+    assert not isinstance(SPLIT_ALGORITHMS[name]().cuts(0, 10_000, places, many), Reason)

@@ -34,8 +34,8 @@ def test_members_that_stopped_something_join_again_at_once() -> None:
 
 
 def test_when_the_leader_leaves_the_next_one_knows_of_no_loss_and_waits_for_nothing() -> None:
-    found = played(Change(leave=("w0",)))[-1]
-    assert (found.leader, found.delay_ms, len(found.missing)) == ("w1", 0, 0)
+    _, *after = played(Change(leave=("w0",)))
+    assert [(one.leader, one.delay_ms, len(one.missing)) for one in after] == [("w1", 0, 0)]
 
 
 def test_the_leader_keeps_leading_though_a_lower_name_joins() -> None:
@@ -47,6 +47,11 @@ def test_an_answer_that_gets_lost_is_followed_by_another_rebalance_that_sets_it_
     assert (lost.started, len(lost.missing)) == (0, 4)
     assert again.why == "the answer was lost"
     assert again.is_balanced()
+
+
+def test_a_loss_in_a_rebalance_whose_answer_got_lost_waits_for_nothing() -> None:
+    _, lost, again = played(Change(leave=("w2",), answer_lost=True))
+    assert (lost.delay_ms, again.delay_ms, again.at_ms, again.is_balanced()) == (DELAY, 0, 0, True)
 
 
 def test_by_the_eager_protocol_members_have_stopped_all_when_the_answer_gets_lost() -> None:

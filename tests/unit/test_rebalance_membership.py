@@ -202,6 +202,28 @@ def test_what_is_on_its_way_counts_where_it_is_going_and_is_not_sent_again() -> 
     assert (len(first.unloads), decision.unloads) == (20, ())
 
 
+def test_what_is_on_its_way_to_another_broker_is_left_alone() -> None:
+    rounds = cluster(AT_ONCE, a=40, b=10)
+    rounds.brokers.add("c")
+    seen = rounds.view()
+    sent = np.arange(15)  # a's first ones, to b
+    under_way = Preallocated(bundle=sent, broker=np.full(len(sent), seen.brokers.code_of["b"]))
+    decision, _ = rounds.strategy.decide(replace(seen, preallocated=under_way), rounds.memory)
+    assert between(decision.unloads) == {("a", "c"): 8, ("b", "c"): 8}
+    assert not {unload.bundle for unload in decision.unloads} & {seen.bundles.names[row] for row in sent}
+
+
+def test_rounds_without_data_do_not_count_for_a_broker_that_joined() -> None:
+    rounds = cluster(a=30, b=30)
+    rounds.brokers.add("c")
+    rounds.round()
+    rounds.missing = frozenset({"c"})
+    assert moved(rounds.rounds(6)) == []
+    rounds.missing = frozenset()
+    rounds.rounds(2)
+    assert rounds.counts()["c"] == 20
+
+
 # ---- cooperative: leaving ----
 
 
@@ -339,6 +361,14 @@ def test_eager_lets_stay_what_was_unloaded_recently_and_spreads_the_rest_around_
     unloads = rounds.round().unloads
     assert not {unload.bundle for unload in unloads} & rounds.recently_unloaded
     assert rounds.counts() == {"a": 4, "b": 4, "c": 4}
+
+
+def test_eager_fills_the_lowest_first_where_brokers_keep_some() -> None:
+    rounds = cluster(EAGER, a=9, b=1)
+    rounds.recently_unloaded = {"a-x000", "a-x001", "a-x002", "b-x000"}
+    rounds.brokers.add("c")
+    rounds.round()
+    assert rounds.counts() == {"a": 4, "b": 3, "c": 3}
 
 
 # ---- laws ----

@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights, mean_usage
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView, Floats, busiest_first
 from controller.model.memory import UsageHistory
-from controller.model.names import is_broker_own
 from controller.model.option import option
 
 _MB: Final = 1024 * 1024
@@ -69,7 +69,7 @@ class ThresholdShedder(ResourceWeights):
         if average == 0:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
 
-        own = _broker_own(view)
+        own = broker_own(view)
         unloads: list[Unload] = []
         verdicts: list[Verdict] = []
         refusals: list[Verdict] = []
@@ -113,36 +113,17 @@ class ThresholdShedder(ResourceWeights):
                 subject=name, reason=Reason.BELOW_MINIMUM, observed=observed, limit=limit, unit="MB/s", by=_BY
             )
             return [], [low]
-        # All bundles count here, also those that may not be unloaded.
-        if view.brokers.bundle_count[broker] == 1:
-            sole = "its only bundle would overload any other broker"
-            return [], [Verdict(subject=name, reason=Reason.SOLE_BUNDLE, by=_BY, detail=sole)]
-
+        too_few = too_few_bundles(view, broker, _BY)
+        if too_few is not None:
+            return [], [too_few]
         bundles = view.bundles
-        rows = bundles.of_broker(broker)
-        if view.brokers.bundle_count[broker] == 0 or not len(rows):
-            return [], [Verdict(subject=name, reason=Reason.NO_BUNDLES, by=_BY)]
-        stays = own[rows] | view.recently_unloaded[rows]
-        candidates = busiest_first(bundles.short_term_throughput, rows[~stays])
+        rows, refused = movable(view, own, broker, _BY)
+        candidates = busiest_first(bundles.short_term_throughput, rows)
         marked = np.cumsum(bundles.short_term_throughput[candidates])
         # A bundle goes while those before it do not suffice; the first one always goes.
         count = 1 + np.count_nonzero(marked[:-1] < to_offload)
         unloads = [Unload(bundle=bundles.names[row], source=name, why=why) for row in candidates[:count].tolist()]
-        refused = [
-            Verdict(
-                subject=bundles.names[row],
-                reason=Reason.SYSTEM_NAMESPACE if own[row] else Reason.RECENTLY_UNLOADED,
-                by=_BY,
-            )
-            for row in rows[stays].tolist()
-        ]
         return unloads, refused
-
-
-def _broker_own(view: ClusterView) -> Bools:
-    """Per bundle: it serves a broker's heartbeat or SLA monitor.  Pulsar: LoadData.getBundleDataForLoadShedding."""
-    spaces = np.array([is_broker_own(name) for name in view.bundles.namespaces], np.bool_)
-    return spaces[view.bundles.namespace]
 
 
 def _busiest_for_underloaded(view: ClusterView, usage: Floats, threshold: float) -> Verdict | None:

@@ -88,7 +88,11 @@ class UniformLoadShedder:
         meaning="with less than this to unload, throughputs are left alone",
     )
     max_bundles: int = option(
-        "maxUnloadBundleNumPerShedding", default=_NO_LIMIT, meaning="at most so many bundles at once; -1 is no limit"
+        "maxUnloadBundleNumPerShedding",
+        default=_NO_LIMIT,
+        meaning="at most so many bundles at once; -1 is no limit",
+        # A getter's name that went around as the option's.
+        aliases=("getMaxUnloadBundleNumPerShedding",),
     )
     fixed_extremes: bool = option(
         "trimtabUniformLoadShedderFixedExtremes",

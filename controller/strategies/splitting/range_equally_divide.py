@@ -1,12 +1,13 @@
 """Cut a bundle in the middle of its hash range, wherever its topics lie.
 
-Pulsar: org.apache.pulsar.common.naming.RangeEquallyDivideBundleSplitAlgorithm, NamespaceBundleFactory.canSplitBundle
+Pulsar: org.apache.pulsar.common.naming.RangeEquallyDivideBundleSplitAlgorithm
 """
 
 from dataclasses import dataclass
 
+from controller.model.bundle_ranges import equal_cuts
+from controller.model.decision import Reason
 from controller.model.load import Floats, Ints
-from controller.model.names import can_split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +17,12 @@ class RangeEquallyDivide:
     name = "range_equally_divide"
     needs_topic_detail = False
 
-    def boundaries(
+    def cuts(
         self,
         lower: int,
         upper: int,
         positions: Ints,  # noqa: ARG002
         load: Floats,  # noqa: ARG002
-    ) -> tuple[int, ...] | None:
-        """``lower``, the middle (rounded down) and ``upper``; None for a range too small to be cut."""
-        return (lower, lower + (upper - lower) // 2, upper) if can_split(lower, upper) else None
+    ) -> tuple[int, ...] | Reason:
+        """The middle, rounded down; of a range that has none its beginning, where nothing can be cut."""
+        return equal_cuts(lower, upper, 2)

@@ -1,0 +1,122 @@
+"""What is known of a namespace without asking its cluster: from what an admin saved, or from a log in a folder."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from controller.model.errors import TrimtabError, WireError
+from controller.wire.base import read_object, validate
+from controller.wire.metrics import BrokerLoad, MetricRecord, NamespaceState, Tick, decode_metric
+from controller.wire.sweep import BrokerSweep
+
+
+class Claim(NamedTuple):
+    """A broker that lists a bundle; the last one has it, and of two at one time the one with the higher name."""
+
+    #: T of a sweep, else 0; epoch ms.
+    interval: int
+    last_update: int
+    broker: str
+    #: None for a load report, which is no part of a sweep.
+    sweep: str | None
+
+
+class LoggedNamespace(NamedTuple):
+    """A namespace as a log has it."""
+
+    #: As last published; None where they never were.
+    boundaries: tuple[int, ...] | None
+    #: Bundle -> who has it: by the sweeps that count for the last interval, or by the latest ones where none is ticked.
+    owners: Mapping[str, Claim]
+    #: The last interval that was ticked, epoch ms.
+    ticked: int | None
+
+
+def read_boundaries(path: Path) -> tuple[int, ...]:
+    """The boundaries in *path*: what GET /admin/v2/namespaces/{tenant}/{namespace}/bundles answers, or the policies.
+
+    Raises TrimtabError naming the file.
+    """
+    try:
+        fields = read_object(path.read_bytes())
+        found = fields.get("bundles", fields)
+        boundaries = found.get("boundaries") if isinstance(found, dict) else None
+        state: dict[str, Any] = {"v": 1, "type": "namespace_state", "cluster": "", "namespace": "-", "version": 0}
+        return validate(NamespaceState, json.dumps({**state, "boundaries": boundaries})).boundaries
+    except (OSError, WireError) as error:
+        raise TrimtabError(
+            f'{path}: {error}; expected {{"boundaries": ["0x00000000", ..., "0xffffffff"]}}, as Pulsar answers to'
+            " GET /admin/v2/namespaces/{tenant}/{namespace}/bundles"
+        ) from error
+
+
+def read_namespace(folder: Path, namespace: str, *, cluster: str | None) -> LoggedNamespace:
+    """What the log in *folder* says last about *namespace* of *cluster*; None is the last record's own.
+
+    It is read from its end, as far as it takes.  Raises TrimtabError where *folder* holds no log.
+    """
+    boundaries: tuple[int, ...] | None = None
+    last: Tick | None = None
+    before_last = False
+    claims: list[tuple[str, Claim]] = []
+    for record in _backwards(folder, namespace, cluster):
+        if isinstance(record, NamespaceState):
+            boundaries = boundaries or record.boundaries
+        elif isinstance(record, Tick):
+            before_last = before_last or (last is not None and record.interval < last.interval)
+            last = last or record
+        elif not before_last:
+            claims += _claims(record)
+        if before_last and boundaries is not None:
+            break
+    roster = None if last is None else {entry.broker: entry.sweep_id for entry in last.roster or ()}
+    owners: dict[str, Claim] = {}
+    for bundle, claim in claims:
+        counts = roster is None or (claim.broker in roster and roster[claim.broker] == claim.sweep)
+        if counts and (bundle not in owners or claim[:3] > owners[bundle][:3]):
+            owners[bundle] = claim
+    return LoggedNamespace(boundaries, owners, None if last is None else last.interval)
+
+
+def _claims(record: BrokerSweep | BrokerLoad) -> Iterator[tuple[str, Claim]]:
+    if isinstance(record, BrokerSweep):
+        claim = Claim(record.interval, record.last_update, record.broker, record.sweep_id)
+        yield from ((stats.bundle, claim) for stats in record.bundle_stats)
+    else:
+        claim = Claim(0, record.report.last_update, record.broker_name, None)
+        yield from ((bundle, claim) for bundle in record.report.last_stats)
+
+
+def _backwards(
+    folder: Path, namespace: str, cluster: str | None
+) -> Iterator[NamespaceState | Tick | BrokerSweep | BrokerLoad]:
+    """Records that tell of *namespace*, and ticks with a roster, last first; what cannot be used is passed over.
+
+    Without a *cluster* it is that of the last record.
+    """
+    paths = sorted((folder / "metrics").glob("*.jsonl"), reverse=True)
+    if not paths:
+        raise TrimtabError(f"{folder} holds no log: expected files in {folder / 'metrics'}")
+    wanted = namespace.encode()
+    for path in paths:
+        for line in reversed(path.read_bytes().splitlines()):
+            # To read the sweeps of a large cluster takes its time, and few of them tell anything.
+            if wanted not in line and b'"tick"' not in line:
+                continue
+            record = _decoded(line, cluster)
+            cluster = cluster or (record.cluster if record is not None else None) or None
+            if isinstance(record, NamespaceState) and record.namespace != namespace:
+                continue
+            if isinstance(record, Tick) and record.roster is None:
+                continue
+            if isinstance(record, NamespaceState | Tick | BrokerSweep | BrokerLoad):
+                yield record
+
+
+def _decoded(line: bytes, cluster: str | None) -> MetricRecord | None:
+    try:
+        theirs = cluster if cluster is not None else str(read_object(line).get("cluster", ""))
+        return decode_metric(line, cluster=theirs, period_ms=1)
+    except WireError:
+        return None

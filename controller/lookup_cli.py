@@ -1,0 +1,148 @@
+"""``trimtab lookup``: in which bundle a topic lies, and who has it; no cluster is asked."""
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from controller.adapters.namespaces import LoggedNamespace, read_boundaries, read_namespace
+from controller.model.errors import SettingsError, TrimtabError
+from controller.model.names import BundleName, default_boundaries
+from controller.model.topic_name import TopicName, parse_topic
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.policy import read_assignment
+from controller.settings.trimtab_toml import Settings, read_settings
+
+_MAX_BUNDLES: Final = 1 << 20
+
+
+def lookup(
+    topic: Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")],
+    bundles: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=_MAX_BUNDLES, help="The namespace is as new, with so many bundles.", show_default=False
+        ),
+    ] = None,
+    boundaries: Annotated[
+        Path | None,
+        typer.Option(
+            help="The namespace's bundles, as Pulsar's admin answers to GET /namespaces/../bundles.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="A log in a folder: its last namespace_state, and the bundle's owner.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="Settings to take the log's folder, the cluster and the brokers' way to assign topics from.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Whose records count.", show_default="that of --conf, else of the log's last record"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say where a topic lies on the hash ring, in which bundle, and which broker has that."""
+    if bundles is not None and boundaries is not None:
+        raise typer.BadParameter("one of --bundles and --boundaries, not both", param_hint="--bundles")
+    settings = None if conf is None else read_settings(conf)
+    name = parse_topic(topic)
+    folder = log or _log_folder(settings, needed=bundles is None and boundaries is None)
+    logged = None
+    if folder is not None:
+        whose = cluster or (settings.cluster.name if settings else None)
+        logged = read_namespace(folder, name.namespace, cluster=whose)
+    edges = _edges(name, bundles, boundaries, folder, logged)
+    found = _found(name, edges, _bundle(name, edges, settings), logged)
+    typer.echo(json.dumps(found, ensure_ascii=False) if as_json else _text(found))
+
+
+def _log_folder(settings: Settings | None, *, needed: bool) -> Path | None:
+    """The folder that the settings name; where it is *needed* there has to be one."""
+    if settings is not None and settings.log.folder is not None and settings.log.kind == "folder":
+        return Path(settings.log.folder.path)
+    if not needed:
+        return None
+    if settings is None:
+        raise typer.BadParameter(
+            "nothing says what bundles the namespace has: give --bundles, --boundaries, --log or --conf",
+            param_hint="--bundles",
+        )
+    raise SettingsError(
+        f"[log] kind is {settings.log.kind!r}: lookup reads a log in a folder; give --bundles or --boundaries"
+    )
+
+
+def _edges(
+    topic: TopicName, bundles: int | None, boundaries: Path | None, folder: Path | None, logged: LoggedNamespace | None
+) -> tuple[int, ...]:
+    if bundles is not None:
+        return default_boundaries(bundles)
+    if boundaries is not None:
+        return read_boundaries(boundaries)
+    if logged is None or logged.boundaries is None:
+        raise TrimtabError(
+            f"{folder} holds no namespace_state of {topic.namespace}: give its bundles by --bundles or --boundaries"
+        )
+    return logged.boundaries
+
+
+def _bundle(topic: TopicName, edges: Sequence[int], settings: Settings | None) -> BundleName:
+    conf = {} if settings is None else read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
+    (row,) = read_assignment(conf).assign([str(topic)], edges).tolist()
+    if row < 0:
+        raise TrimtabError(f"{topic} has no bundle: Pulsar has none for position 0xffffffff, and fails to look it up")
+    return BundleName(topic.namespace, edges[row], edges[row + 1])
+
+
+def _found(
+    topic: TopicName, edges: Sequence[int], bundle: BundleName, logged: LoggedNamespace | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "topic": str(topic),
+        "namespace": topic.namespace,
+        "hash": topic.position,
+        "position": f"0x{topic.position:08x}",
+        "bundle": str(bundle),
+        "bundles": len(edges) - 1,
+    }
+    if logged is not None:
+        owner = logged.owners.get(str(bundle))
+        seen = (owner.interval or owner.last_update) if owner is not None else logged.ticked
+        found |= {"owner": None if owner is None else owner.broker, "asOf": seen}
+    return found
+
+
+def _text(found: dict[str, Any]) -> str:
+    rows = {
+        "topic": found["topic"],
+        "namespace": f"{found['namespace']}, {found['bundles']} bundle{'s' * (found['bundles'] != 1)}",
+        "hash": f"{found['position']} ({found['hash']})",
+        "bundle": found["bundle"],
+    }
+    if "owner" in found:
+        rows["owner"] = (found["owner"] or "no broker lists it") + _as_of(found["asOf"])
+    return "\n".join(f"{key:<10} {value}" for key, value in rows.items())
+
+
+def _as_of(time_ms: int | None) -> str:
+    if time_ms is None:
+        return ""
+    return f", as of {datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,45 @@
+"""Ranges of bundles before and after a split: what Pulsar does with the positions a split algorithm found.
+
+A namespace is its boundaries, strictly ascending; bundle i lies from boundary i up to boundary i + 1.
+
+Pulsar: org.apache.pulsar.common.naming.NamespaceBundleFactory.splitBundles
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from controller.model.errors import TrimtabError
+from controller.model.names import can_split
+
+
+def equal_cuts(lower: int, upper: int, parts: int) -> tuple[int, ...]:
+    """Positions that divide a range into *parts* of one size, rounded down; the last part takes what is left."""
+    size = (upper - lower) // parts
+    return tuple(lower + i * size for i in range(1, parts))
+
+
+def divided(lower: int, upper: int, cuts: Sequence[int]) -> tuple[int, ...]:
+    """The boundaries of what *cuts* make of a bundle, its own ends included.
+
+    Raises TrimtabError where they cannot be carried out: the range is too small, or a cut lies outside of it, or
+    comes twice.
+    """
+    if not can_split(lower, upper):
+        raise TrimtabError(f"0x{lower:08x}_0x{upper:08x} cannot be split further")
+    ends = (lower, *sorted(cuts), upper)
+    if any(left >= right for left, right in pairwise(ends)):
+        at = ", ".join(f"0x{cut:08x}" for cut in sorted(cuts))
+        raise TrimtabError(f"0x{lower:08x}_0x{upper:08x} cannot be cut at {at}: not inside of it, or twice")
+    return ends
+
+
+def with_split(boundaries: Sequence[int], lower: int, upper: int, cuts: Sequence[int]) -> tuple[int, ...] | None:
+    """The *boundaries* of a namespace after its bundle from *lower* to *upper* was cut; None where it has no such one.
+
+    Raises TrimtabError as :func:`divided` does.
+    """
+    if can_split(lower, upper) and (lower, upper) not in pairwise(boundaries):
+        return None
+    ends = divided(lower, upper, cuts)
+    at = list(boundaries).index(lower)
+    return (*boundaries[:at], *ends, *boundaries[at + 2 :])

@@ -1,0 +1,109 @@
+"""Settings of broker.conf that do not go together: refused at the start, with the reason.
+
+What Pulsar does with such a pair is either to fail, or to use something else than what was asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller.model.errors import SettingsError
+from controller.strategies.catalogue import short_name
+
+SHEDDER: Final = "loadBalancerLoadSheddingStrategy"
+PLACEMENT: Final = "loadBalancerLoadPlacementStrategy"
+LOAD_MANAGER: Final = "loadManagerClassName"
+SPLIT_ALGORITHM: Final = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED_ALGORITHMS: Final = "supportedNamespaceBundleSplitAlgorithms"
+EXTENSIBLE: Final = "ExtensibleLoadManagerImpl"
+#: By which trimtab sends the cuts that it computed.
+_BY_POSITIONS: Final = "specified_positions_divide"
+_BY_BROKERS: Final = "range_equally_divide"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Needs:
+    """A setting that goes with certain values of another one only."""
+
+    key: str
+    #: By the catalogue's name.
+    value: str
+    other: str
+    values: frozenset[str]
+    why: str
+
+
+#: Settings that are refused unless the other one fits.
+_BELONG_TOGETHER: Final = (
+    _Needs(
+        key=SHEDDER,
+        value="AvgShedder",
+        other=PLACEMENT,
+        values=frozenset({"AvgShedder"}),
+        why="it plans where each bundle goes",
+    ),
+    _Needs(
+        key=PLACEMENT,
+        value="AvgShedder",
+        other=SHEDDER,
+        values=frozenset({"AvgShedder"}),
+        why="it carries out the plans of the shedder of that name, and places at random without one",
+    ),
+    _Needs(
+        key=SHEDDER,
+        value="TransferShedder",
+        other=LOAD_MANAGER,
+        values=frozenset({EXTENSIBLE}),
+        why="only the extensible load manager knows it, and brokers with another one do not start with it",
+    ),
+    _Needs(
+        key=LOAD_MANAGER,
+        value=EXTENSIBLE,
+        other=SHEDDER,
+        values=frozenset({"TransferShedder"}),
+        why="the extensible load manager knows that shedder alone, and takes it in place of any other",
+    ),
+)
+
+
+def of_load_manager(load_manager: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """*conf*, and the strategies of *load_manager* where *conf* names none.
+
+    Pulsar's defaults are those of the modular load manager; the extensible one falls back to its own.
+    """
+    own = {}
+    if short_name(load_manager) == EXTENSIBLE:
+        own = {SHEDDER: "TransferShedder", PLACEMENT: "ExtLeastResourceUsageWithWeight"}
+    return {**conf, **{key: name for key, name in own.items() if not conf.get(key)}}
+
+
+def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool) -> None:
+    """Raise SettingsError where two of the names *given*, by their keys, do not go together."""
+    for needs in _BELONG_TOGETHER:
+        key, other = given[needs.key], given[needs.other]
+        if short_name(key) == needs.value and short_name(other) not in needs.values:
+            raise SettingsError(
+                f"{needs.key}={key} does not go with {needs.other}={other}: {needs.why};"
+                f" allowed: {needs.other}={' or '.join(sorted(needs.values))}"
+            )
+    if isolates_hot_topics and short_name(given[LOAD_MANAGER]) == EXTENSIBLE and not several_cuts:
+        raise SettingsError(
+            f"trimtabIsolateHotTopicPercentage does not go with {LOAD_MANAGER}={given[LOAD_MANAGER]}: a hot topic is"
+            " isolated by two cuts, and the extensible load manager refuses to split by more than one;"
+            " allowed: trimtabSplitStrategySeveralCuts=true"
+        )
+    _refuse_unsupported(given[SPLIT_ALGORITHM], given[SUPPORTED_ALGORITHMS], isolates_hot_topics=isolates_hot_topics)
+
+
+def _refuse_unsupported(algorithm: str, supported: str, *, isolates_hot_topics: bool) -> None:
+    """Raise SettingsError where brokers that do but what is *supported* would refuse the splits asked for."""
+    allowed = [name.strip() for name in supported.split(",")]
+    if algorithm not in allowed:
+        raise SettingsError(
+            f"{SPLIT_ALGORITHM}={algorithm} does not go with {SUPPORTED_ALGORITHMS}={supported}: it is not in that list"
+        )
+    if _BY_POSITIONS not in allowed and (algorithm != _BY_BROKERS or isolates_hot_topics):
+        raise SettingsError(
+            f"{SPLIT_ALGORITHM}={algorithm} does not go with {SUPPORTED_ALGORITHMS}={supported}: cuts are computed here"
+            f" and sent as positions, which brokers refuse unless {_BY_POSITIONS} is in that list"
+        )

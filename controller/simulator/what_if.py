@@ -1,0 +1,74 @@
+"""What would be done about a load that was kept: the real fold and the real cycle, on the last interval of it.
+
+What holds a controller back on its first day, or when its data is old, is left aside: the question is what the
+strategies say.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.cycle import Policy, decide, view_of
+from controller.model.controls import Controls
+from controller.model.decision import Decision
+from controller.model.errors import SettingsError
+from controller.model.load import ClusterView
+from controller.wire.rows import Located, rows_from_records
+
+_MINUTE_MS: Final = 60_000
+#: Nothing is forgotten on the way to the last interval.
+_NEVER_MS: Final = 1 << 60
+#: Every topic is kept: it is one load, and it is gone after the answer.
+_ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What would be done, and in which round of how many asked for."""
+
+    view: ClusterView
+    decision: Decision
+    round: int
+
+
+def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> Answer:
+    """Decide on the last interval that *records*, a ticked log, close: up to *rounds* times, until something moves.
+
+    A round is one shedding interval after the one before, with the same load and whatever the strategies remember.
+    Raises SettingsError where the records close no interval.
+    """
+    policy = _unhindered(policy)
+    options = FoldOptions(bundle_ttl_ms=_NEVER_MS, detail=_ALL)
+    _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
+    if not snapshots:
+        raise SettingsError("the load closes no interval: a tick, or reports of one, are needed")
+    memory = policy.initial_memory(seed)
+    view = _with_bundle_counts(view_of(snapshots[-1:], memory, policy))
+    step = policy.balancer.shedding_interval_minutes * _MINUTE_MS
+    # The next time that bundles are unloaded at all.
+    begin = -(-view.as_of_ms // step) * step
+    for number in range(1, rounds + 1):
+        at = replace(view, as_of_ms=begin + (number - 1) * step)
+        decision, memory = decide(at, (), memory, Controls(mode="active"), policy)
+        if decision.commands:
+            break
+    return Answer(view=view, decision=decision, round=number)
+
+
+def _unhindered(policy: Policy) -> Policy:
+    """*policy* without the guardrails that ask how long the controller has been there and how whole its data is."""
+    step = policy.balancer.shedding_interval_minutes * _MINUTE_MS
+    balancer = replace(policy.balancer, enabled=True)
+    # A gap is measured in periods: rounds are no gaps.
+    period_ms = max(step, policy.period_ms)
+    return replace(policy, period_ms=period_ms, balancer=balancer, warm_up_samples=1, freeze_share=1.0)
+
+
+def _with_bundle_counts(view: ClusterView) -> ClusterView:
+    """*view*, in which a namespace whose bundles nobody told has at least those that brokers list."""
+    listed = np.bincount(view.bundles.namespace, minlength=len(view.bundles.namespaces))
+    told = view.namespace_bundle_count
+    return replace(view, namespace_bundle_count=np.where(told < 0, listed, told))

@@ -1,0 +1,1 @@
+"""In which bundle of its namespace a topic lies."""

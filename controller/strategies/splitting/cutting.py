@@ -1,0 +1,33 @@
+"""From a split algorithm's positions to cuts that can be carried out, or the verdict that there are none.
+
+Pulsar: NamespaceService.getSplitBoundary, NamespaceBundleFactory.canSplitBundle
+"""
+
+from controller.model.bundle_ranges import divided
+from controller.model.decision import Reason, Verdict
+from controller.model.errors import TrimtabError
+from controller.model.load import ClusterView
+from controller.model.names import can_split, parse_bundle
+from controller.strategies.protocols import SplitAlgorithm
+
+
+def cut(view: ClusterView, row: int, algorithm: SplitAlgorithm) -> tuple[int, ...] | Verdict:
+    """Where *algorithm* cuts the bundle at *row*: positions inside of it, ascending; or why it does not."""
+    detail, bundle = view.bundles.detail, view.bundles.names[row]
+    name = parse_bundle(bundle)
+
+    def refused(reason: Reason, why: str = "") -> Verdict:
+        return Verdict(subject=bundle, reason=reason, by=algorithm.name, detail=why)
+
+    if not can_split(name.lower, name.upper):
+        return refused(Reason.RANGE_TOO_SMALL)
+    topics = slice(int(detail.starts[row]), int(detail.starts[row + 1]))
+    if algorithm.needs_topic_detail and topics.start == topics.stop:
+        return refused(Reason.NO_TOPIC_DETAIL, "waits an interval")
+    cuts = algorithm.cuts(name.lower, name.upper, detail.position[topics], detail.load[topics])
+    if isinstance(cuts, Reason):
+        return refused(cuts)
+    try:
+        return divided(name.lower, name.upper, cuts)[1:-1]
+    except TrimtabError as error:
+        return refused(Reason.IMPOSSIBLE_CUT, str(error))

@@ -1,0 +1,277 @@
+package trimtab;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.zip.CRC32;
+
+/**
+ * One bundle of a sweep or a load report while it is read, and what is left of it:
+ *
+ *     {"bundle": ..., "flawed": false, "load": [7 whole numbers],
+ *      "positions": [...], "rates": [[...], [...], [...], [...]]}
+ *
+ * The load is that of the topics, summed in their order, or the totals where no topics are listed: thousandths of
+ * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.  The last two fields are there for
+ * bundles whose totals reach one of the limits: the topics' places on the hash ring, and their rates.
+ *
+ * Of a field given twice the last counts, as in controller.wire.
+ */
+final class BundleSums {
+    private static final String[] NUMBERS = {
+        "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
+        "producerCount", "consumerCount", "storageSize", "backlogSize"
+    };
+    private static final int RATES = 4;
+    /** What is summed is followed by the number of topics. */
+    private static final int TOPICS = 6;
+    private static final int TOPIC = 8;
+    private static final int TOTALS = 9;
+    private static final double MAX_RATE = 1e12;
+    private static final double TWO_TO_63 = 9.223372036854775808e18;
+
+    String name;
+    /** The fields with something wrong, a bit each; all bits where it is no bundle at all. */
+    private int flaws;
+    private boolean hasTotals;
+    private final double[] totals = new double[TOPICS + 1];
+    private boolean near;
+    private int topics;
+    /** Null where none were needed when the topics were read. */
+    private String[] names;
+    private final double[][] values = new double[8][];
+    private final int[] sizes = new int[8];
+
+    private final double[] limits;
+
+    BundleSums(String name, double[] limits) {
+        this.name = name;
+        this.limits = limits;
+    }
+
+    BundleSums read(JsonParser in) throws IOException {
+        if (in.currentToken() != JsonToken.START_OBJECT) {
+            in.skipChildren();
+            this.flaws = -1;
+            return this;
+        }
+        while (in.nextToken() != JsonToken.END_OBJECT) {
+            String name = in.getCurrentName();
+            JsonToken token = in.nextToken();
+            int which = indexOf(name);
+            if (which >= 0) {
+                this.readNumbers(in, token, which);
+            } else if (name.equals("topic")) {
+                this.readTopics(in, token);
+            } else if (name.equals("totals")) {
+                this.readTotals(in);
+            } else if (name.equals("bundle")) {
+                this.name = token == JsonToken.VALUE_STRING ? in.getText() : null;
+                in.skipChildren();
+            } else {
+                in.skipChildren();
+            }
+        }
+        return this;
+    }
+
+    /** Takes the place of *earlier*, under the same name: a flaw of either is one of the record. */
+    void follow(BundleSums earlier) {
+        if (earlier != null) {
+            this.flaws |= earlier.flaws;
+            this.hasTotals &= earlier.hasTotals;
+        }
+    }
+
+    private void readTopics(JsonParser in, JsonToken token) throws IOException {
+        this.topics = 0;
+        // Where the totals came first, as they do from a collector, most names need not even be decoded.
+        this.names = this.near || !this.hasTotals ? new String[16] : null;
+        if (!this.begin(TOPIC, token == JsonToken.START_ARRAY, in)) {
+            return;
+        }
+        while ((token = in.nextToken()) != JsonToken.END_ARRAY) {
+            if (token != JsonToken.VALUE_STRING) {
+                this.flaws |= 1 << TOPIC;
+                in.skipChildren();
+            } else if (this.names != null) {
+                if (this.topics >= this.names.length) {
+                    this.names = (String[]) Arrays.copyOf(this.names, 2 * this.topics);
+                }
+                this.names[this.topics] = in.getText();
+            }
+            this.topics++;
+        }
+    }
+
+    private void readNumbers(JsonParser in, JsonToken token, int which) throws IOException {
+        this.sizes[which] = 0;
+        if (!this.begin(which, token == JsonToken.START_ARRAY, in)) {
+            return;
+        }
+        double[] found = new double[Math.max(16, this.topics)];
+        int size = 0;
+        while ((token = in.nextToken()) != JsonToken.END_ARRAY) {
+            if (size == found.length) {
+                found = Arrays.copyOf(found, 2 * size);
+            }
+            found[size] = value(in, token, which >= RATES);
+            if (found[size++] < 0) {
+                this.flaws |= 1 << which;
+            }
+        }
+        this.values[which] = found;
+        this.sizes[which] = size;
+    }
+
+    void readTotals(JsonParser in) throws IOException {
+        this.hasTotals = false;
+        if (!this.begin(TOTALS, in.currentToken() == JsonToken.START_OBJECT, in)) {
+            return;
+        }
+        int good = 0;
+        while (in.nextToken() != JsonToken.END_OBJECT) {
+            String name = in.getCurrentName();
+            JsonToken token = in.nextToken();
+            int which = name.equals("topics") ? TOPICS : indexOf(name);
+            if (which < 0 || which >= TOPICS && !name.equals("topics")) {
+                in.skipChildren();
+                continue;
+            }
+            this.totals[which] = value(in, token, which >= RATES);
+            good = this.totals[which] < 0 ? good & ~(1 << which) : good | 1 << which;
+        }
+        this.hasTotals = good == (1 << TOPICS + 1) - 1;
+        double[] t = this.totals;
+        this.near = t[6] >= this.limits[0] || t[4] + t[5] >= this.limits[1]
+            || t[0] + t[1] >= this.limits[2] || t[2] + t[3] >= this.limits[3];
+    }
+
+    /** Begins to read a field: what was wrong with it before counts no more. */
+    private boolean begin(int field, boolean asItMustBe, JsonParser in) throws IOException {
+        this.flaws &= ~(1 << field);
+        if (!asItMustBe) {
+            this.flaws |= 1 << field;
+            in.skipChildren();
+        }
+        return asItMustBe;
+    }
+
+    /** A number as it must be; -1 for anything else. */
+    private static double value(JsonParser in, JsonToken token, boolean whole) throws IOException {
+        if (token == JsonToken.VALUE_NUMBER_INT || (token == JsonToken.VALUE_NUMBER_FLOAT && !whole)) {
+            double value = in.getDoubleValue();
+            if (value >= 0 && (whole ? isLong(in, value) : value <= MAX_RATE)) {
+                return value;
+            }
+        }
+        in.skipChildren();
+        return -1;
+    }
+
+    private static boolean isLong(JsonParser in, double value) throws IOException {
+        return value < TWO_TO_63 || in.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
+    }
+
+    void write(JsonGenerator json) throws IOException {
+        boolean flawed = this.flaws != 0 || !this.hasTotals || !isBundle(this.name);
+        for (int i = 0; i < NUMBERS.length; i++) {
+            flawed |= this.sizes[i] != this.topics;
+        }
+        boolean kept = this.topics > 0 && this.near;
+        // Totals given twice, the topics between: rather refused than without the detail that they ask for.
+        flawed |= kept && this.names == null;
+        json.writeStartObject();
+        json.writeStringField("bundle", this.name);
+        json.writeBooleanField("flawed", flawed);
+        if (!flawed) {
+            json.writeArrayFieldStart("load");
+            for (int i = 0; i <= TOPICS; i++) {
+                double load = this.topics == 0 ? this.totals[i] : i == TOPICS ? this.topics : this.sum(i);
+                json.writeNumber((long) (i < RATES ? Math.rint(load * 1000) : load));
+            }
+            json.writeEndArray();
+            if (kept) {
+                this.writeTopics(json);
+            }
+        }
+        json.writeEndObject();
+    }
+
+    private void writeTopics(JsonGenerator json) throws IOException {
+        json.writeArrayFieldStart("positions");
+        for (int i = 0; i < this.topics; i++) {
+            CRC32 crc = new CRC32();
+            byte[] name = this.names[i].getBytes(StandardCharsets.UTF_8);
+            crc.update(name, 0, name.length);
+            json.writeNumber(crc.getValue());
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("rates");
+        for (int rate = 0; rate < RATES; rate++) {
+            json.writeStartArray();
+            for (int i = 0; i < this.topics; i++) {
+                json.writeNumber(this.values[rate][i]);
+            }
+            json.writeEndArray();
+        }
+        json.writeEndArray();
+    }
+
+    private double sum(int which) {
+        double sum = 0.0;
+        for (int i = 0; i < this.topics; i++) {
+            sum += this.values[which][i];
+        }
+        return sum;
+    }
+
+    /** tenant/namespace/0xLLLLLLLL_0xUUUUUUUU, the lower end below the upper one; or with a cluster in it. */
+    private static boolean isBundle(String name) {
+        int at = name == null ? -1 : name.lastIndexOf('/');
+        if (at < 3 || name.length() - at != 22 || name.charAt(at + 11) != '_') {
+            return false;
+        }
+        long lower = hexadecimal(name, at + 1), upper = hexadecimal(name, at + 12);
+        int parts = 1, length = 0;
+        for (int i = 0; i < at; i++) {
+            if (name.charAt(i) != '/') {
+                length++;
+            } else if (length == 0) {
+                return false;
+            } else {
+                parts++;
+                length = 0;
+            }
+        }
+        return length > 0 && (parts == 2 || parts == 3) && lower >= 0 && lower < upper;
+    }
+
+    private static long hexadecimal(String text, int at) {
+        if (text.charAt(at) != '0' || text.charAt(at + 1) != 'x') {
+            return -1;
+        }
+        long value = 0;
+        for (int i = at + 2; i < at + 10; i++) {
+            char c = text.charAt(i);
+            int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+            if (digit < 0) {
+                return -1;
+            }
+            value = value * 16 + digit;
+        }
+        return value;
+    }
+
+    private static int indexOf(String field) {
+        for (int i = 0; i < NUMBERS.length; i++) {
+            if (NUMBERS[i].equals(field)) {
+                return i;
+            }
+        }
+        return -1;
+    }
+}

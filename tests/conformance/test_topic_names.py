@@ -1,0 +1,30 @@
+import pytest
+
+from controller.model.errors import TrimtabError
+from controller.model.topic_name import parse_topic
+from tests.conformance.vectors import Case
+
+COMPONENT = "topic_names"
+
+
+def test_a_name_is_taken_apart_alike_or_refused_alike(case: Case) -> None:
+    given, expected = case["input"]["topic"], case["expected"]
+    if "error" in expected:
+        with pytest.raises(TrimtabError):
+            parse_topic(given)
+        return
+    topic = parse_topic(given)
+    assert {
+        "name": str(topic),
+        "domain": topic.domain,
+        "tenant": topic.tenant,
+        "namespace": topic.namespace,
+        "cluster": topic.cluster,
+        "local_name": topic.local_name,
+        "partition_index": topic.partition_index,
+        "is_partitioned": topic.is_partitioned,
+        "partitioned_topic_name": topic.partitioned_topic_name,
+        "partition_5": topic.partition(5),
+        "is_v2": topic.is_v2,
+        "crc32": topic.position,
+    } == expected

@@ -1,0 +1,20 @@
+"""One Spark session for all tests that need no process of their own."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streaming.session import start_session
+
+#: A JVM that lives for a minute is better compiled quickly than well.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Two cores, one shuffle partition unless a test says otherwise."""
+    conf = {"spark.driver.extraJavaOptions": _QUICK, "spark.driver.memory": "1g"}
+    session = start_session("local[2]", 1, conf)
+    yield session
+    session.stop()

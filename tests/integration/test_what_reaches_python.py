@@ -1,0 +1,80 @@
+"""What reaches Python of an interval grows with brokers, bundles and shards, and not with topics."""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from controller.aggregate.rows import METRICS
+from controller.aggregate.shard import DetailLimits
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records
+from controller.wire.base import encode
+from controller.wire.metrics import Partitions, RosterEntry, Tick
+from streaming.decode import DecodeOptions, rows
+
+pytestmark = pytest.mark.integration
+
+_NOW = 1_735_689_600_000
+_NONE_NEAR = DetailLimits(topics=inf, sessions=inf, msg_rate=inf, throughput=inf)
+_OPTIONS = DecodeOptions(cluster="lab", period_ms=60_000, max_record_bytes=1 << 23, shards=4, detail=_NONE_NEAR)
+_SCHEMA = "source int, partition int, offset long, file string, append_time long, value binary"
+
+
+@dataclass(frozen=True)
+class Reached:
+    rows: int
+    size: int
+
+
+def table(spark: SparkSession, options: DecodeOptions, *, brokers: int, bundles: int, topics: int) -> pa.Table:
+    """The columns that the stateful operator hands to Python for one interval, all shards together."""
+    shape = ClusterShape(brokers=brokers, empty_brokers=0, bundles=bundles, topics=topics)
+    sweeps = list(ModelledCluster(shape, seed=1, name="lab").sweeps(_NOW))
+    roster = tuple(RosterEntry(broker=sweep.broker, sweep_id=sweep.sweep_id) for sweep in sweeps)
+    last = encode(Tick(cluster="lab", interval=_NOW, partitions=Partitions(metrics=1, results=1), roster=roster))
+    values = [*(value for sweep in sweeps for _, value in json_records(sweep)), last]
+    data = [(METRICS, 0, offset, "", _NOW, value) for offset, value in enumerate(values)]
+    return rows(spark.createDataFrame(data, _SCHEMA).coalesce(1), options).toArrow()
+
+
+def reached(spark: SparkSession, options: DecodeOptions = _OPTIONS, **shape: int) -> Reached:
+    found = table(spark, options, **shape)
+    return Reached(found.num_rows, found.nbytes)
+
+
+@pytest.fixture(scope="module")
+def usual(spark: SparkSession) -> Reached:
+    return reached(spark, brokers=6, bundles=96, topics=1_000)
+
+
+def test_a_row_a_bundle_a_broker_and_a_shard(usual: Reached) -> None:
+    assert usual.rows == 96 + 6 + 4
+
+
+def test_ten_times_the_topics_of_the_same_bundles_are_the_same_rows_and_bytes(
+    spark: SparkSession, usual: Reached
+) -> None:
+    more = reached(spark, brokers=6, bundles=96, topics=10_000)
+    assert more.rows == usual.rows
+    assert more.size == pytest.approx(usual.size, rel=0.02)
+
+
+def test_it_grows_with_bundles_brokers_and_shards(spark: SparkSession, usual: Reached) -> None:
+    assert reached(spark, brokers=6, bundles=192, topics=1_000).rows == usual.rows + 96
+    assert reached(spark, brokers=12, bundles=96, topics=1_000).rows == usual.rows + 6
+    assert reached(spark, replace(_OPTIONS, shards=8), brokers=6, bundles=96, topics=1_000).rows == usual.rows + 4
+
+
+def test_topics_come_one_by_one_only_for_bundles_near_a_split(spark: SparkSession, usual: Reached) -> None:
+    """10,000 topics are about 104 a bundle; some have a few more."""
+    some_near = replace(_OPTIONS, detail=replace(_NONE_NEAR, topics=105))
+    found = table(spark, some_near, brokers=6, bundles=96, topics=10_000)
+    topics = [int(count or 0) for count in found.column("topics").to_pylist()]
+    sizes = [len(positions or ()) for positions in found.column("detail_position").to_pylist()]
+    assert sizes == [count if count >= 105 else 0 for count in topics]
+    assert 0 < sum(sizes) < 10_000
+    # A place on the ring and four rates, of eight bytes each.
+    assert found.nbytes == pytest.approx(usual.size + sum(sizes) * 5 * 8, rel=0.1)

@@ -1,0 +1,165 @@
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from controller.model.decision import Reason, Verdict
+from controller.model.load import ClusterView, Floats, Ints
+from controller.model.memory import SplitHitCounts
+from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
+    DefaultNamespaceBundleSplitStrategyImpl,
+)
+from tests.cluster import NAMESPACE, Broker, Bundle, bundle, view
+
+A, B, C = (f"{NAMESPACE}/0x{i:08x}_0x{i + 16:08x}" for i in (0, 16, 32))
+TINY = f"{NAMESPACE}/0x00000100_0x00000101"
+OVER, WITHIN = bundle(topics=200), bundle(topics=100)
+AT_ONCE = DefaultNamespaceBundleSplitStrategyImpl(max_topics=100, hit_count=0)
+PATIENT = replace(AT_ONCE, hit_count=2)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    found: tuple[int, ...] | Reason
+    name = "told"
+    needs_topic_detail = False
+
+    def cuts(
+        self,
+        lower: int,  # noqa: ARG002
+        upper: int,  # noqa: ARG002
+        positions: Ints,  # noqa: ARG002
+        load: Floats,  # noqa: ARG002
+    ) -> tuple[int, ...] | Reason:
+        return self.found
+
+
+def cluster(**bundles: Bundle) -> ClusterView:
+    """One broker with bundles a, b, c."""
+    names = {"a": A, "b": B, "c": C, "tiny": TINY}
+    return view(holding("b1", {names[key]: one for key, one in bundles.items()}))
+
+
+def holding(name: str, bundles: Mapping[str, Bundle]) -> Broker:
+    return Broker(name=name, usage=0.0, bundles=bundles)
+
+
+def split(seen: ClusterView, strategy: DefaultNamespaceBundleSplitStrategyImpl = AT_ONCE) -> list[str]:
+    return [one.bundle for one in strategy.decide(seen, SplitHitCounts())[0].splits]
+
+
+def refusals(seen: ClusterView, strategy: DefaultNamespaceBundleSplitStrategyImpl = AT_ONCE) -> list[Verdict]:
+    return [verdict for verdict in strategy.decide(seen, SplitHitCounts())[0].verdicts if verdict.reason != "Topics"]
+
+
+def test_a_bundle_is_split_when_it_was_over_a_limit_more_often_than_the_threshold() -> None:
+    memory, seen = PATIENT.initial_memory(), []
+    for _ in range(4):
+        decision, memory = PATIENT.decide(cluster(a=OVER), memory)
+        seen.append(([one.bundle for one in decision.splits], dict(memory.hits)))
+    assert seen == [([], {A: 1}), ([], {A: 2}), ([A], {}), ([], {A: 1})]
+
+
+def test_a_round_within_the_limits_begins_the_count_anew() -> None:
+    _, memory = PATIENT.decide(cluster(a=OVER, b=OVER), SplitHitCounts(hits={A: 1}))
+    _, memory = PATIENT.decide(cluster(a=WITHIN, b=OVER), memory)
+    assert memory.hits == {B: 2}
+
+
+def test_a_bundle_that_is_gone_is_forgotten() -> None:
+    _, memory = PATIENT.decide(cluster(b=WITHIN), SplitHitCounts(hits={A: 1}))
+    assert memory.hits == {}
+
+
+def test_the_verdict_says_how_often_and_how_often_is_needed() -> None:
+    assert [str(v) for v in refusals(cluster(a=OVER), PATIENT)] == [f"{A}: HitCount (1 vs 2 rounds)"]
+
+
+def test_the_load_of_the_interval_counts_and_not_the_average() -> None:
+    seen = cluster(a=bundle(msg_rate=50_000))
+    now = replace(seen, bundles=replace(seen.bundles, long_term=seen.bundles.long_term * 0))
+    then = replace(seen, bundles=replace(seen.bundles, load=seen.bundles.load * 0))
+    assert (split(now), split(then)) == ([A], [])
+
+
+def test_a_bundle_with_one_topic_or_no_room_in_its_range_is_not_counted() -> None:
+    one_topic = bundle(topics=1, msg_rate=50_000)
+    decision, memory = PATIENT.decide(cluster(a=one_topic, tiny=OVER), SplitHitCounts(hits={A: 1}))
+    assert memory.hits == {A: 1}
+    assert [(v.subject, v.reason) for v in decision.verdicts[1::2]] == [
+        (A, Reason.TOO_FEW_TOPICS),
+        (TINY, Reason.RANGE_TOO_SMALL),
+    ]
+
+
+def test_a_namespace_gets_no_more_bundles_than_it_may_have() -> None:
+    assert split(cluster(a=OVER, b=OVER), replace(AT_ONCE, max_bundles=3)) == [A]
+    assert refusals(cluster(a=OVER, b=OVER), replace(AT_ONCE, max_bundles=3))[0].reason is Reason.NAMESPACE_FULL
+
+
+def test_nothing_is_split_in_a_namespace_of_unknown_size() -> None:
+    seen = view(holding("b1", {A: OVER}), bundle_count={NAMESPACE: -1})
+    assert [v.reason for v in refusals(seen)] == [Reason.BUNDLE_COUNT_UNKNOWN]
+
+
+def test_each_broker_splits_so_many_bundles_in_a_round_and_the_others_are_not_even_counted() -> None:
+    strategy = replace(AT_ONCE, max_splits=1)
+    seen = view(holding("b1", {B: OVER, C: OVER}), holding("b2", {A: OVER}))
+    decision, memory = strategy.decide(seen, SplitHitCounts())
+    assert [one.bundle for one in decision.splits] == [B, A]
+    assert memory.hits == {}
+    assert "b1: NotThisInterval (1 vs 1 splits)" in [str(v) for v in decision.verdicts]
+    assert len(split(seen, replace(AT_ONCE, max_splits=0))) == 3
+
+
+@pytest.mark.parametrize(
+    ("parent", "waits_in_pulsar", "waits_if_fixed"),
+    [
+        (f"{NAMESPACE}/0x00000000_0x00000020", True, True),
+        (f"{NAMESPACE}/0x00000010_0x00000020", False, False),
+        (f"{NAMESPACE}-other/0x00000000_0x00000020", True, False),
+        (f"{NAMESPACE}/0x00000000_0x00000008", True, False),
+        ("other/ns/0x00000000_0x00000020", False, False),
+    ],
+)
+def test_a_child_waits_until_the_split_of_its_parent_is_over(
+    parent: str, waits_in_pulsar: bool, waits_if_fixed: bool
+) -> None:
+    seen = replace(cluster(a=OVER), splitting=frozenset({parent}))
+    assert (split(seen) == []) is waits_in_pulsar
+    assert (split(seen, replace(AT_ONCE, fixed_parents=True)) == []) is waits_if_fixed
+    if waits_in_pulsar:
+        assert [(v.reason, v.detail) for v in refusals(seen)] == [(Reason.IN_FLIGHT, f"{parent} is being split")]
+
+
+def test_a_split_comes_with_its_boundaries() -> None:
+    [one] = replace(AT_ONCE, algorithm=Cuts((5,))).decide(cluster(a=OVER), SplitHitCounts())[0].splits
+    assert one.boundaries == (0, 5, 16)
+
+
+def test_what_the_algorithm_cannot_cut_stays_counted_and_takes_no_room() -> None:
+    strategy = replace(AT_ONCE, algorithm=Cuts(Reason.BELOW_MINIMUM), max_bundles=3)
+    decision, memory = strategy.decide(cluster(a=OVER), SplitHitCounts())
+    assert (decision.splits, memory.hits) == ((), {A: 1})
+    assert (decision.verdicts[-1].reason, decision.verdicts[-1].by) == (Reason.BELOW_MINIMUM, "told")
+
+
+def test_several_cuts_are_refused_as_in_pulsar_unless_they_are_allowed() -> None:
+    strategy = replace(AT_ONCE, algorithm=Cuts((5, 9)))
+    assert [str(v) for v in refusals(cluster(a=OVER), strategy)] == [
+        f"{A}: SeveralCuts (2 vs 1 cuts): trimtabSplitStrategySeveralCuts allows them"
+    ]
+    allowed = replace(strategy, several_cuts=True, max_bundles=4)
+    assert split(cluster(a=OVER, b=OVER), allowed) == [A]  # two bundles became four
+
+
+@pytest.mark.parametrize(("limit", "is_split"), [(2047, False), (2048, True)])
+def test_bandwidth_limits_overflow_as_in_pulsar_unless_that_is_fixed(limit: int, *, is_split: bool) -> None:
+    strategy = replace(AT_ONCE, max_bandwidth_mbytes=limit)
+    assert split(cluster(a=bundle(0.5)), strategy) == ([A] if is_split else [])
+    assert split(cluster(a=bundle(0.5)), replace(strategy, fixed_bandwidth=True)) == []
+
+
+def test_topic_detail_is_wanted_from_its_limits_on() -> None:
+    assert AT_ONCE.thresholds == (100, 1000, 30_000, 100 * 1024 * 1024)
+    assert replace(AT_ONCE, max_sessions=-1).thresholds.sessions == float("inf")
