@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller import commands_cli, decide_cli, lookup_cli, rebalance_cli, ticks_cli
+from controller import bench_cli, commands_cli, decide_cli, lookup_cli, rebalance_cli, ticks_cli
 from controller.model.errors import TrimtabError
 from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -19,6 +19,7 @@ from streaming import supervisor
 
 app = typer.Typer(help="trimtab: an external load-balance controller for Apache Pulsar.", no_args_is_help=True)
 app.add_typer(commands_cli.app, name="commands")
+app.add_typer(bench_cli.app, name="bench")
 app.command()(lookup_cli.lookup)
 app.command()(decide_cli.decide)
 app.command()(rebalance_cli.rebalance)

@@ -35,6 +35,8 @@ FORMS: Final[dict[str, Callable[[BrokerSweep], Iterator[Record]]]] = {
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"
 _PARTITIONS: Final = 4
+#: Intervals that are not counted: the JVM compiles what is hot while they run.
+_WARM_UP: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class Figures:
 def pipeline(
     form: str, shape: ClusterShape, bootstrap: str, folder: Path, *, runs: int, said: Callable[[str], None]
 ) -> Figures:
-    """Measure *form* over *runs* intervals after one to warm up, on the Kafka at *bootstrap*; state in *folder*."""
+    """Measure *form* over *runs* intervals after those to warm up, on the Kafka at *bootstrap*; state in *folder*."""
+    folder.mkdir(parents=True, exist_ok=True)
     settings = _settings(form, bootstrap, folder)
     kafka = settings.log.kafka
     assert kafka is not None
@@ -70,7 +73,7 @@ def pipeline(
     sink = assembly.decision_sink(settings, leader)
     options = assembly.query_options(settings)
     floors, queries, ratios, size = [], [], [], 0
-    for run in range(runs + 1):
+    for run in range(_WARM_UP + runs):
         interval = _START_MS + run * settings.intervals.period_ms
         size = _publish(cluster, interval, FORMS[form], metrics)
         cluster.advance()
@@ -85,8 +88,9 @@ def pipeline(
         seconds = {which: measured[which]() for which in order}
         if sink.failure is not None:
             raise sink.failure
-        said(f"{form}: interval {run} of {runs}: floor {seconds[0]:.2f} s, query {seconds[1]:.2f} s")
-        if run:
+        warm = "" if run >= _WARM_UP else " (to warm up)"
+        said(f"{form}: interval {run + 1}{warm}: floor {seconds[0]:.2f} s, query {seconds[1]:.2f} s")
+        if run >= _WARM_UP:
             floors.append(seconds[0])
             queries.append(seconds[1])
             ratios.append(seconds[1] / seconds[0])
@@ -125,7 +129,12 @@ def _settings(form: str, bootstrap: str, folder: Path) -> Settings:
             "log": {"kind": "kafka", "kafka": kafka, "sweeps": "arrow" if form == "broker_sweep_arrow" else "json"},
             "election": {"kind": "file", "path": str(folder / "election")},
             "checkpoint": {"path": str(folder / "checkpoint")},
-            "spark": {"master": "local[2]", "shuffle_partitions": 2, "conf": {"spark.driver.memory": "6g"}},
+            "spark": {
+                "master": "local[2]",
+                "shuffle_partitions": 2,
+                "max_offsets_per_trigger": 10_000_000,
+                "conf": {"spark.driver.memory": "6g"},
+            },
             "decisions": {"mode": "active"},
         }
     )

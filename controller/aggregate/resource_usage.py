@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
+from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, ClusterView, Floats
 from controller.model.option import option
 
 F = TypeVar("F", np.float32, np.float64)
@@ -49,6 +49,16 @@ class ResourceWeights:
         )
         with np.errstate(invalid="ignore"):
             return _largest(_counted(usage, limit).astype(np.float64) * weights[:, None]) / 100.0
+
+    def usage_of_all(self, view: ClusterView) -> Floats:
+        """(brokers,) :meth:`weighted_usage` of *view*, worked out once in an interval: each placement asks for it."""
+        usage, limit = view.brokers.usage, view.brokers.limit
+
+        def find() -> tuple[Floats, Floats, Floats]:
+            # With the arrays, which so outlive the key that names them.
+            return usage, limit, self.weighted_usage(usage, limit)
+
+        return view.policies.derived(("weighted usage", self, id(usage), id(limit)), find)[2]
 
 
 def percent_usage(usage: Floats, limit: Floats) -> NDArray[np.float32]:

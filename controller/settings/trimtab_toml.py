@@ -70,7 +70,7 @@ class IntervalSettings(_Section):
 
     period_seconds: PositiveInt = 60
     """Seconds from one interval to the next; 60, since brokers renew their statistics once a minute."""
-    shards: Annotated[int, Field(ge=1, le=4096)] = 32
+    shards: Annotated[int, Field(ge=1, le=4096)] = 16
     """Into how many parts the bundles' state is divided.  Fixed for the life of a checkpoint; well above the
     cores that will ever work on it."""
     warm_up_samples: PositiveInt = 2
@@ -187,8 +187,9 @@ class SparkSettings(_Section):
     shuffle_partitions: PositiveInt = 2
     """Tasks of the stateful step.  Near the number of cores: committing state costs more than folding it.
     Fixed for the life of a checkpoint."""
-    max_offsets_per_trigger: PositiveInt = 2_000_000
-    """Records of one micro-batch at most, so that catching up after a pause does not exhaust the memory."""
+    max_offsets_per_trigger: PositiveInt = 50_000
+    """Records of one micro-batch at most, so that catching up after a pause does not exhaust the memory: about the records
+    of an interval (a sweep a broker, or a record a topic) times the intervals that one batch may close."""
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Further Spark options under Spark's names."""
 

@@ -25,11 +25,16 @@ AT_ONCE: Final[Mapping[str, str]] = {
     "loadBalancerAvgShedderHitCountLowThreshold": "1",
     "loadBalancerAvgShedderHitCountHighThreshold": "1",
     "loadBalancerSheddingConditionHitCountThreshold": "0",
+    "loadBalancerNamespaceBundleSplitConditionHitCountThreshold": "0",
 }
 AVERAGES: Final = "averages"
+#: Placements are timed by so many in a row; what is told is the time of one.
+PLACEMENTS_OF_A_CYCLE: Final = 50
 #: Sizes that the slope is taken over, in bundles; a hundredth of them are brokers.
 SLOPE_SIZES: Final = (1_000, 3_000, 10_000, 30_000, 100_000)
 _BUNDLES_A_BROKER: Final = 100
+
+_PATIENCE_MS: Final = 10_000.0
 
 #: Decides once on a view and says how many bundles were chosen.
 Subject = Callable[[ClusterView], int]
@@ -93,24 +98,26 @@ def subjects() -> dict[str, tuple[str, Subject]]:
 
 
 def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None = None) -> Iterator[Timing]:
-    """Every subject on *view*, *runs* times after one that warms up, in turns with *rival*."""
+    """Every subject on *view*, *runs* times after one to warm up, in turns with *rival* while that is quick enough."""
     for name, (kind, subject) in subjects().items():
-        has_rival = rival is not None and name in rival.names
+        of = PLACEMENTS_OF_A_CYCLE if kind == "placement" else 1
+        asked = rival if rival is not None and name in rival.names else None
         own, others = [], []
         chosen = other_chosen = 0
         for _ in range(runs + 1):
             ms, chosen = _timed(subject, view)
             own.append(ms)
-            if has_rival and rival is not None:
-                ms, other_chosen = rival.decide(name)
+            # Some of Pulsar's classes are quadratic: one decision of a minute says enough.
+            if asked is not None and sum(others) < _PATIENCE_MS:
+                ms, other_chosen = asked.decide(name)
                 others.append(ms)
         yield Timing(
             cluster=cluster,
             kind=kind,
             subject=name,
-            ms=statistics.median(own[1:]),
+            ms=statistics.median(own[1:]) / of,
             chosen=chosen,
-            java_ms=statistics.median(others[1:]) if others else None,
+            java_ms=statistics.median(others[1:] or others) if others else None,
             java_chosen=other_chosen if others else None,
         )
 
@@ -135,7 +142,8 @@ def slopes(cluster: str, *, runs: int, sizes: Sequence[int] = SLOPE_SIZES) -> It
 
 def fresh(view: ClusterView) -> ClusterView:
     """*view* without what was worked out from it and kept."""
-    return replace(view, brokers=replace(view.brokers), bundles=replace(view.bundles))
+    tables = {name: replace(getattr(view, name)) for name in ("brokers", "bundles", "policies")}
+    return replace(view, **tables)
 
 
 def _deciding(strategy: Any, chosen: str) -> Subject:
@@ -148,7 +156,11 @@ def _deciding(strategy: Any, chosen: str) -> Subject:
 
 def _placing(strategy: Any) -> Subject:
     def place(view: ClusterView) -> int:
-        found, _ = strategy.acceptable(view, 0, np.arange(len(view.brokers)), strategy.initial_memory())
+        """A cycle's placements, each of which sees where the bundles before it went."""
+        candidates, memory, found = np.arange(len(view.brokers)), strategy.initial_memory(), []
+        for bundle in range(PLACEMENTS_OF_A_CYCLE):
+            found, memory = strategy.acceptable(view, bundle, candidates, memory)
+            view = view.with_preallocated(bundle, int(found[0]))
         return len(found)
 
     return place

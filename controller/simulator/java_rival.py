@@ -25,8 +25,16 @@ _NAMES: Final = (
     "BundleSplitterTask",
     AVERAGES,
 )
-#: As brokers run: the server compiler, and a heap that never has to be cleaned within a decision.
-_FLAGS: Final = ("-Xms2g", "-Xmx2g", "-XX:+UseG1GC", "-Xlog:disable", "-XX:-BytecodeVerificationRemote")
+#: A heap that is not cleaned within a decision, and classes as they are: what they would load to be verified is not
+#: among the jars.
+_FLAGS: Final = (
+    "-Xms2g",
+    "-Xmx2g",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+    "-Dslf4j.internal.verbosity=ERROR",
+    "-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
+)
 
 
 class JavaRival:

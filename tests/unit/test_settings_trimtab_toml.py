@@ -71,12 +71,12 @@ def test_a_uri_and_a_zookeeper_path_stay_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("shards = 32", "shrads = 32", "intervals.shrads = 32: unknown key; allowed: period_seconds, shards, "),
+        ("shards = 16", "shrads = 32", "intervals.shrads = 32: unknown key; allowed: period_seconds, shards, "),
         ("[spark]", "[sprak]", "sprak = {"),
         ("bootstrap =", "bootstraps =", "log.kafka.bootstrap is missing"),
-        ("shards = 32", 'shards = "32"', "intervals.shards = '32': Input should be a valid integer"),
-        ("shards = 32", "shards = true", "intervals.shards = True: Input should be a valid integer"),
-        ("shards = 32", "shards = 0", "intervals.shards = 0: Input should be greater than or equal to 1"),
+        ("shards = 16", 'shards = "16"', "intervals.shards = '16': Input should be a valid integer"),
+        ("shards = 16", "shards = true", "intervals.shards = True: Input should be a valid integer"),
+        ("shards = 16", "shards = 0", "intervals.shards = 0: Input should be greater than or equal to 1"),
         ("detail_share = 0.5", "detail_share = nan", "intervals.detail_share = nan: Input should be "),
         ("detail_share = 0.5", "detail_share = 1.5", "intervals.detail_share = 1.5: Input should be less than"),
         ("paused = false", "paused = 0", "decisions.paused = 0: Input should be a valid boolean"),
@@ -96,7 +96,7 @@ def test_a_mistake_is_told_with_key_value_and_what_is_allowed(tmp_path: Path, ol
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
-    text = TEXT.replace("shards = 32", "shards = 0").replace("seed = 0", "seed = -1")
+    text = TEXT.replace("shards = 16", "shards = 0").replace("seed = 0", "seed = -1")
     assert refusal(tmp_path, text).count("trimtab.toml: ") == 1
     assert "decisions.seed = -1" in refusal(tmp_path, text)
 

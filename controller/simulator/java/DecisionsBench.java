@@ -38,6 +38,7 @@ import org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData;
 import org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats;
 import org.apache.pulsar.policies.data.loadbalancer.ResourceUsage;
 import org.apache.pulsar.policies.data.loadbalancer.SystemResourceUsage;
+import org.apache.pulsar.policies.data.loadbalancer.TimeAverageBrokerData;
 import org.apache.pulsar.policies.data.loadbalancer.TimeAverageMessageData;
 
 /**
@@ -168,6 +169,8 @@ public final class DecisionsBench {
                 conf.setLoadBalancerAvgShedderHitCountHighThreshold(Integer.parseInt(value)); break;
             case "loadBalancerSheddingConditionHitCountThreshold":
                 conf.setLoadBalancerSheddingConditionHitCountThreshold(Integer.parseInt(value)); break;
+            case "loadBalancerNamespaceBundleSplitConditionHitCountThreshold":
+                conf.setLoadBalancerNamespaceBundleSplitConditionHitCountThreshold(Integer.parseInt(value)); break;
             default: throw new IllegalArgumentException("no option named " + option);
         }
     }
@@ -187,7 +190,7 @@ public final class DecisionsBench {
         local.setLastStats(new HashMap<>());
         local.setBundles(new HashSet<>());
         BrokerData broker = new BrokerData(local);
-        broker.setTimeAverageData(new org.apache.pulsar.policies.data.loadbalancer.TimeAverageBrokerData());
+        broker.setTimeAverageData(new TimeAverageBrokerData());
         loadData.getBrokerData().put(words[1], broker);
         brokers.add(words[1]);
     }

@@ -39,9 +39,8 @@ class LeastLongTermMessageRate(ResourceWeights):
         if not len(candidates):
             return candidates, memory
         brokers = view.brokers
-        usage = self.weighted_usage(brokers.usage[candidates], brokers.limit[candidates])
-        long_term = brokers.long_term[candidates]
-        rate = brokers.preallocated_rate[candidates] + (long_term[:, RATE_IN] + long_term[:, RATE_OUT])
-        score = np.where(usage > self.overloaded_percent / 100, np.inf, rate)
+        rate = brokers.preallocated_rate + (brokers.long_term[:, RATE_IN] + brokers.long_term[:, RATE_OUT])
+        overloaded = self.usage_of_all(view) > self.overloaded_percent / 100
+        score = np.where(overloaded, np.inf, rate)[candidates]
         best = candidates[score == np.fmin.reduce(score)]
         return best if len(best) else candidates, memory

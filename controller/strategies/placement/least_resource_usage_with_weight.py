@@ -47,7 +47,7 @@ class LeastResourceUsageWithWeight(ResourceWeights):
         load = brokers.load[rows]
         # A broker that serves nothing has just started: what it used before says nothing.
         idle = (brokers.bundle_count[rows] == 0) | ((load[:, RATE_IN] == 0) & (load[:, RATE_OUT] == 0))
-        now = self.weighted_usage(brokers.usage[rows], brokers.limit[rows])
+        now = self.usage_of_all(view)[rows]
         usage, memory = memory.smoothed(brokers.names, now, self.history_fraction, rows=rows, restarted=idle)
         best = candidates[usage + self.difference_percent / 100 <= mean_usage(usage)]
         return best if len(best) else candidates, memory

@@ -1,0 +1,101 @@
+"""``trimtab bench``: how fast trimtab is on this machine."""
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.simulator.bench_clusters import CLUSTERS
+from controller.simulator.bench_decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
+from controller.simulator.java_rival import java_rival
+
+#: Columns of a pipe or a file.
+_WIDTH_OF_NO_TERMINAL: Final = 120
+
+app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
+
+
+@app.callback()
+def _bench() -> None:
+    """A group, also while it has one command only."""
+
+
+@app.command()
+def decisions(
+    bundles: Annotated[int, typer.Option(min=100, help="Of the cluster.")] = 100_000,
+    brokers: Annotated[int, typer.Option(min=2, help="Of the cluster; at most half as many as bundles.")] = 1_000,
+    runs: Annotated[int, typer.Option(min=1, help="Of each; medians are told.")] = 9,
+    java: Annotated[
+        bool,
+        typer.Option(
+            "--java", help="Run Pulsar's own classes beside, in turns, and tell the ratio.  Needs a JDK; fetches jars."
+        ),
+    ] = False,
+    slope: Annotated[
+        bool,
+        typer.Option(
+            "--slope",
+            help=f"Instead: how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time every shedder, placement and split check, and the update of the averages.
+
+    On two clusters: a skewed one, of which much has to move, and one that is nearly balanced.
+    """
+    if brokers > bundles // 2:
+        raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
+    if slope and java:
+        raise typer.BadParameter("--slope measures trimtab alone", param_hint="--java")
+    if slope:
+        grown = [one for cluster in CLUSTERS for one in slopes(cluster, runs=runs)]
+        _tell([asdict(one) for one in grown], _slope_table(grown), as_json=as_json)
+        return
+    timed: list[Timing] = []
+    for cluster, make in CLUSTERS.items():
+        view = make(brokers, bundles)
+        with java_rival(view) if java else nullcontext() as rival:
+            timed += timings(cluster, view, runs=runs, rival=rival)
+    table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
+    _tell([{**asdict(one), "ratio": one.ratio} for one in timed], table, as_json=as_json)
+
+
+def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> None:
+    if as_json:
+        for one in objects:
+            typer.echo(json.dumps(one))
+        return
+    console = Console()
+    (console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)).print(table)
+
+
+def _timing_table(timed: Sequence[Timing], title: str) -> Table:
+    table = _table(title, "ms", "chosen", "Pulsar ms", "chosen", "ratio")
+    for one in timed:
+        theirs = ("", "", "")
+        if one.java_ms is not None and one.ratio is not None:
+            theirs = (f"{one.java_ms:,.2f}", f"{one.java_chosen:,}", f"{one.ratio:.3f}")
+        table.add_row(*map(Text, (one.cluster, one.subject, f"{one.ms:,.3f}", f"{one.chosen:,}", *theirs)))
+    return table
+
+
+def _slope_table(grown: Sequence[Slope]) -> Table:
+    table = _table("Log-log slopes: 1 is linear", "time", "memory", *(f"ms at {size:,}" for size in SLOPE_SIZES))
+    for one in grown:
+        numbers = (f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
+        table.add_row(*map(Text, (one.cluster, one.subject, *numbers)))
+    return table
+
+
+def _table(title: str, *numbers: str) -> Table:
+    table = Table("cluster", "what", title=title, title_justify="left")
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
