@@ -1,9 +1,11 @@
 """``trimtab bench``: how fast trimtab is on this machine."""
 
 import json
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import typer
@@ -11,19 +13,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.adapters.servers import kafka_server
 from controller.simulator.bench_clusters import CLUSTERS
 from controller.simulator.bench_decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
+from controller.simulator.cluster import ClusterShape
 from controller.simulator.java_rival import java_rival
+from streaming import bench
 
 #: Columns of a pipe or a file.
 _WIDTH_OF_NO_TERMINAL: Final = 120
 
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
-
-
-@app.callback()
-def _bench() -> None:
-    """A group, also while it has one command only."""
 
 
 @app.command()
@@ -67,6 +67,47 @@ def decisions(
     _tell([{**asdict(one), "ratio": one.ratio} for one in timed], table, as_json=as_json)
 
 
+@app.command()
+def pipeline(
+    topics: Annotated[int, typer.Option(min=1, help="Of the modelled cluster.")] = 1_000_000,
+    bundles: Annotated[int, typer.Option(min=1, help="That the topics lie in.")] = 100_000,
+    brokers: Annotated[int, typer.Option(min=2, help="That serve them.")] = 1_000,
+    runs: Annotated[int, typer.Option(min=1, help="Intervals measured, after some to warm up; medians are told.")] = 5,
+    form: Annotated[
+        list[str] | None, typer.Option(help=f"Of the records, can be repeated; without it {', '.join(bench.FORMS)}.")
+    ] = None,
+    bootstrap: Annotated[str, typer.Option(help="A Kafka to use; without it one is started for the time.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """The real query on a real Kafka: seconds an interval, and its ratio to reading and parsing the records alone."""
+    forms = form or list(bench.FORMS)
+    for name in forms:
+        if name not in bench.FORMS:
+            raise typer.BadParameter(f"{name}: allowed: {', '.join(bench.FORMS)}", param_hint="--form")
+    shape = ClusterShape(
+        brokers=brokers,
+        empty_brokers=0,
+        namespaces=max(1, bundles // 100),
+        bundles=bundles,
+        topics=topics,
+        placement_skew=0.05,
+    )
+    progress = Console(stderr=True)
+    with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
+        folder = Path(scratch)
+        with nullcontext(bootstrap) if bootstrap else _own_kafka(folder / "kafka") as address:
+            measured = [
+                bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print) for name in forms
+            ]
+    _tell([asdict(one) for one in measured], _pipeline_table(measured), as_json=as_json)
+
+
+@contextmanager
+def _own_kafka(folder: Path) -> Iterator[str]:
+    with kafka_server(folder) as server:
+        yield server.bootstrap
+
+
 def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> None:
     if as_json:
         for one in objects:
@@ -91,6 +132,25 @@ def _slope_table(grown: Sequence[Slope]) -> Table:
     for one in grown:
         numbers = (f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
         table.add_row(*map(Text, (one.cluster, one.subject, *numbers)))
+    return table
+
+
+def _pipeline_table(measured: Sequence[bench.Figures]) -> Table:
+    title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
+    headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest")
+    table = Table("records", title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for one in measured:
+        ratios = (one.ratio_to_floor, one.lowest_ratio, one.highest_ratio)
+        numbers = (
+            one.megabytes_per_interval,
+            one.topics_per_second,
+            one.seconds_per_interval,
+            one.floor_seconds,
+            *ratios,
+        )
+        table.add_row(one.form, *(f"{number:,}" for number in numbers))
     return table
 
 

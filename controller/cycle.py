@@ -341,7 +341,7 @@ def _membership_moves(
     if policy.membership is None:
         return (), memory.membership, ()
     found, membership = policy.membership.decide(view, memory.membership)
-    return found.unloads, membership, found.verdicts
+    return found.unloads, membership, tuple(found.verdicts)
 
 
 def _as_planned(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:

@@ -27,7 +27,7 @@ from streaming.decode import DecodeOptions
 from streaming.query import QueryOptions
 from streaming.session import ROWS_TO_PYTHON, SWEEPS_TO_PYTHON, start_session
 from streaming.sink import DecisionSink
-from streaming.sources import folder_records, kafka_records
+from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
 
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 _CONNECTOR = "connector"
@@ -88,7 +88,8 @@ def records(spark: SparkSession, settings: Settings) -> DataFrame:
         assert log.kafka is not None, "checked when the settings were read"
         return kafka_records(spark, log.kafka, max_offsets=settings.spark.max_offsets_per_trigger)
     assert log.folder is not None, "checked when the settings were read"
-    return folder_records(spark, Path(log.folder.path))
+    files = min(FILES_PER_TRIGGER, settings.spark.max_offsets_per_trigger)
+    return folder_records(spark, Path(log.folder.path), files_per_trigger=files)
 
 
 def query_options(settings: Settings) -> QueryOptions:

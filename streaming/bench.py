@@ -7,7 +7,7 @@ from the same Kafka and parsed with the same schema, into Spark's noop sink.
 
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -108,11 +108,6 @@ def pipeline(
         lowest_ratio=round(min(ratios), 3),
         highest_ratio=round(max(ratios), 3),
     )
-
-
-def as_dict(figures: Figures) -> dict[str, object]:
-    """*figures* for JSON."""
-    return asdict(figures)
 
 
 def _settings(form: str, bootstrap: str, folder: Path) -> Settings:

@@ -6,14 +6,23 @@ Pulsar: LoadData.getBundleDataForLoadShedding and getRecentlyUnloadedBundles.
 import numpy as np
 
 from controller.model.decision import Reason, Verdict
-from controller.model.load import Bools, ClusterView, Ints
+from controller.model.load import Bools, BundleTable, ClusterView, Ints
 from controller.model.names import is_broker_own
 
 
 def broker_own(view: ClusterView) -> Bools:
-    """(bundles,) whether a bundle serves a broker's own heartbeat or SLA monitor, which makes sense there alone."""
-    spaces = np.array([is_broker_own(name) for name in view.bundles.namespaces], np.bool_)
-    return spaces[view.bundles.namespace]
+    """(bundles,) whether a bundle serves a broker's own heartbeat or SLA monitor, which makes sense there alone.
+
+    Looked for once in an interval, and only when it is asked for.
+    """
+    bundles = view.bundles
+
+    def find() -> tuple[BundleTable, Bools]:
+        spaces = np.array([is_broker_own(name) for name in bundles.namespaces], np.bool_)
+        # With the table, which so outlives the key that names it.
+        return bundles, spaces[bundles.namespace] if spaces.any() else np.zeros(len(bundles), np.bool_)
+
+    return view.policies.derived(("broker own", id(bundles)), find)[1]
 
 
 def movable(view: ClusterView, own: Bools, broker: int, by: str) -> tuple[Ints, list[Verdict]]:

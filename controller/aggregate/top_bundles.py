@@ -50,14 +50,18 @@ class TopBundles:
         meaning="also move bundles of namespaces with isolation or anti-affinity policies",
     )
 
-    def reportable(self, bundles: BundleTable, has_policies: Bools | None = None) -> Bools:
-        """(n,) which *bundles* a report may hold: with traffic, and neither Pulsar's own nor bound by policies.
+    def reportable(
+        self, bundles: BundleTable, has_policies: Bools | None = None, rows: Ints | slice = slice(None)
+    ) -> Bools:
+        """(rows,) which *bundles* a report may hold: with traffic, and neither Pulsar's own nor bound by policies.
 
-        ``has_policies``: (n,) whether a bundle's namespace has an isolation or anti-affinity policy.
+        ``has_policies``: (rows,) whether a bundle's namespace has an isolation or anti-affinity policy.
         """
-        own = np.array([is_untouchable(name) for name in bundles.namespaces], np.bool_)
-        may: Bools = bundles.load[:, THROUGHPUT_IN] + bundles.load[:, THROUGHPUT_OUT] != 0
-        may &= ~own[bundles.namespace]
+        spaces, place = np.unique(bundles.namespace[rows], return_inverse=True)
+        own = np.array([is_untouchable(bundles.namespaces[space]) for space in spaces.tolist()], np.bool_)
+        load = bundles.load[rows]
+        may: Bools = load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] != 0
+        may &= ~own[place]
         if has_policies is not None and not self.with_policies:
             may &= ~has_policies
         return may

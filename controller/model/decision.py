@@ -1,7 +1,10 @@
 """A decision is a value: what to do, and for everything looked at, why or why not."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from typing import overload
 
 
 class Reason(StrEnum):
@@ -92,6 +95,37 @@ class Verdict:
         return f"{self.subject}: {self.reason}{numbers}{detail}"
 
 
+class Told(Sequence[Verdict]):
+    """Verdicts that are put into words when they are read: of 1,000 brokers that takes longer than the decision."""
+
+    def __init__(self, tell: Callable[[], Iterable[Verdict]]) -> None:
+        """What *tell*, which is asked once, says; it looks at nothing that is ever written to."""
+        self._tell = tell
+
+    @cached_property
+    def _verdicts(self) -> tuple[Verdict, ...]:
+        return tuple(self._tell())
+
+    @overload
+    def __getitem__(self, index: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Verdict, ...]: ...
+    def __getitem__(self, index: int | slice) -> Verdict | tuple[Verdict, ...]:
+        return self._verdicts[index]
+
+    def __len__(self) -> int:
+        return len(self._verdicts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._verdicts == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._verdicts)
+
+    def __repr__(self) -> str:
+        return repr(self._verdicts)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unload:
     """A bundle to take off its broker; ``why`` is the verdict about that broker."""
@@ -108,7 +142,7 @@ class UnloadDecision:
     """A shedder's answer: unloads in the order chosen, a verdict for everything looked at."""
 
     unloads: tuple[Unload, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: Sequence[Verdict] = ()
     #: One reason for the whole: why nothing is unloaded, or what most of it is for.
     reason: Reason
 

@@ -66,7 +66,8 @@ def is_broker_own(namespace: str) -> bool:
 
     Pulsar: NamespaceService.isSLAOrHeartbeatNamespace.
     """
-    return _BROKER_OWN_NAMESPACE.fullmatch(namespace) is not None
+    # Nearly every namespace is somebody's, and has no port.
+    return ":" in namespace and _BROKER_OWN_NAMESPACE.fullmatch(namespace) is not None
 
 
 def topic_hash(topic: str) -> int:

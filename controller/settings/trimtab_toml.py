@@ -188,8 +188,9 @@ class SparkSettings(_Section):
     """Tasks of the stateful step.  Near the number of cores: committing state costs more than folding it.
     Fixed for the life of a checkpoint."""
     max_offsets_per_trigger: PositiveInt = 50_000
-    """Records of one micro-batch at most, so that catching up after a pause does not exhaust the memory: about the records
-    of an interval (a sweep a broker, or a record a topic) times the intervals that one batch may close."""
+    """Records (in a folder: files) of one micro-batch at most, so that catching up after a pause does not exhaust the
+    memory: about the records of an interval (a sweep a broker, or a record a topic) times the intervals that one batch may
+    close."""
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Further Spark options under Spark's names."""
 

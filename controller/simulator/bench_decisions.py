@@ -100,9 +100,10 @@ def subjects() -> dict[str, tuple[str, Subject]]:
 def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None = None) -> Iterator[Timing]:
     """Every subject on *view*, *runs* times after one to warm up, in turns with *rival* while that is quick enough."""
     for name, (kind, subject) in subjects().items():
-        of = PLACEMENTS_OF_A_CYCLE if kind == "placement" else 1
+        of = _in_a_row(kind)
         asked = rival if rival is not None and name in rival.names else None
-        own, others = [], []
+        own: list[float] = []
+        others: list[float] = []
         chosen = other_chosen = 0
         for _ in range(runs + 1):
             ms, chosen = _timed(subject, view)
@@ -125,10 +126,11 @@ def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None =
 def slopes(cluster: str, *, runs: int, sizes: Sequence[int] = SLOPE_SIZES) -> Iterator[Slope]:
     """How every subject grows over clusters of *sizes* bundles."""
     views = [CLUSTERS[cluster](max(2, size // _BUNDLES_A_BROKER), size) for size in sizes]
-    for name, (_, subject) in subjects().items():
+    for name, (kind, subject) in subjects().items():
+        of = _in_a_row(kind)
         # All sizes in turn, so that a slow minute of the machine does not bend the line.
         times = [[_timed(subject, view)[0] for view in views] for _ in range(runs + 1)][1:]
-        ms = [statistics.median(of_size) for of_size in zip(*times, strict=True)]
+        ms = [statistics.median(of_size) / of for of_size in zip(*times, strict=True)]
         peak = [_peak(subject, view) for view in views]
         yield Slope(
             cluster=cluster,
@@ -144,6 +146,11 @@ def fresh(view: ClusterView) -> ClusterView:
     """*view* without what was worked out from it and kept."""
     tables = {name: replace(getattr(view, name)) for name in ("brokers", "bundles", "policies")}
     return replace(view, **tables)
+
+
+def _in_a_row(kind: str) -> int:
+    """How many decisions one call of a subject of *kind* takes."""
+    return PLACEMENTS_OF_A_CYCLE if kind == "placement" else 1
 
 
 def _deciding(strategy: Any, chosen: str) -> Subject:

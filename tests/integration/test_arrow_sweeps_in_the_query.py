@@ -1,8 +1,9 @@
 """Arrow sweeps through the query: the rows of their JSON form, bit for bit, and dead letters where they are spoilt."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,19 +11,28 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from controller.adapters.folder import read_journal
+from controller.adapters.folder_leadership import FileLeadership
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
-from controller.simulator.encode import arrow_records, json_records
-from controller.wire.metrics import decode_metric
-from controller.wire.rows import Located, rows_from_columns, rows_from_records
+from controller.simulator.encode import Record, arrow_records, json_records
+from controller.wire.base import encode
+from controller.wire.journal import encode_entry
+from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.rows import rows_from_columns
+from streaming import assembly
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions, rows, suspects
+from streaming.query import decision_query
+from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import Kept, plain
 from tests.records import as_bytes, tick
 from tests.unit.test_wire_arrow import respun, with_column
 
 pytestmark = pytest.mark.integration
+
+Form: TypeAlias = Callable[[BrokerSweep], Iterator[Record]]
 
 _NOW, _PERIOD, _CLUSTER = 1_735_689_600_000, 60_000, "demo"
 #: About half of the bundles reach one.
@@ -47,12 +57,6 @@ def read(spark: SparkSession, values: list[bytes], options: DecodeOptions) -> An
     return rows_from_columns(columns, cluster=_CLUSTER, period_ms=_PERIOD, files=False), found
 
 
-def located(values: list[bytes]) -> Iterator[Located]:
-    for offset, value in enumerate(values):
-        record = decode_metric(value, cluster=_CLUSTER, period_ms=_PERIOD)
-        yield Located(source=METRICS, partition=0, offset=offset, record=record)
-
-
 def letters(spark: SparkSession, values: list[bytes], options: DecodeOptions, source: int = METRICS) -> list[str]:
     kept = Kept()
     DeadLetterSink(kept, options, {})(suspects(frame(spark, values, source), options).where(F.col("suspect")), 0)
@@ -73,28 +77,6 @@ def test_arrow_and_json_give_the_same_rows_bit_for_bit(spark: SparkSession) -> N
     assert shards[0] == shards[1]
     assert set(shards[0]) == {0, 1, 2}
     assert arrow_columns.columns.tolist() == json_columns.columns.tolist()
-
-
-def test_rows_of_decoded_arrow_are_those_of_the_query_and_of_json() -> None:
-    for sweep in modelled():
-        of_json, of_arrow = ([value for _, value in form(sweep)] for form in (json_records, arrow_records))
-        in_json = plain(rows_from_records(located(of_json), _LIMITS))
-        assert plain(rows_from_records(located(of_arrow), _LIMITS)) == in_json
-
-
-def test_topics_out_of_order_are_added_up_in_the_order_of_their_rows() -> None:
-    (value,) = (value for _, value in arrow_records(modelled()[0]))
-    with pa.ipc.open_stream(value) as reader:
-        batch = reader.read_next_batch()
-    shuffled = np.random.default_rng(1).permutation(batch.num_rows)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch.take(shuffled))
-    straight, turned = (rows_from_records(located([one]), _LIMITS) for one in (value, sink.getvalue().to_pybytes()))
-    assert turned.bundle == straight.bundle
-    assert turned.stats.tolist() == straight.stats.tolist()
-    assert turned.detail_size.tolist() == straight.detail_size.tolist()
-    assert set(turned.detail_position.tolist()) == set(straight.detail_position.tolist())
 
 
 def test_chunks_that_divide_a_bundle_close_an_interval_as_the_whole_sweep_does(spark: SparkSession) -> None:
@@ -157,3 +139,38 @@ def test_the_result_topic_has_no_arrow(spark: SparkSession) -> None:
     (found,) = letters(spark, [respun()], _ARROW, RESULTS)
     assert found.startswith("not_json: ")
     assert rows(frame(spark, [respun()], RESULTS), _ARROW).count() == 0
+
+
+def decided(spark: SparkSession, folder: Path, form: Form, sweeps: Literal["json", "arrow"]) -> list[bytes]:
+    """The journal that the real query writes for a log of three intervals in *form*."""
+    settings = write_settings(folder)
+    cluster = ModelledCluster(ClusterShape(brokers=3, bundles=18, topics=120), seed=1, name="lab")
+    offset = 0
+    for interval in range(_NOW, _NOW + 3 * _PERIOD, _PERIOD):
+        published = list(cluster.sweeps(interval))
+        values = [value for sweep in published for _, value in form(sweep)]
+        roster = tuple(RosterEntry(broker=sweep.broker, sweep_id=sweep.sweep_id) for sweep in published)
+        partitions = Partitions(metrics=1, results=0)
+        values.append(encode(Tick(cluster="lab", interval=interval, partitions=partitions, roster=roster)))
+        data = [(METRICS, 0, offset + i, "", interval, value) for i, value in enumerate(values)]
+        offset += len(values)
+        spark.createDataFrame(data, _SCHEMA).coalesce(1).write.mode("append").parquet(str(folder / "records"))
+        cluster.advance()
+    leader = FileLeadership(folder / "election")
+    assert leader.acquire(lambda: False)
+    options = assembly.query_options(settings)
+    options = replace(options, decode=replace(options.decode, sweeps=sweeps), files=False)
+    records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
+    sink = assembly.decision_sink(settings, leader)
+    query = decision_query(records, options, sink, checkpoint=settings.checkpoint.path)
+    query.trigger(availableNow=True).start().awaitTermination()
+    leader.release()
+    return [encode_entry(entry) for entry in read_journal(folder / "log")]
+
+
+def test_a_stream_of_arrow_decides_byte_for_byte_as_one_of_json(spark: SparkSession, tmp_path: Path) -> None:
+    of_json = decided(spark, tmp_path / "json", json_records, "json")
+    of_arrow = decided(spark, tmp_path / "arrow", arrow_records, "arrow")
+    assert len(of_json) == 3
+    assert b"trimtab.unload" in b"".join(of_json)
+    assert of_arrow == of_json

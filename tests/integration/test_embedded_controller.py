@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder import FolderMetricsLog, read_journal
+from controller.adapters.folder import FolderCommandLog, FolderMetricsLog, read_journal
 from controller.adapters.folder_leadership import FileLeadership
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
+from controller.wire.commands import EpochEvent, parse_event
+from controller.wire.dead_letter import KEPT_BYTES, DeadLetter
 from controller.wire.journal import encode_entry
 
 pytestmark = pytest.mark.integration
@@ -24,13 +26,25 @@ loadBalancerLoadPlacementStrategy=LeastResourceUsageWithWeight
 loadBalancerBrokerThresholdShedderPercentage=5
 loadBalancerHistoryResourcePercentage=0.2
 """
-_BAD_LINES = [
-    b"{not json",
-    b'{"v":1,"type":"never_heard_of","cluster":"lab"}',
-    b'{"v":7,"type":"tick","cluster":"lab","interval":60000}',
-    b'{"v":1,"type":"broker_sweep","cluster":"lab","broker":"b:1"}',
-    b'{"v":1,"type":"tick","cluster":"lab","interval":60001,"partitions":{"metrics":1,"results":1}}',
-]
+_TOPIC = (
+    b'{"v":1,"type":"topic_stats","cluster":"lab","broker":"b:1","bundle":"t/n/0x00000000_0xffffffff","topic":"x",'
+    b'"msgRateIn":%s,"msgRateOut":1,"msgThroughputIn":1,"msgThroughputOut":1,"producerCount":1,"consumerCount":1,'
+    b'"storageSize":1,"backlogSize":1}'
+)
+_TICK = b'{"v":%d,"type":"tick","cluster":"lab","interval":%d,"partitions":{"metrics":1,"results":1}}'
+_FAR_FUTURE = 4_102_444_800_000
+_BAD_LINES = {
+    "not_json": [b"{not json"],
+    "unknown_type": [b'{"v":1,"type":"never_heard_of","cluster":"lab"}'],
+    "unknown_version": [_TICK % (7, 60_000)],
+    "missing_field": [b'{"v":1,"type":"broker_sweep","cluster":"lab","broker":"b:1"}'],
+    "bad_value": [_TOPIC % b'"NaN"', _TOPIC % b"-1", _TOPIC % b'"Infinity"'],
+    "impossible_bundle": [(_TOPIC % b"1").replace(b"0xffffffff", b"0x00000000")],
+    "misaligned_interval": [_TICK % (1, 60_001)],
+    "future_interval": [_TICK % (1, _FAR_FUTURE)],
+    "too_large": [b'{"v":1,"type":"tick","padding":"' + b"x" * 10_000_000 + b'"}'],
+}
+_BAD = sum(len(lines) for lines in _BAD_LINES.values())
 
 
 def publish(folder: Path) -> None:
@@ -38,7 +52,7 @@ def publish(folder: Path) -> None:
     cluster = ModelledCluster(ClusterShape(brokers=4, bundles=32, topics=400), seed=1, name="lab")
     metrics = FolderMetricsLog(folder, cluster="lab")
     metrics.publish(namespace_record("lab", state) for state in cluster.changed_namespaces())
-    metrics.publish(("", line) for line in _BAD_LINES)
+    metrics.publish(("", line) for lines in _BAD_LINES.values() for line in lines)
     for number in range(1, _INTERVALS + 1):
         sweeps = list(cluster.sweeps(_START + number * _PERIOD))
         metrics.publish(record for sweep in sweeps for record in json_records(sweep))
@@ -46,7 +60,7 @@ def publish(folder: Path) -> None:
         cluster.advance()
 
 
-def settings(folder: Path, name: str, *, shuffle_partitions: int = 1) -> Path:
+def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_batch: int = 1000) -> Path:
     (folder / "broker.conf").write_text(_BROKER_CONF)
     file = folder / f"{name}.toml"
     file.write_text(
@@ -68,6 +82,7 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1) -> Path:
         [spark]
         master = "local[2]"
         shuffle_partitions = {shuffle_partitions}
+        max_offsets_per_trigger = {files_a_batch}
         [decisions]
         mode = "active"
         """
@@ -97,9 +112,16 @@ def journal(folder: Path) -> list[bytes]:
     return [encode_entry(entry) for entry in read_journal(folder)]
 
 
-def dead_letters(folder: Path) -> list[str]:
+def commands(folder: Path) -> list[tuple[str, str]]:
+    """What was issued, in order; the leadership that issued it is no part of a command."""
+    log = FolderCommandLog(folder)
+    events = [parse_event(event) for event in log.poll()]
+    return [(event.id, event.subject) for event in events if not isinstance(event, EpochEvent)]
+
+
+def dead_letters(folder: Path) -> list[DeadLetter]:
     files = sorted((folder / "dead_letters").glob("*.jsonl"))
-    return [line for file in files for line in file.read_text().splitlines()]
+    return [DeadLetter.model_validate_json(line) for file in files for line in file.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +130,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[
     publish(folder / "log")
     conf = settings(folder, "log")
     run_until(
-        lambda: len(journal(folder / "log")) == _INTERVALS and len(dead_letters(folder / "log")) == len(_BAD_LINES),
+        lambda: len(journal(folder / "log")) == _INTERVALS and len(dead_letters(folder / "log")) == _BAD,
         conf,
     )
     return folder / "log", journal(folder / "log")
@@ -121,24 +143,36 @@ def test_every_interval_is_decided_and_load_leaves_the_busy_brokers(uninterrupte
     assert sum(len(entry.decision.commands) for entry in entries) > 0
 
 
-def test_bad_records_lie_in_the_dead_letters_with_their_reasons(uninterrupted: tuple[Path, list[bytes]]) -> None:
+def test_bad_records_lie_in_the_dead_letters_with_reason_and_place_and_the_query_goes_on(
+    uninterrupted: tuple[Path, list[bytes]],
+) -> None:
     folder, _ = uninterrupted
-    found = "\n".join(dead_letters(folder))
-    for reason in ("not_json", "unknown_type", "unknown_version", "missing_field", "misaligned_interval"):
-        assert f'"reason":"{reason}"' in found
+    found = sorted(dead_letters(folder), key=lambda letter: (letter.source.file or "", letter.source.offset))
+    expected = [(reason, line) for reason, lines in _BAD_LINES.items() for line in lines]
+    assert [letter.reason for letter in found] == [reason for reason, _ in expected]
+    for letter, (_, line) in zip(found, expected, strict=True):
+        assert letter.size == len(line)
+        assert letter.kept == line[:KEPT_BYTES]
+        file = folder / "metrics" / (letter.source.file or "")
+        assert file.read_bytes().split(b"\n")[letter.source.offset] == line
 
 
 @pytest.mark.parametrize(
-    "failpoint", ["after-decide:2", "inside-transaction:3", "after-commit:2", "before-spark-commit:1"]
+    "place", ["inside-state-commit", "after-decide", "inside-transaction", "after-commit", "before-spark-commit"]
 )
-def test_killed_anywhere_and_restarted_it_decides_as_if_nothing_had_happened(
-    tmp_path: Path, uninterrupted: tuple[Path, list[bytes]], failpoint: str
+def test_killed_four_times_and_restarted_it_decides_as_if_nothing_had_happened(
+    tmp_path: Path, uninterrupted: tuple[Path, list[bytes]], place: str
 ) -> None:
     publish(tmp_path / "log")
-    conf = settings(tmp_path, "log", shuffle_partitions=2)
-    run_until(lambda: False, conf, failpoint=failpoint)
+    # Several batches, so that there is a state commit to be torn each time.
+    conf = settings(tmp_path, "log", shuffle_partitions=2, files_a_batch=3)
+    for _ in range(4):
+        run_until(lambda: False, conf, failpoint=place)
     run_until(lambda: len(journal(tmp_path / "log")) == _INTERVALS, conf)
     assert journal(tmp_path / "log") == uninterrupted[1]
+    issued = commands(tmp_path / "log")
+    assert issued == commands(uninterrupted[0])
+    assert len(issued) == len(set(issued)) > 0
 
 
 def test_a_second_controller_waits_while_the_first_holds_the_lock(tmp_path: Path) -> None:

@@ -39,11 +39,16 @@ decisions.mode = "active"
 """
 
 
-def write_log(folder: Path) -> Settings:
-    """A log of a few intervals, four files each: the sweeps lie in two, the ticks of both topics in one each."""
+def write_settings(folder: Path) -> Settings:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "broker.conf").write_text(_BROKER_CONF)
     (folder / "trimtab.toml").write_text(_SETTINGS)
+    return read_settings(folder / "trimtab.toml")
+
+
+def write_log(folder: Path) -> Settings:
+    """A log of a few intervals, four files each: the sweeps lie in two, the ticks of both topics in one each."""
+    settings = write_settings(folder)
     cluster = ModelledCluster(ClusterShape(brokers=3, bundles=18, topics=120), seed=1, name="lab")
     metrics = FolderMetricsLog(folder / "log", cluster="lab")
     for number in range(1, _INTERVALS + 1):
@@ -53,7 +58,7 @@ def write_log(folder: Path) -> Settings:
         metrics.publish(record for sweep in sweeps[1:] for record in json_records(sweep))
         metrics.tick(_START + number * _PERIOD, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         cluster.advance()
-    return read_settings(folder / "trimtab.toml")
+    return settings
 
 
 @contextmanager

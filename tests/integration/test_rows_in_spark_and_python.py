@@ -11,6 +11,7 @@ dead letters as "refused by the query" (the last tests).
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from controller.wire.results import Result, decode_result
 from controller.wire.rows import Located, rows_from_columns, rows_from_records
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions, rows, suspects
+from streaming.sources import located
 from tests.records import (
     CLUSTER,
     LEFT,
@@ -535,6 +537,15 @@ def test_what_the_query_alone_refuses_is_a_dead_letter_that_says_so(records: Dat
     only = suspects(records, _OPTIONS).where(f"offset = {_OFFSETS[what]}")
     DeadLetterSink(kept, _OPTIONS, {})(only, 0)
     assert kept.reasons == ["bad_value: refused by the query"]
+
+
+def test_a_kafka_record_without_a_value_is_an_empty_one(spark: SparkSession) -> None:
+    schema = "topic string, partition int, offset long, timestamp timestamp, value binary"
+    tombstone = spark.createDataFrame([("metrics", 2, 7, datetime.fromtimestamp(T / 1000, UTC), None)], schema)
+    kept = Kept()
+    DeadLetterSink(kept, _OPTIONS, {})(suspects(located(tombstone, "results"), _OPTIONS), 0)
+    (reason,) = kept.reasons
+    assert reason.startswith("not_json: ")
 
 
 class Kept:

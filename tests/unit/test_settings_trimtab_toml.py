@@ -52,6 +52,12 @@ def test_the_committed_file_spells_out_the_defaults(tmp_path: Path) -> None:
         assert getattr(committed, section) == getattr(smallest, section)
 
 
+def test_a_folder_holds_no_arrow(tmp_path: Path) -> None:
+    assert read_settings(CONF).log.sweeps == "json"
+    assert written(tmp_path, TEXT.replace('sweeps = "json"', 'sweeps = "arrow"')).log.sweeps == "arrow"
+    assert "kind is 'folder'" in refusal(tmp_path, SMALLEST + 'log.sweeps = "arrow"')
+
+
 def test_paths_are_seen_from_the_file(tmp_path: Path) -> None:
     settings = written(tmp_path, SMALLEST)
     assert settings.log.folder is not None

@@ -1,6 +1,6 @@
 """Brokers in pairs, the fullest with the emptiest and so on inwards, and how often each was hit: for AvgShedder."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,8 +9,7 @@ from controller.model.load import RATE_IN, RATE_OUT, BrokerTable, Floats
 from controller.model.memory import BrokerHitCounts
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """Two brokers, and how far apart they are."""
 
     low: str
@@ -63,8 +62,9 @@ class Hits:
     def forget(self, pair: Pair) -> None:
         """Both begin again."""
         for counts in (self.high, self.low):
-            for broker in (pair.low, pair.high):
-                counts.pop(broker, None)
+            if counts:
+                counts.pop(pair.low, None)
+                counts.pop(pair.high, None)
 
     def count(self, pair: Pair, *, hard: bool) -> None:
         """Both were hit; one that is paired with itself, twice."""

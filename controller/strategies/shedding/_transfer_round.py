@@ -1,10 +1,10 @@
 """What a round of TransferShedder looks at, what it comes to, and that in the words of a decision."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
 from controller.model.load import Ints
 from controller.strategies.shedding._transfer_pair import Exchange, Gate, TopBundle
 from controller.strategies.shedding._transfer_stats import BrokerLoads, Readiness
@@ -75,12 +75,14 @@ class Narrator:
             verdicts += more
             looked_at |= {verdict.subject for verdict in more}
         rest = Reason.BALANCED if found.attempts else reason
-        verdicts += [
-            self._on_broker(store.loads, row, rest, found.average)
-            for row in sorted(store.order.tolist())
-            if store.loads.names[row] not in looked_at
-        ]
-        return UnloadDecision(unloads=tuple(unloads), verdicts=tuple(verdicts), reason=reason)
+
+        def tell() -> Iterator[Verdict]:
+            yield from verdicts
+            for row in sorted(store.order.tolist()):
+                if store.loads.names[row] not in looked_at:
+                    yield self._on_broker(store.loads, row, rest, found.average)
+
+        return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason)
 
     def _on_cluster(self, found: Round, reason: Reason) -> list[Verdict]:
         """What the round was held against as a whole."""

@@ -14,6 +14,7 @@ before the bundle is looked up, and then places at random; here the destination 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -21,13 +22,12 @@ import numpy as np
 
 from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights
-from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
 from controller.model.load import (
     RATE_IN,
     RATE_OUT,
     THROUGHPUT_IN,
     THROUGHPUT_OUT,
-    Bools,
     BundleTable,
     ClusterView,
     Floats,
@@ -107,15 +107,16 @@ class AvgShedder(ResourceWeights):
         """Move load within every pair that was hit often enough, pairs that differ most first."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), BrokerHitCounts()
-        hits, own = Hits(memory), broker_own(view)
+        hits = Hits(memory)
         moves: list[_Move] = []
-        verdicts: list[Verdict] = []
+        #: What is to be said of each pair, in their order: verdicts, or a calm pair.
+        said: list[Sequence[Verdict] | Pair] = []
         refusals: list[Verdict] = []
         any_hit = False
         for pair in pairs(view.brokers, self.scores(view)):
             if pair.difference < self.low_threshold or (self.fixed and pair.low == pair.high):
                 hits.forget(pair)
-                verdicts += pair.verdicts(Reason.BALANCED, Reason.BALANCED, self.low_threshold, _BY)
+                said.append(pair)
                 continue
             any_hit = True
             # Not ">=": scores that are no numbers differ by NaN, and Pulsar takes that for a lot.
@@ -123,18 +124,26 @@ class AvgShedder(ResourceWeights):
             hits.count(pair, hard=hard)
             if not hits.enough(pair, self.hit_count_high, self.hit_count_low):
                 waiting = self._waiting(pair, hits, hard=hard)
-                verdicts += waiting
+                said.append(waiting)
                 refusals += waiting
                 continue
             hits.forget(pair)
             limit = self.high_threshold if hard else self.low_threshold
             why = pair.verdicts(Reason.OVERLOADED, Reason.UNDERLOADED, limit, _BY)
-            rows, refused = self._choose(view, pair, own)
+            rows, refused = self._choose(view, pair)
             moves += [(row, pair, why[0]) for row in rows]
-            verdicts += [*why, *refused]
+            said.append([*why, *refused])
             refusals += refused
         reason = Reason.OVERLOADED if moves else refusals[0].reason if refusals else Reason.BALANCED
-        decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=tuple(verdicts), reason=reason)
+
+        def tell() -> Iterator[Verdict]:
+            for one in said:
+                if isinstance(one, Pair):
+                    yield from one.verdicts(Reason.BALANCED, Reason.BALANCED, self.low_threshold, _BY)
+                else:
+                    yield from one
+
+        decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=Told(tell), reason=reason)
         # Without any hit all counts go, also those of brokers that are away.
         return decision, BrokerHitCounts(high=hits.high, low=hits.low) if any_hit else BrokerHitCounts()
 
@@ -154,7 +163,7 @@ class AvgShedder(ResourceWeights):
             for broker in dict.fromkeys((pair.high, pair.low))
         ]
 
-    def _choose(self, view: ClusterView, pair: Pair, own: Bools) -> tuple[list[int], list[Verdict]]:
+    def _choose(self, view: ClusterView, pair: Pair) -> tuple[list[int], list[Verdict]]:
         """Rows of the bundles to move within *pair*, busiest first, and a verdict for all refused."""
         rate, throughput = pair.rate * self.max_unload_share, pair.throughput * self.max_unload_share
         if rate > self.min_unload_msg_rate:
@@ -175,7 +184,7 @@ class AvgShedder(ResourceWeights):
         too_few = too_few_bundles(view, pair.high_row, _BY) if self.fixed else None
         if too_few is not None:
             return [], [too_few]
-        rows, refused = movable(view, own, pair.high_row, _BY)
+        rows, refused = movable(view, broker_own(view), pair.high_row, _BY)
         chosen = _fitting(rows, traffic_of(view.bundles.short_term[rows]), to_move)
         if not chosen:
             detail = "no bundle with traffic is small enough for what is to move"

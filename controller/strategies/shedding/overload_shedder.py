@@ -7,6 +7,7 @@ brokers are that busy, bundles are moved round and round: ThresholdShedder looks
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.OverloadShedder
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +15,8 @@ import numpy as np
 
 from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights
-from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
-from controller.model.load import Bools, ClusterView, busiest_first
+from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
+from controller.model.load import ClusterView, busiest_first
 from controller.model.memory import NoMemory
 from controller.model.option import option
 
@@ -47,41 +48,38 @@ class OverloadShedder(ResourceWeights):
         usage = self.weighted_usage(brokers.usage, brokers.limit)
         with np.errstate(invalid="ignore"):
             to_offload = brokers.throughput * (usage - limit + _MARGIN)
-        own = broker_own(view)
         unloads: list[Unload] = []
-        verdicts: list[Verdict] = []
-        refusals: list[Verdict] = []
-        for broker, of_broker in enumerate(usage.tolist()):
-            overloaded = of_broker >= limit
-            why = Verdict(
-                subject=brokers.names[broker],
-                reason=Reason.OVERLOADED if overloaded else Reason.BALANCED,
-                observed=of_broker,
-                limit=limit,
-                unit="usage",
-                by=_BY,
-            )
-            verdicts.append(why)
-            if overloaded:
-                chosen, refused = _shed(view, own, broker, float(to_offload[broker]), why)
-                unloads += chosen
-                verdicts += refused
-                refusals += refused
-        reason = refusals[0].reason if refusals else Reason.BALANCED
+        #: Of overloaded brokers: the verdict, and those on what is refused.
+        about: dict[int, tuple[Verdict, list[Verdict]]] = {}
+
+        def on_broker(broker: int, reason: Reason) -> Verdict:
+            name, observed = brokers.names[broker], float(usage[broker])
+            return Verdict(subject=name, reason=reason, observed=observed, limit=limit, unit="usage", by=_BY)
+
+        for broker in np.flatnonzero(usage >= limit).tolist():
+            why = on_broker(broker, Reason.OVERLOADED)
+            chosen, refused = _shed(view, broker, float(to_offload[broker]), why)
+            unloads += chosen
+            about[broker] = why, refused
+        reason = next((refused[0].reason for _, refused in about.values() if refused), Reason.BALANCED)
         if unloads:
             reason = Reason.OVERLOADED
-        return UnloadDecision(unloads=tuple(unloads), verdicts=tuple(verdicts), reason=reason), memory
+
+        def tell() -> Iterator[Verdict]:
+            for broker in range(len(brokers)):
+                why, refused = about.get(broker) or (on_broker(broker, Reason.BALANCED), [])
+                yield from (why, *refused)
+
+        return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason), memory
 
 
-def _shed(
-    view: ClusterView, own: Bools, broker: int, to_offload: float, why: Verdict
-) -> tuple[list[Unload], list[Verdict]]:
+def _shed(view: ClusterView, broker: int, to_offload: float, why: Verdict) -> tuple[list[Unload], list[Verdict]]:
     """The bundles that take *to_offload* bytes/s off *broker*, busiest first, and a verdict for all refused."""
     too_few = too_few_bundles(view, broker, _BY)
     if too_few is not None:
         return [], [too_few]
     bundles = view.bundles
-    rows, refused = movable(view, own, broker, _BY)
+    rows, refused = movable(view, broker_own(view), broker, _BY)
     candidates = busiest_first(bundles.short_term_throughput, rows)
     marked = np.cumsum(bundles.short_term_throughput[candidates])
     # A bundle goes while those before it do not suffice; the first one always goes.

@@ -7,6 +7,7 @@ lower-boundary shedding, when nothing went and some broker is below average - th
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.ThresholdShedder
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +15,8 @@ import numpy as np
 
 from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights, mean_usage
-from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
-from controller.model.load import Bools, ClusterView, Floats, busiest_first
+from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
+from controller.model.load import ClusterView, Floats, busiest_first
 from controller.model.memory import UsageHistory
 from controller.model.option import option
 
@@ -69,24 +70,30 @@ class ThresholdShedder(ResourceWeights):
         if average == 0:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
 
-        own = broker_own(view)
         unloads: list[Unload] = []
-        verdicts: list[Verdict] = []
-        refusals: list[Verdict] = []
+        #: Of overloaded brokers: the verdict, and those on what is refused.
+        about: dict[int, tuple[Verdict, list[Verdict]]] = {}
         limit = average + threshold
         with np.errstate(invalid="ignore"):
             to_offload = brokers.throughput * (usage - average - threshold + _MARGIN)
-        for broker, of_broker in enumerate(usage.tolist()):
             # Not ">=": where the average is not a number, Pulsar takes every broker for overloaded.
-            overloaded = not of_broker < limit
-            why = _about(view, broker, Reason.OVERLOADED if overloaded else Reason.BALANCED, of_broker, limit)
-            verdicts.append(why)
-            if overloaded:
-                chosen, refused = self._shed(view, own, broker, float(to_offload[broker]), why)
-                unloads += chosen
-                verdicts += refused
-                refusals += refused
-        reason = refusals[0].reason if refusals else Reason.BALANCED
+            overloaded = np.flatnonzero(~(usage < limit))
+        for broker in overloaded.tolist():
+            why = _about(view, broker, Reason.OVERLOADED, float(usage[broker]), limit)
+            chosen, refused = self._shed(view, broker, float(to_offload[broker]), why)
+            unloads += chosen
+            about[broker] = why, refused
+        reason = next((refused[0].reason for _, refused in about.values() if refused), Reason.BALANCED)
+        more: list[Verdict] = []
+
+        def tell(observed: Floats = usage) -> Iterator[Verdict]:
+            for broker, of_broker in enumerate(observed.tolist()):
+                if broker in about:
+                    why, refused = about[broker]
+                    yield from (why, *refused)
+                else:
+                    yield _about(view, broker, Reason.BALANCED, of_broker, limit)
+            yield from more
 
         if unloads:
             reason = Reason.OVERLOADED
@@ -97,13 +104,13 @@ class ThresholdShedder(ResourceWeights):
             if giver is not None:
                 broker = brokers.code_of[giver.subject]
                 needed = float(brokers.throughput[broker]) * threshold * _LOWER_BOUNDARY_SHARE
-                unloads, refused = self._shed(view, own, broker, needed, giver)
-                verdicts += [giver, *refused]
+                unloads, refused = self._shed(view, broker, needed, giver)
+                more += [giver, *refused]
                 reason = Reason.UNDERLOADED if unloads else refused[0].reason
-        return UnloadDecision(unloads=tuple(unloads), verdicts=tuple(verdicts), reason=reason), memory
+        return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason), memory
 
     def _shed(
-        self, view: ClusterView, own: Bools, broker: int, to_offload: float, why: Verdict
+        self, view: ClusterView, broker: int, to_offload: float, why: Verdict
     ) -> tuple[list[Unload], list[Verdict]]:
         """The bundles that take *to_offload* bytes/s off *broker*, busiest first, and a verdict for all refused."""
         name = view.brokers.names[broker]
@@ -117,7 +124,7 @@ class ThresholdShedder(ResourceWeights):
         if too_few is not None:
             return [], [too_few]
         bundles = view.bundles
-        rows, refused = movable(view, own, broker, _BY)
+        rows, refused = movable(view, broker_own(view), broker, _BY)
         candidates = busiest_first(bundles.short_term_throughput, rows)
         marked = np.cumsum(bundles.short_term_throughput[candidates])
         # A bundle goes while those before it do not suffice; the first one always goes.
