@@ -189,8 +189,8 @@ class SparkSettings(_Section):
     Fixed for the life of a checkpoint."""
     max_offsets_per_trigger: PositiveInt = 50_000
     """Records (in a folder: files) of one micro-batch at most, so that catching up after a pause does not exhaust the
-    memory: about the records of an interval (a sweep a broker, or a record a topic) times the intervals that one batch may
-    close."""
+    memory: about the records of an interval, which are a sweep a broker or a record a topic, times the intervals that
+    one batch may close."""
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Further Spark options under Spark's names."""
 
