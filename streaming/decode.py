@@ -141,10 +141,8 @@ def judged(records: DataFrame, options: DecodeOptions) -> DataFrame:
     fits = F.length("value") <= options.max_record_bytes
     summed = topics_summed("value", limits.topics, limits.sessions, limits.msg_rate, limits.throughput)
     parsed = F.from_json(summed.cast("string"), SUMMED_RECORD, {"columnNameOfCorruptRecord": "_corrupt_record"})
-    return records.select(
-        "*",
-        let(F.when(fits, parsed), lambda r: judge(r, cluster=options.cluster, period_ms=options.period_ms)).alias("r"),
-    )
+    judgement = let(F.when(fits, parsed), lambda r: judge(r, cluster=options.cluster, period_ms=options.period_ms))
+    return records.select("*", judgement.alias("r"))
 
 
 # ---- rows ----
