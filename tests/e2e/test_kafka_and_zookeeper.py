@@ -114,6 +114,8 @@ def conf(tmp_path: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Path
         [spark]
         master = "local[2]"
         shuffle_partitions = 1
+        # A short life: started quickly beats compiled well.
+        conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
         [decisions]
         mode = "active"
         """

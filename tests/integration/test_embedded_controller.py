@@ -83,6 +83,8 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_ba
         master = "local[2]"
         shuffle_partitions = {shuffle_partitions}
         max_offsets_per_trigger = {files_a_batch}
+        # A short life: started quickly beats compiled well.
+        conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
         [decisions]
         mode = "active"
         """
@@ -164,8 +166,9 @@ def test_killed_four_times_and_restarted_it_decides_as_if_nothing_had_happened(
     tmp_path: Path, uninterrupted: tuple[Path, list[bytes]], place: str
 ) -> None:
     publish(tmp_path / "log")
-    # Several batches, so that there is a state commit to be torn each time.
-    conf = settings(tmp_path, "log", shuffle_partitions=2, files_a_batch=3)
+    # A state commit can be torn once a batch, so there have to be several.
+    batches = 3 if place == "inside-state-commit" else 1000
+    conf = settings(tmp_path, "log", shuffle_partitions=2, files_a_batch=batches)
     for _ in range(4):
         run_until(lambda: False, conf, failpoint=place)
     run_until(lambda: len(journal(tmp_path / "log")) == _INTERVALS, conf)
