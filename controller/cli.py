@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller import bench_cli, commands_cli, decide_cli, lookup_cli, rebalance_cli, ticks_cli
+from controller import bench_cli, commands_cli, decide_cli, execute_cli, lookup_cli, rebalance_cli, ticks_cli
 from controller.model.errors import TrimtabError
 from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -22,6 +22,7 @@ app.add_typer(commands_cli.app, name="commands")
 app.add_typer(bench_cli.app, name="bench")
 app.command()(lookup_cli.lookup)
 app.command()(decide_cli.decide)
+app.command()(execute_cli.execute)
 app.command()(rebalance_cli.rebalance)
 app.command()(ticks_cli.ticks)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from controller.adapters.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.adapters.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
 
 
@@ -19,3 +20,10 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     """One server for all: a test uses paths of its own."""
     with zookeeper_server(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
+    """Three brokers for all, in one JVM: a test uses namespaces of its own."""
+    with pulsar_cluster(tmp_path_factory.mktemp("pulsar")) as cluster:
+        yield cluster

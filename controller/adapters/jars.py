@@ -1,5 +1,7 @@
 """Jars by a lock: conf/jars.lock says which and with what content, Ivy fetches those that are missing.
 
+What is no jar has its extension, and maybe its classifier, behind the revision: ``org:name:1.0:tar.gz:bin``.
+
 PySpark ships Ivy, so neither Maven nor Docker is needed.  Each jar is fetched by itself: Ivy resolves nothing, and
 what a set consists of does not change behind our back.
 """
@@ -12,7 +14,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -39,11 +41,16 @@ class Jar:
     revision: str
     #: Of the content, in lower-case hexadecimal.
     sha256: str
+    #: Of the file's name; "tar.gz" for a whole distribution.
+    extension: str = "jar"
+    #: What tells files of one name and revision apart, as in Maven; mostly nothing.
+    classifier: str = ""
 
     @property
     def file_name(self) -> str:
         """The name in the folder of its set."""
-        return f"{self.name}-{self.revision}.jar"
+        of_these = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.revision}{of_these}.{self.extension}"
 
     def is_at(self, path: Path) -> bool:
         """True when *path* holds this jar, whole."""
@@ -61,8 +68,9 @@ def read_lock(set_name: str, lock: Path = LOCK) -> tuple[Jar, ...]:
         raise SettingsError(f"{lock}: no set {set_name!r}; known: {', '.join(sets)}")
     jars = []
     for coordinates, sha256 in sets[set_name].items():
-        organisation, name, revision = coordinates.split(":")
-        jars.append(Jar(organisation=organisation, name=name, revision=revision, sha256=sha256))
+        organisation, name, revision, *kind = coordinates.split(":")
+        jar = Jar(organisation=organisation, name=name, revision=revision, sha256=sha256)
+        jars.append(replace(jar, **dict(zip(("extension", "classifier"), kind, strict=False))))
     return tuple(jars)
 
 
@@ -90,6 +98,11 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
             for jar, path in fetched.items():
                 _accept(jar, path, paths[jar])
     return list(paths.values())
+
+
+def janino() -> list[Path]:
+    """The Java compiler that PySpark ships, for sources of ours where there is a JRE alone."""
+    return sorted([*_pyspark_jars().glob("janino-*.jar"), *_pyspark_jars().glob("commons-compiler-*.jar")])
 
 
 def java() -> str:
@@ -130,7 +143,7 @@ def _run_ivy(jars: Iterable[Jar], folder: Path) -> str:
     settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
     settings.write_text(_ivy_settings(folder / "cache", os.environ.get(MIRROR, "")), encoding="utf-8")
     module.write_text(_ivy_module(jars), encoding="utf-8")
-    pattern = f"{folder}/[artifact]-[revision].[ext]"
+    pattern = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
     command = [java(), "-cp", f"{_pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
     try:
         run = subprocess.run(
@@ -159,10 +172,11 @@ def _ivy_settings(cache: Path, mirror: str) -> str:
 def _ivy_module(jars: Iterable[Jar]) -> str:
     dependencies = "\n".join(
         f"    <dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)}"
-        f' transitive="false"><artifact name={quoteattr(jar.name)} type="jar" ext="jar"/></dependency>'
+        f' transitive="false"><artifact name={quoteattr(jar.name)} type="jar" ext={quoteattr(jar.extension)}'
+        f"{f' m:classifier={quoteattr(jar.classifier)}' if jar.classifier else ''}/></dependency>"
         for jar in jars
     )
-    return f"""<ivy-module version="2.0">
+    return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="trimtab" module="jars"/>
   <dependencies>
 {dependencies}

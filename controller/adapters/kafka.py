@@ -1,7 +1,7 @@
 """Kafka, as little of it as trimtab needs: topics, writing safely, writing all or nothing, reading to the end.
 
-The only importer of confluent_kafka.  *client* is what the settings add to every connection (security.protocol ...),
-under librdkafka's names.
+With kafka_inbox the only importer of confluent_kafka.  *client* is what the settings add to every connection
+(security.protocol ...), under librdkafka's names.
 """
 
 import logging
@@ -156,6 +156,10 @@ class Transaction:
     ) -> None:
         """Add one record; whether it could be written is known at ``flush``, and at the commit."""
         _produce(self._producer, topic, value, key, partition, headers, None)
+
+    def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
+        """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
+        self._producer.send_offsets_to_transaction(offsets, group, PATIENCE_SECONDS)
 
     def flush(self) -> None:
         """Return when every record lies in its topic, or was refused: only the commit is missing then.

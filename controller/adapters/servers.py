@@ -43,7 +43,7 @@ class Server(ABC):
     def __init__(self, folder: Path, port: int = 0) -> None:
         """*port* 0 picks a free one; it stays the same for the life of this object."""
         self.folder = folder.resolve()
-        self.port = port or _free_port()
+        self.port = port or free_port()
         self.log = self.folder / "server.log"
         self._pid_file = self.folder / "pid"
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,7 +61,7 @@ class Server(ABC):
         if not _is_free(self.port):
             raise TrimtabError(f"{self.name}: port {self.port} is taken; choose another with --port, 0 for a free one")
         self.folder.mkdir(parents=True, exist_ok=True)
-        classpath = os.pathsep.join(map(str, jars.fetch(self.name)))
+        classpath = self._classpath()
         with self.log.open("ab") as log:
             self._prepare(classpath)
             command = [jars.java(), *self._java_options(), "-cp", classpath, *self._main()]
@@ -101,6 +101,9 @@ class Server(ABC):
         """Block until the server started here has ended."""
         if self._process is not None:
             self._process.wait()
+
+    def _classpath(self) -> str:
+        return os.pathsep.join(map(str, jars.fetch(self.name)))
 
     @abstractmethod
     def _prepare(self, classpath: str) -> None:
@@ -156,7 +159,7 @@ class KafkaServer(Server):
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         super().__init__(folder, port)
-        self._controller_port = _free_port()
+        self._controller_port = free_port()
         self._properties = self.folder / "server.properties"
 
     @property
@@ -171,7 +174,11 @@ class KafkaServer(Server):
         cluster = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
         tool = [jars.java(), *_QUICK_START, "-cp", classpath, "kafka.tools.StorageTool", "format"]
         run = subprocess.run(
-            [*tool, "-t", cluster, "-c", str(self._properties)], capture_output=True, text=True, check=False
+            # The id may begin with a dash: as a word of its own it would be taken for an option.
+            [*tool, f"--cluster-id={cluster}", "-c", str(self._properties)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if run.returncode:
             raise TrimtabError(f"kafka: {self.folder} cannot be formatted: {run.stdout}{run.stderr}")
@@ -289,9 +296,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, help="0 for a free one (Kafka 9092, ZooKeeper 2181)")
     options = parser.parse_args(arguments)
     kind = _SERVERS[options.server]
-    server = kind(options.dir or _FOLDER / kind.name, kind.default_port if options.port is None else options.port)
+    server = kind(options.dir or FOLDER / kind.name, kind.default_port if options.port is None else options.port)
+    return act(server, options.action)
+
+
+def act(server: Server, action: str) -> int:
+    """Start, stop or run *server* for somebody at a terminal; returns the exit code."""
     try:
-        return _ACTIONS[options.action](server)
+        return _ACTIONS[action](server)
     except TrimtabError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return error.exit_code
@@ -322,7 +334,8 @@ def _run(server: Server) -> int:
     return 1
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on, and that no client is given."""
     # None of those that the kernel gives to clients: a client that looks for its server while it is down could get
     # the server's own port, be connected to itself, and keep the server from coming back.
     for port in random.sample(_PORTS, len(_PORTS)):
@@ -341,7 +354,8 @@ def _is_free(port: int) -> bool:
 _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
 #: Either server's slf4j-simple: warnings alone, with the time.
 _LOGGING: Final = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
-_FOLDER: Final = Path(__file__).parents[2] / ".servers"
+#: Where servers of this checkout have their state, a folder each.
+FOLDER: Final = Path(__file__).parents[2] / ".servers"
 _SERVERS: Final[dict[str, type[KafkaServer] | type[ZooKeeperServer]]] = {
     "kafka": KafkaServer,
     "zookeeper": ZooKeeperServer,

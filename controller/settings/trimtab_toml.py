@@ -217,6 +217,62 @@ class DecisionSettings(_Section):
     """Of the choice among equally good brokers: the same seed, the same choices."""
 
 
+class PulsarTlsSettings(_Section):
+    """TLS to the brokers; for admin URLs that begin with https."""
+
+    trust_certs: PathText | None = None
+    """Certificates of the authorities to trust, PEM; without it, the system's."""
+    certificate: PathText | None = None
+    """Our own certificate, PEM, where brokers want to see one."""
+    key: PathText | None = None
+    """Its key, PEM."""
+    verify_host: bool = True
+    """Refuse certificates that name another host."""
+
+
+class PulsarSettings(_Section):
+    """How the brokers' admin API is reached."""
+
+    admin_url: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
+    """http(s)://host:port of some brokers; they send callers on to each other."""
+    token_file: PathText | None = None
+    """A file with the token to show."""
+    user: str = ""
+    """For basic authentication, with a password."""
+    password_file: PathText | None = None
+    """A file with the user's password."""
+    connect_timeout_seconds: PositiveInt = 5
+    """A broker that does not take a connection by then is taken for gone."""
+    tls: PulsarTlsSettings = PulsarTlsSettings()
+
+    @model_validator(mode="after")
+    def _shows_one_thing(self) -> Self:
+        if self.token_file and self.user:
+            raise ValueError("token_file and user are both given: brokers want one of them")
+        if bool(self.user) != bool(self.password_file):
+            raise ValueError("user and password_file go together")
+        return self
+
+
+class ExecutorSettings(_Section):
+    """How commands are carried out."""
+
+    group: Text = "trimtab-executor"
+    """Kafka: the consumer group in which executors share the command topic out."""
+    session_timeout_seconds: Annotated[int, Field(ge=6)] = 10
+    """An executor that stays silent for this long is replaced, and if it comes back it acts no more."""
+    max_concurrent: PositiveInt = 4
+    """Namespaces worked on at once; within a namespace it is one command after the other."""
+    max_per_second: Annotated[float, Field(gt=0)] = 5.0
+    """Commands begun a second: every unload makes clients connect again."""
+    batch: Annotated[int, Field(ge=1, le=64)] = 16
+    """Commands taken at once and answered together."""
+    attempts: PositiveInt = 3
+    """How often an act is tried that the brokers refused for a reason that may pass."""
+    dry_run: bool = False
+    """Look, answer what would be done, and do nothing, whatever the commands say."""
+
+
 class Settings(_Section):
     """conf/trimtab.toml as a value."""
 
@@ -227,6 +283,8 @@ class Settings(_Section):
     checkpoint: CheckpointSettings
     spark: SparkSettings = SparkSettings()
     decisions: DecisionSettings = DecisionSettings()
+    pulsar: PulsarSettings = PulsarSettings()
+    executor: ExecutorSettings = ExecutorSettings()
 
     @model_validator(mode="after")
     def _election_folder_lies_beside_the_file(self, info: ValidationInfo) -> Self:

@@ -106,7 +106,7 @@ def test_two_at_once_both_end_with_the_whole_set(lock: Path, tmp_path: Path) -> 
 
 
 @needs_ivy
-@pytest.mark.parametrize("name", ["connector", "kafka", "zookeeper"])
+@pytest.mark.parametrize("name", ["connector", "kafka", "pulsar-broker", "zookeeper"])
 def test_the_real_sets_are_what_the_lock_says(name: str) -> None:
     paths = jars.fetch(name)
     locked = jars.read_lock(name)
@@ -115,7 +115,7 @@ def test_the_real_sets_are_what_the_lock_says(name: str) -> None:
 
 
 def test_no_jar_lies_in_a_set_twice() -> None:
-    for name in ("connector", "kafka", "zookeeper"):
+    for name in ("connector", "kafka", "pulsar-broker", "zookeeper"):
         names = [(jar.organisation, jar.name) for jar in jars.read_lock(name)]
         assert names
         assert len(set(names)) == len(names)

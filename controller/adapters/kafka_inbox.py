@@ -1,0 +1,166 @@
+"""Inbox on Kafka: any number of executors share the partitions of the command topic out, as a consumer group.
+
+How far the group has read is committed with the results in one transaction, which the brokers refuse from a member
+that the group has gone on without.  The offset's metadata holds what the next executor has to know: the highest epoch
+seen, and the commands that are being acted on.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from uuid import uuid4
+
+import confluent_kafka as ck
+
+from controller.adapters.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.adapters.kafka import PATIENCE_SECONDS, TransactionalProducer, read_all
+from controller.adapters.kafka_log import create_topics
+from controller.model.errors import JournalError, LeadershipLostError, SettingsError, WireError
+from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.wire.base import read_object
+
+log = logging.getLogger(__name__)
+
+#: A dead executor's open transaction keeps its successor waiting for this long.
+_TRANSACTION_MS: Final = 10_000
+#: No batch takes longer: every command has its timeouts.
+_MOST_BETWEEN_POLLS_MS: Final = 900_000
+
+
+class KafkaInbox:
+    """See the module docstring."""
+
+    def __init__(self, log_settings: KafkaLogSettings, settings: ExecutorSettings) -> None:
+        partitions = create_topics(log_settings)
+        self._commands, self._results = log_settings.commands_topic, log_settings.results_topic
+        if partitions[self._commands] > partitions[self._results]:
+            raise SettingsError(
+                f"{self._commands} has {partitions[self._commands]} partitions and {self._results}"
+                f" {partitions[self._results]}: results need at least as many, for each lies beside its command"
+            )
+        self._settings = log_settings
+        self._producer = TransactionalProducer(
+            log_settings.bootstrap,
+            f"trimtab-executor-{uuid4()}",
+            {"transaction.timeout.ms": _TRANSACTION_MS, **log_settings.client},
+        )
+        self._producer.init()
+        self._member: Any = None
+        self._memory: dict[int, PartitionMemory] = {}
+        #: Partition -> where the next take, and the one after an answer, begin.
+        self._committed: dict[int, int] = {}
+        self._read: dict[int, int] = {}
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": log_settings.bootstrap,
+                "group.id": settings.group,
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": settings.session_timeout_seconds * 1000,
+                "heartbeat.interval.ms": settings.session_timeout_seconds * 1000 // 5,
+                "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
+                "fetch.wait.max.ms": 100,
+                **log_settings.client,
+            },
+            logger=log,
+        )
+        self._consumer.subscribe(
+            [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
+        )
+
+    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
+        """See Inbox."""
+        try:
+            messages = self._consumer.consume(most, timeout_seconds)
+        except ck.KafkaException as error:
+            raise TakenOverError(f"{self._commands}: {error.args[0]}") from error
+        taken = []
+        for message in messages:
+            problem = message.error()
+            if problem is not None:
+                log.warning("%s: %s", self._commands, problem)
+            elif (partition := message.partition()) in self._memory:
+                self._read[partition] = (message.offset() or 0) + 1
+                taken.append(Delivery(partition, message.value() or b""))
+        if taken:
+            # As the member that took them: later on this consumer may have none, and that the brokers let pass.
+            self._member = self._consumer.consumer_group_metadata()
+        return taken
+
+    def memory(self, partition: int) -> PartitionMemory:
+        """See Inbox."""
+        return self._memory[partition]
+
+    def begin(self, commands: Mapping[int, Iterable[str]]) -> None:
+        """See Inbox."""
+        offsets = [self._offset(each, self._committed[each], ids) for each, ids in sorted(commands.items())]
+        try:
+            for done in self._consumer.commit(offsets=offsets, asynchronous=False) or ():
+                if done.error is not None:
+                    raise TakenOverError(f"{self._commands}, partition {done.partition}: {done.error}")
+        except ck.KafkaException as error:
+            raise TakenOverError(f"{self._commands}: {error.args[0]}") from error
+
+    def answer(self, answers: Sequence[AnswerRecord]) -> None:
+        """See Inbox."""
+        gone = {answer.partition for answer in answers} - self._read.keys()
+        if gone:
+            raise TakenOverError(f"{self._commands}: partitions {sorted(gone)} were taken away")
+        offsets = [self._offset(each, offset, ()) for each, offset in sorted(self._read.items())]
+        try:
+            with self._producer.transaction() as transaction:
+                for answer in answers:
+                    transaction.send(self._results, answer.value, key=answer.key.encode(), partition=answer.partition)
+                transaction.send_offsets(offsets, self._member)
+        except (JournalError, LeadershipLostError) as error:
+            raise TakenOverError(f"{self._results}: {error}") from error
+        for partition, offset in self._read.items():
+            self._committed[partition] = offset
+            self._memory[partition].begun = frozenset()
+        self._read.clear()
+
+    def close(self) -> None:
+        """See Inbox."""
+        self._consumer.close()
+
+    def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+        for start in consumer.committed(partitions, timeout=PATIENCE_SECONDS):
+            known = json.loads(start.metadata) if start.metadata else {}
+            partition = start.partition
+            start.offset = start.offset if start.offset >= 0 else self._oldest(partition)
+            self._committed[partition] = start.offset
+            self._memory[partition] = PartitionMemory(
+                epoch=known.get("epoch", 0), answered=self._answered(partition), begun=frozenset(known.get("begun", ()))
+            )
+            log.info("commands of partition %d from offset %d on", partition, start.offset)
+        starts = [(each.partition, self._committed[each.partition]) for each in partitions]
+        consumer.assign([ck.TopicPartition(self._commands, *start) for start in starts])
+
+    def _revoked(self, _: Any, partitions: list[Any]) -> None:
+        for each in partitions:
+            for known in (self._memory, self._committed, self._read):
+                known.pop(each.partition, None)
+
+    def _oldest(self, partition: int) -> int:
+        low, _ = self._consumer.get_watermark_offsets(
+            ck.TopicPartition(self._commands, partition), timeout=PATIENCE_SECONDS
+        )
+        return int(low)
+
+    def _answered(self, partition: int) -> set[str]:
+        answered = set()
+        settings = self._settings
+        for record in read_all(settings.bootstrap, self._results, partition, client=settings.client):
+            try:
+                fields = read_object(record.value)
+            except WireError:
+                continue
+            if fields.get("type") == "result" and isinstance(fields.get("id"), str):
+                answered.add(fields["id"])
+        return answered
+
+    def _offset(self, partition: int, offset: int, begun: Iterable[str]) -> Any:
+        known = {"epoch": self._memory[partition].epoch, "begun": sorted(begun)}
+        return ck.TopicPartition(self._commands, partition, offset, json.dumps(known, separators=(",", ":")))

@@ -1,0 +1,347 @@
+"""A real Pulsar cluster of three brokers on loopback, for try-outs and tests: needs nothing but Java.
+
+    python -m controller.adapters.pulsar_server start|stop|run [--processes] [--dir .servers/pulsar] [--port 8080]
+
+ZooKeeper, a bookie and the brokers share one JVM, which is there within ten seconds; or each has its own, so that one
+can be killed.  The brokers report every few seconds and leave all balancing to others.  Every start is a new cluster:
+what an earlier one left behind is deleted.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import sys
+import tarfile
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from controller.adapters import jars
+from controller.adapters.servers import FOLDER, Server, free_port
+from controller.model.errors import TrimtabError
+
+#: The cluster's name.
+CLUSTER: Final = "standalone"
+_BROKERS: Final = 3
+_LOOPBACK: Final = "127.0.0.1"
+_DEFAULT_PORT: Final = 8080
+_NO_SETTINGS: Final[Mapping[str, str]] = {}
+_SOURCE: Final = Path(__file__).parent / "java" / "PulsarParts.java"
+
+
+class PulsarPart(Server):
+    """One process with some parts of the cluster: the words of PulsarParts; ready when its ports are.
+
+    *web*: ports of brokers, *plain*: of what else must listen.
+    """
+
+    def __init__(
+        self, folder: Path, words: Sequence[str], *, web: Sequence[int] = (), plain: Sequence[int] = ()
+    ) -> None:
+        super().__init__(folder, (*web, *plain)[0])
+        self.name = folder.name
+        self._words, self._web, self._plain = tuple(words), tuple(web), tuple(plain)
+
+    def _classpath(self) -> str:
+        return os.pathsep.join([f"{distribution()}/*", *map(str, jars.janino())])
+
+    def _prepare(self, classpath: str) -> None:
+        """Nothing: the cluster has written what is needed."""
+
+    def _java_options(self) -> list[str]:
+        memory = ("-Xmx512m", "-XX:MaxDirectMemorySize=384m") if self._web else ("-Xmx192m",)
+        return [*memory, *_JAVA_OPTIONS]
+
+    def _main(self) -> list[str]:
+        # Janino compiles the source in memory and calls its main.  By the last word the process is known as ours.
+        return ["org.codehaus.janino.SimpleCompiler", str(_SOURCE), "PulsarParts", *self._words, str(self.folder)]
+
+    def _answers(self) -> bool:
+        return all(map(_listens, self._plain)) and all(map(_serves, self._web))
+
+
+class PulsarCluster:
+    """ZooKeeper, a bookie and three brokers.
+
+    *port* is the first broker's for HTTP, 0 for a free one.  *processes* gives each part a process of its own.
+    *settings* are the brokers', under broker.conf's names, and come before those chosen here.
+    ``parts``: "pulsar", or "zookeeper", "bookie", "broker-0" ...: each can be stopped, or killed, by itself.
+    """
+
+    def __init__(
+        self, folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+    ) -> None:
+        self.folder = folder.resolve()
+        self._settings = dict(settings)
+        ports = _free_ports(2 + 2 * _BROKERS)
+        self._zookeeper, bookie = ports[:2]
+        self._web = [port or ports[2], *ports[3 : 2 + _BROKERS]]
+        self._service = ports[2 + _BROKERS :]
+        data = self.folder / "data"
+        base = [
+            ["zookeeper", str(self._zookeeper), str(data / "zookeeper")],
+            ["bookie", str(self._zookeeper), str(bookie), str(data / "bookie")],
+        ]
+        brokers = [["broker", str(self._conf(nth))] for nth in range(_BROKERS)]
+        if processes:
+            parts = [
+                PulsarPart(self.folder / "zookeeper", base[0], plain=[self._zookeeper]),
+                PulsarPart(self.folder / "bookie", base[1], plain=[bookie]),
+                *(
+                    PulsarPart(self.folder / f"broker-{nth}", words, web=[self._web[nth]])
+                    for nth, words in enumerate(brokers)
+                ),
+            ]
+        else:
+            parts = [PulsarPart(self.folder / "pulsar", [*chain(*base, *brokers)], web=self._web)]
+        self.parts = {part.name: part for part in parts}
+
+    @property
+    def admin_urls(self) -> tuple[str, ...]:
+        """http://host:port of every broker."""
+        return tuple(f"http://{broker}" for broker in self.brokers)
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Every broker as Pulsar names it: host:port of HTTP."""
+        return tuple(f"{_LOOPBACK}:{port}" for port in self._web)
+
+    @property
+    def service_url(self) -> str:
+        """Where Pulsar clients connect to: all brokers."""
+        return "pulsar://" + ",".join(f"{_LOOPBACK}:{port}" for port in self._service)
+
+    @property
+    def zookeeper(self) -> str:
+        """host:port of the cluster's ZooKeeper."""
+        return f"{_LOOPBACK}:{self._zookeeper}"
+
+    def start(self) -> None:
+        """Start on nothing, and return when all brokers are in service."""
+        running = [part.name for part in _all_parts(self.folder) if part.pid() is not None]
+        if running:
+            raise TrimtabError(f"pulsar runs already in {self.folder} ({', '.join(running)}): stop it first")
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        for place in ("zookeeper", "bookie"):
+            (self.folder / "data" / place).mkdir(parents=True)
+        for nth in range(_BROKERS):
+            lines = [f"{key}={value}\n" for key, value in self._broker_conf(nth).items()]
+            self._conf(nth).write_text("".join(lines), encoding="utf-8")
+        try:
+            for part in self.parts.values():
+                part.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> bool:
+        """End what runs in the folder, whoever started it; False: nothing did."""
+        # Brokers first: without a bookie they take half a minute to end.
+        own = list(reversed(self.parts.values()))
+        others = [part for part in reversed(_all_parts(self.folder)) if part.name not in self.parts]
+        stopped = [part.stop() for part in (*own, *others)]
+        return any(stopped)
+
+    def wait(self) -> None:
+        """Block until a part of it has ended."""
+        next(iter(self.parts.values())).wait()
+
+    def _conf(self, nth: int) -> Path:
+        return self.folder / "data" / f"broker-{nth}.conf"
+
+    def _broker_conf(self, nth: int) -> dict[str, str]:
+        metadata = f"zk:{self.zookeeper}"
+        ours = {
+            "metadataStoreUrl": metadata,
+            "configurationMetadataStoreUrl": metadata,
+            "brokerServicePort": str(self._service[nth]),
+            "webServicePort": str(self._web[nth]),
+        }
+        return {**_BROKER_CONF, **self._settings, **ours}
+
+
+@contextmanager
+def pulsar_cluster(
+    folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+) -> Iterator[PulsarCluster]:
+    """A cluster for the length of a block, with its state in *folder*."""
+    cluster = PulsarCluster(folder, port, processes=processes, settings=settings)
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def distribution(folder: Path = jars.FOLDER) -> Path:
+    """Where the jars of Pulsar's distribution lie; fetched by conf/jars.lock and unpacked where they do not yet.
+
+    Only they are unpacked, and the archive is not kept.  Several processes may do this at once.
+    """
+    (archive,) = jars.read_lock("pulsar")
+    target = folder / f"pulsar-{archive.revision}-{archive.sha256[:12]}"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder, prefix=".unpack-") as temporary:
+            (path,) = jars.fetch("pulsar", Path(temporary))
+            unpacked = Path(temporary) / "unpacked"
+            with tarfile.open(path) as tar:
+                tar.extractall(unpacked, [member for member in tar if "/lib/" in member.name], filter="data")
+            (top,) = unpacked.iterdir()
+            try:
+                (top / "lib").rename(target)
+            except OSError:
+                if not target.exists():  # else another process came first
+                    raise
+    return target
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="pulsar", description="Start and stop a Pulsar cluster on this machine.")
+    parser.add_argument("action", choices=_ACTIONS, nargs="?", default="start")
+    parser.add_argument("--processes", action="store_true", help="a JVM for each part, not one for all")
+    parser.add_argument("--dir", type=Path, default=FOLDER / "pulsar", help="folder of its state (.servers/pulsar)")
+    parser.add_argument("--port", type=int, default=_DEFAULT_PORT, help="the first broker's, HTTP; 0 for a free one")
+    options = parser.parse_args(arguments)
+    try:
+        return _ACTIONS[options.action](PulsarCluster(options.dir, options.port, processes=options.processes))
+    except TrimtabError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return error.exit_code
+
+
+def _start(cluster: PulsarCluster) -> int:
+    cluster.start()
+    print(f"pulsar at {' '.join(cluster.admin_urls)} and {cluster.service_url}")  # noqa: T201
+    pids = ", ".join(f"{part.name} {part.pid()}" for part in cluster.parts.values())
+    print(f"ZooKeeper {cluster.zookeeper}, pids {pids}, logs in {cluster.folder}", flush=True)  # noqa: T201
+    return 0
+
+
+def _stop(cluster: PulsarCluster) -> int:
+    stopped = cluster.stop()
+    print(f"pulsar {'stopped' if stopped else 'does not run'} in {cluster.folder}")  # noqa: T201
+    return 0
+
+
+def _run(cluster: PulsarCluster) -> int:
+    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        _start(cluster)
+        cluster.wait()
+    except KeyboardInterrupt:
+        return _stop(cluster)
+    cluster.stop()
+    print(f"pulsar has ended by itself; see the logs in {cluster.folder}", file=sys.stderr)  # noqa: T201
+    return 1
+
+
+def _all_parts(folder: Path) -> list[PulsarPart]:
+    """Whatever may run in *folder*, to be found or stopped, not to be started."""
+    names = ("zookeeper", "bookie", *(f"broker-{nth}" for nth in range(_BROKERS)), "pulsar")
+    return [PulsarPart(folder / name, (), plain=[1]) for name in names]
+
+
+def _free_ports(number: int) -> list[int]:
+    ports: set[int] = set()
+    while len(ports) < number:
+        ports.add(free_port())
+    return sorted(ports)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((_LOOPBACK, port)) == 0
+
+
+def _serves(port: int) -> bool:
+    """True once the broker has registered itself with the others."""
+    # Never through a proxy that the environment may name.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{_LOOPBACK}:{port}/admin/v2/brokers/{CLUSTER}", timeout=2) as answer:
+            return f'"{_LOOPBACK}:{port}"' in answer.read().decode()
+    except OSError:
+        return False
+
+
+_ACTIONS: Final[dict[str, Callable[[PulsarCluster], int]]] = {"start": _start, "stop": _stop, "run": _run}
+
+#: Seen to start fastest, with what Pulsar's own script opens.
+_JAVA_OPTIONS: Final = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dzookeeper.forceSync=no",
+    "-Dzookeeper.admin.enableServer=false",
+    f"-Dlog4j.configurationFile={_SOURCE.with_name('log4j2.properties')}",
+    "-Dbookkeeper.metadata.bookie.drivers=org.apache.pulsar.metadata.bookkeeper.PulsarMetadataBookieDriver",
+    "-Dbookkeeper.metadata.client.drivers=org.apache.pulsar.metadata.bookkeeper.PulsarMetadataClientDriver",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    *(
+        f"--add-opens={package}=ALL-UNNAMED"
+        for package in (
+            "java.base/java.io",
+            "java.base/java.util.zip",
+            "java.base/java.nio",
+            "java.base/jdk.internal.misc",
+            "java.base/jdk.internal.platform",
+            "java.management/sun.management",
+            "jdk.management/com.sun.management.internal",
+        )
+    ),
+)
+
+#: Small, quick to report, and without decisions of its own.
+_BROKER_CONF: Final[Mapping[str, str]] = {
+    "clusterName": CLUSTER,
+    "bindAddress": _LOOPBACK,
+    "advertisedAddress": _LOOPBACK,
+    "loadBalancerEnabled": "true",
+    "loadBalancerSheddingEnabled": "false",
+    "loadBalancerAutoBundleSplitEnabled": "false",
+    "loadBalancerAutoUnloadSplitBundlesEnabled": "false",
+    "loadBalancerNamespaceMaximumBundles": "128",
+    "loadBalancerOverrideBrokerNicSpeedGbps": "1",
+    "loadBalancerReportUpdateMinIntervalMillis": "5000",
+    "loadBalancerReportUpdateMaxIntervalMinutes": "1",
+    "loadBalancerHostUsageCheckIntervalMinutes": "1",
+    "loadBalancerResourceQuotaUpdateIntervalMinutes": "1",
+    "defaultNumberOfNamespaceBundles": "4",
+    "statsUpdateFrequencyInSecs": "5",
+    "statsUpdateInitialDelayInSecs": "5",
+    "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,topic_count_equally_divide,"
+    "specified_positions_divide,flow_or_qps_equally_divide",
+    "allowAutoTopicCreation": "true",
+    "allowAutoTopicCreationType": "non-partitioned",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    "transactionCoordinatorEnabled": "false",
+    "functionsWorkerEnabled": "false",
+    "webSocketServiceEnabled": "false",
+    "brokerShutdownTimeoutMs": "5000",
+    "metadataStoreSessionTimeoutMillis": "10000",
+    "managedLedgerDefaultEnsembleSize": "1",
+    "managedLedgerDefaultWriteQuorum": "1",
+    "managedLedgerDefaultAckQuorum": "1",
+    "managedLedgerCacheSizeMB": "16",
+    "managedLedgerNumSchedulerThreads": "1",
+    "bookkeeperUseV2WireProtocol": "true",
+    "bookkeeperClientNumIoThreads": "1",
+    "bookkeeperClientNumWorkerThreads": "1",
+    "numIOThreads": "2",
+    "numOrderedExecutorThreads": "2",
+    "numExecutorThreadPoolSize": "2",
+    "numHttpServerThreads": "8",
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Commands carried out on a real cluster: fenced, looked at before and after, answered once."""

@@ -1,0 +1,156 @@
+"""One command from the first look to its answer: look, act, look again, and once more where that can do no harm."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.executor.judge import Answer, Failure, Observation, after, before
+from controller.model.decision import Command
+from controller.model.names import namespace_of, parse_bundle
+from controller.wire.results import Status
+
+log = logging.getLogger(__name__)
+
+_NOT_FOUND: Final = 404
+#: A bundle just unloaded is looked up until somebody has it, at this pace and for this long.
+_LOOK_AGAIN_SECONDS: Final = 0.2
+_PLACED_WITHIN_SECONDS: Final = 15.0
+
+
+class Cluster(Protocol):
+    """The cluster as an attempt sees it.  Every method may raise PulsarError."""
+
+    def look(self, command: Command) -> Observation:
+        """How things are; changes nothing."""
+        ...
+
+    def act(self, command: Command) -> None:
+        """Send the command, once."""
+        ...
+
+    def look_after(self, command: Command) -> Observation:
+        """How things are behind an act: an unloaded bundle has its new owner then, for it is looked up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a result record tells."""
+
+    answer: Answer
+    owner_before: str = ""
+    owner_after: str = ""
+    #: Calls to act; 0 where looking was enough.
+    attempts: int = 0
+
+
+def carry_out(
+    command: Command,
+    cluster: Cluster,
+    *,
+    may_act: Callable[[], Answer | None],
+    maybe_begun: bool = False,
+    dry_run: bool = False,
+    most_attempts: int = 3,
+    pause_seconds: float = 0.5,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Bring *command* to its end.  *may_act* is asked right before every act; its answer ends the command instead."""
+    first: Observation | None = None
+    attempts, failure = 0, Failure(detail="never tried")
+    for nth in range(most_attempts):
+        if nth:
+            sleep(pause_seconds * 2 ** (nth - 1))
+        try:
+            seen = cluster.look(command)
+        except PulsarError as error:
+            failure = _failure(error)
+            continue
+        first = first or seen
+        answer = before(command, seen, maybe_begun=maybe_begun, dry_run=dry_run) or may_act()
+        if answer is None:
+            attempts += 1
+            acted = _act(command, cluster)
+            try:
+                seen = cluster.look_after(command)
+            except PulsarError as error:
+                answer = Answer(status="unknown", detail=f"{acted.detail if acted else 'sent'}; then {error}")
+                return Outcome(answer=answer, owner_before=first.owner, attempts=attempts)
+            answer = after(command, seen, acted)
+            failure = acted or failure
+        if answer is not None:
+            return Outcome(answer=answer, owner_before=first.owner, owner_after=seen.owner, attempts=attempts)
+    status: Status = "unknown" if maybe_begun else "failed"
+    answer = Answer(status=status, detail=f"after {most_attempts} attempts: {failure.detail}")
+    return Outcome(answer=answer, owner_before=first.owner if first else "", attempts=attempts)
+
+
+def _act(command: Command, cluster: Cluster) -> Failure | None:
+    try:
+        cluster.act(command)
+    except PulsarError as error:
+        log.warning("%s of %s: %s", command.action, command.bundle, error)
+        return _failure(error)
+    return None
+
+
+def _failure(error: PulsarError) -> Failure:
+    return Failure(detail=str(error), status=error.status, sent=error.sent)
+
+
+class PulsarTarget:
+    """Cluster behind Pulsar's admin API."""
+
+    def __init__(self, admin: PulsarAdmin) -> None:
+        self._admin = admin
+
+    def look(self, command: Command) -> Observation:
+        """See Cluster."""
+        boundaries = self._boundaries(command)
+        name = parse_bundle(command.bundle)
+        if name.lower not in boundaries or name.upper not in boundaries:
+            return Observation(boundaries=boundaries)
+        owner = self._admin.owner(command.bundle, [command.source, command.destination])
+        return Observation(boundaries=boundaries, owner=owner)
+
+    def act(self, command: Command) -> None:
+        """See Cluster."""
+        if command.action == "split":
+            self._admin.split(
+                command.bundle,
+                algorithm=command.algorithm,
+                boundaries=command.boundaries,
+                unload=command.unload_after_split,
+            )
+        else:
+            self._admin.unload(command.bundle, command.destination)
+
+    def look_after(self, command: Command) -> Observation:
+        """See Cluster."""
+        if command.action == "split":
+            return Observation(boundaries=self._boundaries(command))
+        return Observation(boundaries=self._boundaries(command), owner=self._placed(command.bundle))
+
+    def _boundaries(self, command: Command) -> tuple[int, ...]:
+        try:
+            return self._admin.boundaries(namespace_of(command.bundle))
+        except PulsarError as error:
+            if error.status == _NOT_FOUND:
+                return ()
+            raise
+
+    def _placed(self, bundle: str) -> str:
+        """Whoever has *bundle* now.  A lookup makes the brokers place it, before they forget where it was to go."""
+        deadline = time.monotonic() + _PLACED_WITHIN_SECONDS
+        while True:
+            try:
+                return self._admin.lookup(bundle)
+            except PulsarError as error:
+                if error.status == _NOT_FOUND:
+                    return ""
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_LOOK_AGAIN_SECONDS)

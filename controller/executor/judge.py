@@ -1,0 +1,161 @@
+"""What to do about a command, and what became of it: pure, from what was seen on the cluster.
+
+Three questions, in this order: may it be begun at all (``refusal``), is it still to be done (``before``), and has it
+been done (``after``).  None as the answer of the first two means: go on.  None of the last: try once more.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from controller.model.decision import Command
+from controller.model.names import is_untouchable, namespace_of, parse_bundle
+from controller.wire.results import Status
+
+#: HTTP: the range is no bundle (any more), or the namespace is gone.
+_NO_SUCH_BUNDLE: Final = frozenset({404, 412})
+_CLIENT_ERRORS: Final = range(400, 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What the cluster says about a bundle."""
+
+    #: Of its namespace's bundles, ascending; none where there is no such namespace.
+    boundaries: tuple[int, ...]
+    #: Who has the bundle, "" when nobody has, or when there is no such bundle.
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A call to act that did not succeed, as far as its answer tells."""
+
+    detail: str
+    #: HTTP; 0: no answer came.
+    status: int = 0
+    #: False: the broker cannot have received it.
+    sent: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The end of a command."""
+
+    status: Status
+    detail: str = ""
+
+
+def refusal(command: Command, *, epoch: int, newest_epoch: int, now_ms: int) -> Answer | None:
+    """Why *command*, issued under *epoch*, may not be begun."""
+    if epoch < newest_epoch:
+        return Answer(status="fenced", detail=f"epoch {epoch} is over: {newest_epoch} leads")
+    if now_ms >= command.expires_at_ms:
+        return Answer(status="expired", detail=f"{now_ms - command.expires_at_ms} ms too late")
+    if is_untouchable(namespace_of(command.bundle)):
+        return Answer(status="skipped", detail="a namespace of Pulsar's own")
+    return None
+
+
+def before(command: Command, seen: Observation, *, maybe_begun: bool = False, dry_run: bool = False) -> Answer | None:
+    """What a look settles: it is done already, it is not to be done any more, or (None) it is to be done.
+
+    *maybe_begun*: an executor that died may have acted on it; what looking cannot tell is unknown then, for nothing
+    is done twice.
+    """
+    unmet = _split_precondition(command, seen) if command.action == "split" else _unload_precondition(command, seen)
+    if unmet is None and not seen.owner:
+        # A destination for a bundle that nobody has would steer another namespace's bundle of the same range.
+        unmet = Answer(status="obsolete", detail="nobody has it: brokers place it at the next lookup")
+    if unmet is None and seen.owner != command.source:
+        unmet = Answer(status="obsolete", detail=f"{seen.owner} has it, not {command.source}")
+    if maybe_begun and (unmet is None or unmet.status == "obsolete"):
+        found = unmet.detail if unmet else f"{seen.owner} has it as before"
+        return Answer(status="unknown", detail=f"an executor ended while it was at it; now: {found}")
+    if unmet is None and (dry_run or command.mode == "dry_run"):
+        return Answer(status="dry_run", detail=_would(command))
+    return unmet
+
+
+def after(command: Command, seen: Observation, failure: Failure | None) -> Answer | None:
+    """What became of an attempt, from a second look; None: nothing did, and it may be tried again."""
+    if command.action == "split":
+        if _is_split(command, seen):
+            return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
+        return _nothing_happened(failure, "answered as done, but nothing was split: fewer than two topics in it?")
+    if failure is not None and failure.status in _NO_SUCH_BUNDLE:
+        return Answer(status="obsolete", detail=failure.detail)
+    if seen.owner and seen.owner == command.destination:
+        return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
+    if seen.owner and seen.owner != command.source:
+        if command.destination:
+            return Answer(status="failed", detail=f"it went to {seen.owner}, not to {command.destination}")
+        return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
+    if not seen.owner and (failure is None or failure.sent):
+        return Answer(status="unknown", detail="nobody has it" + (f"; {failure.detail}" if failure else ""))
+    return _nothing_happened(failure, f"it came back to {command.source}")
+
+
+def children(command: Command) -> tuple[tuple[int, int], ...]:
+    """The ranges that a split leaves behind; none where its algorithm chooses them."""
+    name = parse_bundle(command.bundle)
+    cuts = sorted(set(command.boundaries))
+    return tuple(pairwise((name.lower, *cuts, name.upper))) if cuts else ()
+
+
+def _unload_precondition(command: Command, seen: Observation) -> Answer | None:
+    if not _has(seen, command.bundle):
+        return _gone(seen)
+    if seen.owner and seen.owner == command.destination:
+        # Pulsar would close it and open it again where it is.
+        return Answer(status="already_done", detail=f"{seen.owner} has it")
+    return None
+
+
+def _split_precondition(command: Command, seen: Observation) -> Answer | None:
+    name = parse_bundle(command.bundle)
+    outside = [cut for cut in command.boundaries if not name.lower < cut < name.upper]
+    if outside:
+        # Pulsar answers 204 and leaves such boundaries out.
+        return Answer(status="failed", detail=f"0x{outside[0]:08x} does not lie inside the bundle")
+    if _has(seen, command.bundle):
+        return None
+    if command.boundaries and _is_split(command, seen):
+        return Answer(status="already_done")
+    return _gone(seen)
+
+
+def _is_split(command: Command, seen: Observation) -> bool:
+    wanted = children(command)
+    if not wanted:
+        return bool(seen.boundaries) and not _has(seen, command.bundle)
+    return set(wanted) <= set(pairwise(seen.boundaries))
+
+
+def _nothing_happened(failure: Failure | None, otherwise: str) -> Answer | None:
+    if failure is None:
+        return Answer(status="failed", detail=otherwise)
+    if failure.status in _NO_SUCH_BUNDLE:
+        return Answer(status="obsolete", detail=failure.detail)
+    if failure.status in _CLIENT_ERRORS:
+        return Answer(status="failed", detail=failure.detail)
+    if failure.sent and not failure.status:
+        # It may still be under way: to send it again could do it twice.
+        return Answer(status="unknown", detail=failure.detail)
+    return None
+
+
+def _has(seen: Observation, bundle: str) -> bool:
+    name = parse_bundle(bundle)
+    return (name.lower, name.upper) in pairwise(seen.boundaries)
+
+
+def _gone(seen: Observation) -> Answer:
+    return Answer(status="obsolete", detail="no such bundle" if seen.boundaries else "no such namespace")
+
+
+def _would(command: Command) -> str:
+    if command.action == "split":
+        at = "".join(f" 0x{cut:08x}" for cut in command.boundaries)
+        return f"would split it by {command.algorithm}{at}"
+    return f"would unload it from {command.source} to {command.destination or 'wherever the brokers put it'}"

@@ -1,0 +1,173 @@
+"""The executor: takes commands, has those carried out that may be, and answers every one of them once.
+
+A batch is: take, refuse what is fenced, expired or repeated, make known what is about to be acted on, act (namespaces
+side by side, within one in order), publish the answers with the offset.  Whoever dies in between leaves either an
+untouched command or one that is known to have been begun.
+"""
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from controller.adapters.inbox import AnswerRecord, Inbox, TakenOverError
+from controller.executor.attempt import Cluster, Outcome, carry_out
+from controller.executor.judge import Answer, refusal
+from controller.executor.pace import Pace, Pulse
+from controller.model.decision import Command
+from controller.model.errors import WireError
+from controller.settings.trimtab_toml import ExecutorSettings
+from controller.wire.base import encode
+from controller.wire.commands import CommandEvent, EpochEvent, command_key, parse_event, to_command
+from controller.wire.results import Result
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 0.5
+#: Of the session: a process that stood still for longer leaves what it had not begun to others.
+_LIMIT_OF_STANDSTILL: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    partition: int
+    command: Command
+    epoch: int
+    maybe_begun: bool
+
+
+class Executor:
+    """Carries the commands of *inbox* out on *cluster*; *name* is the cluster's."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        cluster: Cluster,
+        settings: ExecutorSettings,
+        *,
+        name: str,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
+        self._now_ms = now_ms
+        self._pace = Pace(settings.max_per_second)
+        self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL)
+        self._pool = ThreadPoolExecutor(settings.max_concurrent, thread_name_prefix="command")
+
+    def run(self, until: threading.Event) -> None:
+        """Work until told to end.  TakenOverError: others have the commands now; start anew."""
+        try:
+            while not until.is_set():
+                if not self.step():
+                    until.wait(_POLL_SECONDS / 5)
+        finally:
+            self._pool.shutdown()
+
+    def step(self) -> int:
+        """Deal with one batch; returns how many events it had."""
+        deliveries = self._inbox.take(self._settings.batch, _POLL_SECONDS)
+        if not deliveries:
+            return 0
+        events = [(each.partition, event) for each in deliveries if (event := self._ours(each.value)) is not None]
+        for partition, event in events:
+            # All of the batch first: a command is refused even where the newer epoch lies behind it.
+            memory = self._inbox.memory(partition)
+            memory.epoch = max(memory.epoch, event.epoch)
+        jobs, answers = self._sorted_out(events)
+        # A standstill before is found by begin, which asks who has the commands now; one behind it by the pulse.
+        with self._pulse.taken():
+            self._begin(jobs)
+            answers += self._carry_out(jobs)
+        self._inbox.answer(answers)
+        return len(deliveries)
+
+    def _ours(self, value: bytes) -> CommandEvent | None:
+        try:
+            event = parse_event(value)
+        except WireError as error:
+            log.error("an event of the command log cannot be read and is passed over: %s", error)
+            return None
+        return event if event.data.cluster == self._name else None
+
+    def _sorted_out(self, events: Sequence[tuple[int, CommandEvent]]) -> tuple[list[_Job], list[AnswerRecord]]:
+        jobs, answers = [], []
+        for partition, event in events:
+            if isinstance(event, EpochEvent):
+                continue
+            memory, command = self._inbox.memory(partition), to_command(event)
+            if command.id in memory.answered:
+                # Its result lies in the log already; a second one would only contradict it.
+                log.info("%s of %s comes again and is passed over", command.action, command.bundle)
+                continue
+            job = _Job(partition=partition, command=command, epoch=event.epoch, maybe_begun=command.id in memory.begun)
+            memory.answered.add(command.id)
+            refused = None if job.maybe_begun else self._refusal(job)
+            if refused is None:
+                jobs.append(job)
+            else:
+                answers.append(self._record(job, Outcome(answer=refused), self._now_ms()))
+        return jobs, answers
+
+    def _refusal(self, job: _Job) -> Answer | None:
+        newest = self._inbox.memory(job.partition).epoch
+        return refusal(job.command, epoch=job.epoch, newest_epoch=newest, now_ms=self._now_ms())
+
+    def _begin(self, jobs: Sequence[_Job]) -> None:
+        begun: dict[int, list[str]] = defaultdict(list)
+        for job in jobs:
+            begun[job.partition].append(job.command.id)
+        if begun:
+            self._inbox.begin(begun)
+
+    def _carry_out(self, jobs: Sequence[_Job]) -> list[AnswerRecord]:
+        of_namespace: dict[str, list[_Job]] = defaultdict(list)
+        for job in jobs:
+            of_namespace[command_key(job.command)].append(job)
+        # All are waited for, also where one fails: none may go on behind our back.
+        running = [self._pool.submit(self._in_order, each) for each in of_namespace.values()]
+        failures = [error for each in running if (error := each.exception()) is not None]
+        if failures:
+            raise failures[0]
+        return [record for each in running for record in each.result()]
+
+    def _in_order(self, jobs: Sequence[_Job]) -> list[AnswerRecord]:
+        return [self._one(job) for job in jobs]
+
+    def _one(self, job: _Job) -> AnswerRecord:
+        started = self._now_ms()
+
+        def may_act() -> Answer | None:
+            self._pace.wait()
+            if not self._pulse.steady():
+                raise TakenOverError("this process stood still for longer than its session may last")
+            return self._refusal(job)
+
+        outcome = carry_out(
+            job.command,
+            self._cluster,
+            may_act=may_act,
+            maybe_begun=job.maybe_begun,
+            dry_run=self._settings.dry_run,
+            most_attempts=self._settings.attempts,
+        )
+        return self._record(job, outcome, started)
+
+    def _record(self, job: _Job, outcome: Outcome, started_ms: int) -> AnswerRecord:
+        command, answer = job.command, outcome.answer
+        log.info("%s of %s: %s %s", command.action, command.bundle, answer.status, answer.detail)
+        result = Result(
+            cluster=command.cluster,
+            id=command.id,
+            status=answer.status,
+            detail=answer.detail,
+            owner_before=outcome.owner_before or None,
+            owner_after=outcome.owner_after or None,
+            started_at=started_ms,
+            finished_at=max(started_ms, self._now_ms()),
+            attempts=outcome.attempts,
+        )
+        return AnswerRecord(job.partition, command_key(command), encode(result))

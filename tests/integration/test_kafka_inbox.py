@@ -1,0 +1,222 @@
+"""Commands through a real Kafka: shared out, answered once, and never acted on by an executor that was replaced."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+
+from controller.adapters.inbox import AnswerRecord, TakenOverError
+from controller.adapters.kafka import Producer, read_all
+from controller.adapters.kafka_inbox import KafkaInbox
+from controller.adapters.kafka_log import create_topics
+from controller.adapters.servers import KafkaServer
+from controller.executor.loop import Executor
+from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.wire.commands import command_event, command_key, epoch_event
+from controller.wire.results import Result, decode_result
+from tests.commands import T, unload
+from tests.unit.test_executor_loop import Owners
+
+pytestmark = pytest.mark.integration
+
+PARTITIONS = 2
+COMMANDS = [unload(f"tenant/ns-{nth}/0x40000000_0x80000000") for nth in range(8)]
+
+
+@pytest.fixture
+def log(kafka: KafkaServer) -> KafkaLogSettings:
+    """Topics and a consumer group of the test's own."""
+    name = uuid4().hex[:8]
+    topics = {
+        f"{each}_topic": f"{each}-{name}" for each in ("metrics", "results", "commands", "journal", "dead_letters")
+    }
+    settings = KafkaLogSettings.model_validate({"bootstrap": kafka.bootstrap, "partitions": PARTITIONS, **topics})
+    create_topics(settings)
+    return settings
+
+
+def settings(log: KafkaLogSettings) -> ExecutorSettings:
+    return ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6, max_per_second=1000.0)
+
+
+def issue(log: KafkaLogSettings, *, epoch: int = 1) -> None:
+    producer = Producer(log.bootstrap)
+    for partition in range(PARTITIONS):
+        producer.send(log.commands_topic, epoch_event("standalone", epoch, T), partition=partition)
+    for command in COMMANDS:
+        producer.send(log.commands_topic, command_event(command, epoch, T), key=command_key(command).encode())
+    producer.flush()
+
+
+@contextmanager
+def inbox(log: KafkaLogSettings) -> Iterator[KafkaInbox]:
+    opened = KafkaInbox(log, settings(log))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def executor(opened: KafkaInbox, log: KafkaLogSettings, cluster: Owners) -> Executor:
+    return Executor(opened, cluster, settings(log), name="standalone", now_ms=lambda: T)
+
+
+def work(works: Executor, *, until_seen: int = 0, quiet_seconds: float = 0.0) -> int:
+    """Steps until *until_seen* events came, or nothing for *quiet_seconds*; returns how many came."""
+    seen, since = 0, time.monotonic()
+    while seen < until_seen or (quiet_seconds and time.monotonic() - since < quiet_seconds):
+        events = works.step()
+        seen += events
+        since = time.monotonic() if events else since
+        assert time.monotonic() - since < 60, f"{seen} events, and then none for a minute"
+    return seen
+
+
+def answers(log: KafkaLogSettings) -> dict[str, list[tuple[str, int]]]:
+    found: dict[str, list[tuple[str, int]]] = {}
+    for partition in range(PARTITIONS):
+        for record in read_all(log.bootstrap, log.results_topic, partition):
+            result = decode_result(record.value, cluster="standalone", period_ms=60_000)
+            assert isinstance(result, Result)
+            found.setdefault(result.id, []).append((result.status, partition))
+    return found
+
+
+EVERYTHING = len(COMMANDS) + PARTITIONS
+
+
+def test_every_command_is_answered_once_in_the_partition_it_came_from(log: KafkaLogSettings) -> None:
+    issue(log)
+    cluster = Owners()
+    with inbox(log) as opened:
+        work(executor(opened, log, cluster), until_seen=EVERYTHING)
+    found = answers(log)
+    assert {name: [status for status, _ in each] for name, each in found.items()} == {
+        command.id: ["done"] for command in COMMANDS
+    }
+    commands = {
+        json.loads(record.value)["id"]: partition
+        for partition in range(PARTITIONS)
+        for record in read_all(log.bootstrap, log.commands_topic, partition)
+    }
+    assert {name: each[0][1] for name, each in found.items()}.items() <= commands.items()
+    with inbox(log) as opened:
+        assert work(executor(opened, log, cluster), quiet_seconds=5) == 0
+    assert len(cluster.acted) == len(COMMANDS)
+
+
+def test_commands_issued_again_are_known_to_the_next_executor(log: KafkaLogSettings) -> None:
+    cluster = Owners()
+    for _ in range(2):
+        issue(log)
+        with inbox(log) as opened:
+            work(executor(opened, log, cluster), until_seen=EVERYTHING)
+    assert all(len(each) == 1 for each in answers(log).values())
+    assert len(cluster.acted) == len(COMMANDS)
+
+
+def test_the_next_executor_knows_the_epoch(log: KafkaLogSettings) -> None:
+    producer = Producer(log.bootstrap)
+    for partition in range(PARTITIONS):
+        producer.send(log.commands_topic, epoch_event("standalone", 5, T), partition=partition)
+    producer.flush()
+    cluster = Owners()
+    with inbox(log) as opened:
+        work(executor(opened, log, cluster), until_seen=PARTITIONS)
+    issue(log, epoch=4)
+    with inbox(log) as opened:
+        work(executor(opened, log, cluster), until_seen=EVERYTHING)
+    assert {status for each in answers(log).values() for status, _ in each} == {"fenced"}
+    assert cluster.acted == []
+
+
+def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: KafkaLogSettings) -> None:
+    issue(log)
+    with inbox(log) as opened:
+        works = executor(opened, log, Owners())
+        opened.answer = _die  # type: ignore[assignment, method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            work(works, until_seen=1)
+        begun = {name for each in opened._memory.values() for name in each.answered}
+    survivor = Owners()
+    with inbox(log) as opened:
+        work(executor(opened, log, survivor), until_seen=EVERYTHING)
+    found = {name: [status for status, _ in each] for name, each in answers(log).items()}
+    assert begun
+    # The survivor's cluster is one where nothing has happened: it cannot tell.
+    assert found == {each.id: ["unknown" if each.id in begun else "done"] for each in COMMANDS}
+    assert set(survivor.acted).isdisjoint(begun)
+
+
+def _die(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+#: An executor that stops in the middle of its batch; prints when it is there and how it ended.
+_HUNG = """
+import sys, time
+from controller.adapters.inbox import TakenOverError
+from controller.adapters.kafka_inbox import KafkaInbox
+from controller.settings.trimtab_toml import KafkaLogSettings
+from tests.commands import T
+from tests.integration.test_kafka_inbox import executor, settings, work
+from tests.unit.test_executor_loop import Owners
+
+log = KafkaLogSettings.model_validate_json(sys.argv[1])
+inbox = KafkaInbox(log, settings(log))
+
+class Slow(Owners):
+    def look(self, command):
+        print("looking", flush=True)
+        time.sleep(1.5)
+        return super().look(command)
+
+cluster = Slow()
+try:
+    work(executor(inbox, log, cluster), until_seen=10)
+except TakenOverError:
+    print(f"taken over, acted on {len(cluster.acted)}", flush=True)
+"""
+
+
+def test_an_executor_that_hung_and_comes_back_acts_no_more(log: KafkaLogSettings) -> None:
+    issue(log)
+    command = [sys.executable, "-c", _HUNG, log.model_dump_json()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as hung:
+        assert hung.stdout is not None
+        assert hung.stdout.readline() == "looking\n"
+        hung.send_signal(signal.SIGSTOP)
+        cluster = Owners()
+        with inbox(log) as opened:
+            work(executor(opened, log, cluster), until_seen=EVERYTHING)
+            hung.send_signal(signal.SIGCONT)
+            said = hung.stdout.read().splitlines()
+    assert said[-1] == "taken over, acted on 0"
+    found = answers(log)
+    assert sorted(found) == sorted(each.id for each in COMMANDS)
+    assert all(len(each) == 1 for each in found.values())
+
+
+def test_results_of_an_executor_that_was_replaced_are_refused(log: KafkaLogSettings) -> None:
+    issue(log)
+    with inbox(log) as old:
+        while not (taken := old.take(1, 0.5)):
+            pass
+        read, memory = dict(old._read), dict(old._memory)
+        old._consumer.unsubscribe()
+        assert old.take(1, 2.0) == []
+        answer = AnswerRecord(taken[0].partition, "key", b"{}")
+        with pytest.raises(TakenOverError, match="were taken away"):
+            old.answer([answer])
+        # As if it had not heard of it: then the brokers tell.
+        old._read, old._memory = read, memory
+        with pytest.raises(TakenOverError, match="transaction"):
+            old.answer([answer])
+    assert answers(log) == {}

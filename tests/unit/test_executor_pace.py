@@ -1,0 +1,58 @@
+import pytest
+
+from controller.executor.pace import Pace, Pulse
+
+
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_at_most_so_many_begin_in_a_second() -> None:
+    clock = Clock()
+    pace = Pace(4, clock=clock, sleep=clock.sleep)
+    began = []
+    for _ in range(9):
+        pace.wait()
+        began.append(clock.now)
+    assert began == pytest.approx([100 + nth / 4 for nth in range(9)])
+
+
+def test_an_idle_time_saves_nothing_up() -> None:
+    clock = Clock()
+    pace = Pace(4, clock=clock, sleep=clock.sleep)
+    clock.sleep(60)
+    for _ in range(3):
+        pace.wait()
+    assert clock.now == pytest.approx(160.5)
+
+
+def test_a_process_that_stood_still_for_too_long_is_found_out_whoever_looks_first_and_stays_so() -> None:
+    clock = Clock()
+    pulse = Pulse(5, clock=clock)
+    clock.sleep(5)
+    assert pulse.steady()
+    clock.sleep(5.1)
+    assert not pulse.steady()
+    clock.sleep(0.1)
+    assert not pulse.steady()
+
+
+def test_a_pulse_taken_anew_forgets_what_was_before() -> None:
+    clock = Clock()
+    pulse = Pulse(5, clock=clock)
+    clock.sleep(60)
+    with pulse.taken():
+        assert pulse.steady()
+        clock.sleep(6)
+        assert not pulse.steady()
+    with pulse.taken():
+        assert pulse.steady()

@@ -1,0 +1,190 @@
+"""The REST client against small servers on loopback: redirects, credentials, errors."""
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from controller.adapters.pulsar_admin import Credentials, PulsarAdmin, PulsarError, Tls, probe_topic
+from controller.model.errors import TrimtabError
+from controller.model.names import BundleName, parse_bundle, topic_hash
+
+BUNDLE = "tenant/ns/0x40000000_0x80000000"
+UNLOAD = "/admin/v2/namespaces/tenant/ns/0x40000000_0x80000000/unload"
+
+
+class Broker(ThreadingHTTPServer):
+    """Answers by path; remembers (method, path with query, Authorization, body) of every request."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.name = f"127.0.0.1:{self.server_address[1]}"
+        self.url = f"http://{self.name}"
+        #: Path without query -> status, Location or JSON.
+        self.answers: dict[str, tuple[int, Any]] = {}
+        self.seen: list[tuple[str, str, str | None, bytes]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Broker
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.seen.append((self.command, self.path, self.headers.get("Authorization"), body))
+        status, content = self.server.answers.get(self.path.partition("?")[0], (404, {"reason": "not here"}))
+        self.send_response(status)
+        if status == 307:
+            self.send_header("Location", content)
+        payload = b"" if status in (204, 307) else json.dumps(content).encode()
+        if status != 204:
+            self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    do_PUT = do_GET  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Not to the test's output."""
+
+
+@pytest.fixture
+def broker() -> Iterator[Callable[[], Broker]]:
+    """Makes brokers."""
+    made: list[Broker] = []
+
+    def make() -> Broker:
+        made.append(Broker())
+        threading.Thread(target=made[-1].serve_forever, args=[0.01], daemon=True).start()
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.shutdown()
+        each.server_close()
+
+
+Brokers = Callable[[], Broker]
+
+
+def admin(*brokers: Broker, credentials: Credentials | None = None) -> PulsarAdmin:
+    return PulsarAdmin([each.url for each in brokers], cluster="lab", credentials=credentials, read_seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "header"),
+    [
+        (None, None),
+        (Credentials(token="a.b.c"), "Bearer a.b.c"),
+        (Credentials(user="me", password="pass:word"), "Basic " + base64.b64encode(b"me:pass:word").decode()),
+    ],
+)
+def test_redirects_are_followed_to_other_brokers_with_the_credentials_the_query_and_the_body(
+    broker: Brokers, credentials: Credentials | None, header: str | None
+) -> None:
+    first, leader, owner = broker(), broker(), broker()
+    split = UNLOAD.replace("unload", "split")
+    query = "?unload=true&splitAlgorithmName=specified_positions_divide"
+    first.answers[split] = (307, leader.url + split + query)
+    leader.answers[split] = (307, owner.url + split + query + "&authoritative=true")
+    owner.answers[split] = (204, None)
+    admin(first, credentials=credentials).split(BUNDLE, boundaries=[0x50000000], unload=True)
+    asked = ("PUT", split + query, header, b"[1342177280]")
+    assert first.seen == leader.seen == [asked]
+    assert owner.seen == [("PUT", asked[1] + "&authoritative=true", header, asked[3])]
+
+
+def test_going_round_in_circles_ends(broker: Brokers) -> None:
+    one = broker()
+    one.answers[UNLOAD] = (307, one.url + UNLOAD)
+    with pytest.raises(PulsarError, match="redirected 6 times"):
+        admin(one).unload(BUNDLE)
+    assert len(one.seen) == 6
+
+
+def test_a_destination_is_sent_only_where_there_is_one(broker: Brokers) -> None:
+    one = broker()
+    one.answers[UNLOAD] = (204, None)
+    admin(one).unload(BUNDLE)
+    admin(one).unload(BUNDLE, "10.0.0.1:8080")
+    assert [path for _, path, _, _ in one.seen] == [UNLOAD, f"{UNLOAD}?destinationBroker=10.0.0.1%3A8080"]
+
+
+def test_an_error_names_the_call_the_status_and_the_brokers_reason(broker: Brokers) -> None:
+    one = broker()
+    one.answers[UNLOAD] = (412, {"reason": "Failed to validate namespace bundle"})
+    with pytest.raises(PulsarError, match=r"PUT http://.*/unload.*: 412 .*: Failed to validate") as raised:
+        admin(one).unload(BUNDLE)
+    assert (raised.value.status, raised.value.sent) == (412, True)
+
+
+def test_another_broker_is_asked_where_one_takes_no_connection(broker: Brokers) -> None:
+    gone, alive = broker(), broker()
+    gone.shutdown()
+    gone.server_close()
+    alive.answers["/admin/v2/brokers/lab"] = (200, ["b:1", "a:1"])
+    assert admin(gone, alive).brokers() == ("a:1", "b:1")
+    with pytest.raises(PulsarError, match="no connection") as raised:
+        admin(gone).brokers()
+    assert (raised.value.status, raised.value.sent) == (0, False)
+
+
+def test_an_act_that_got_no_answer_is_not_sent_to_another_broker(broker: Brokers) -> None:
+    deaf, other = broker(), broker()
+    deaf.RequestHandlerClass = _HangsUp
+    with pytest.raises(PulsarError, match="no answer") as raised:
+        admin(deaf, other).unload(BUNDLE)
+    assert (raised.value.status, raised.value.sent) == (0, True)
+    assert other.seen == []
+
+
+class _HangsUp(_Handler):
+    def do_PUT(self) -> None:
+        self.close_connection = True
+
+
+def test_an_owner_is_found_by_asking_the_likely_brokers_first(broker: Brokers) -> None:
+    one, two, three = sorted((broker() for _ in range(3)), key=lambda each: each.name)
+    for each, bundles in ((one, []), (two, [BUNDLE]), (three, [])):
+        each.answers["/admin/v2/brokers/lab"] = (200, [one.name, two.name, three.name])
+        owned = {bundle: {"is_active": True} for bundle in bundles}
+        each.answers[f"/admin/v2/brokers/lab/{each.name}/ownedNamespaces"] = (200, owned)
+    assert admin(one).owner(BUNDLE, [three.name, two.name]) == two.name
+    assert one.seen == []
+    assert admin(one).owner(BUNDLE, [three.name]) == two.name
+    assert admin(one).owner("tenant/ns/0x00000000_0x40000000") == ""
+
+
+def test_a_dead_broker_has_no_bundles(broker: Brokers) -> None:
+    one, dead = broker(), broker()
+    dead.shutdown()
+    dead.server_close()
+    one.answers["/admin/v2/brokers/lab"] = (200, [one.name])
+    one.answers[f"/admin/v2/brokers/lab/{one.name}/ownedNamespaces"] = (200, {BUNDLE: {}})
+    assert admin(one).owner(BUNDLE, [dead.name]) == one.name
+
+
+def test_what_is_no_json_is_an_error(broker: Brokers) -> None:
+    one = broker()
+    one.answers["/admin/v2/brokers/lab"] = (204, None)
+    with pytest.raises(PulsarError, match="no JSON"):
+        admin(one).brokers()
+
+
+@pytest.mark.parametrize("bundle", [BUNDLE, "tenant/ns/0xfffff000_0xffffffff", "t/n/0x00000000_0x00010000"])
+def test_a_probe_lies_in_its_bundle(bundle: str) -> None:
+    name: BundleName = parse_bundle(bundle)
+    assert name.lower <= topic_hash(probe_topic(name)) < name.upper
+
+
+def test_secrets_are_not_shown() -> None:
+    assert "abc" not in repr(Credentials(token="abc"))
+    assert "abc" not in repr(Credentials(user="me", password="abc"))
+
+
+def test_a_certificate_that_is_not_there_is_named() -> None:
+    with pytest.raises(TrimtabError, match=r"nowhere\.pem"):
+        PulsarAdmin(["https://127.0.0.1:1"], cluster="lab", tls=Tls(trust_certs="nowhere.pem"))
