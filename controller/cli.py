@@ -10,7 +10,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller import bench_cli, commands_cli, decide_cli, execute_cli, lookup_cli, rebalance_cli, ticks_cli
+from controller import (
+    bench_cli,
+    collect_cli,
+    commands_cli,
+    decide_cli,
+    doctor_cli,
+    execute_cli,
+    lookup_cli,
+    rebalance_cli,
+    status_cli,
+    ticks_cli,
+)
 from controller.model.errors import TrimtabError
 from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -21,9 +32,12 @@ app = typer.Typer(help="trimtab: an external load-balance controller for Apache 
 app.add_typer(commands_cli.app, name="commands")
 app.add_typer(bench_cli.app, name="bench")
 app.command()(lookup_cli.lookup)
+app.command()(collect_cli.collect)
 app.command()(decide_cli.decide)
+app.command()(doctor_cli.doctor)
 app.command()(execute_cli.execute)
 app.command()(rebalance_cli.rebalance)
+app.command()(status_cli.status)
 app.command()(ticks_cli.ticks)
 
 
@@ -93,3 +107,7 @@ def main() -> None:
     except TrimtabError as error:
         Console(stderr=True).print(f"trimtab: {error}", markup=False, highlight=False, soft_wrap=True)
         raise SystemExit(error.exit_code) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from controller.aggregate.outcomes import Patience, on_their_way, resting, settle
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.untouchable import Untouchable
 from controller.aggregate.view import assemble
@@ -34,7 +35,6 @@ from controller.strategies.splitting.specified_positions_divide import Specified
 #: Commands are named in a space of their own: uuid5 of cluster / interval / action / bundle.
 _COMMANDS = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
 _MINUTE_MS = 60_000
-_SETTLED_WELL = frozenset({"done", "already_done", "obsolete", "skipped", "dry_run"})
 _CLUSTER = "cluster"
 
 
@@ -80,10 +80,18 @@ class Policy:
     warm_up_samples: int = 2
     command_ttl_ms: int = 300_000
     executor_timeout_ms: int = 60_000
+    retry_failed_after_ms: int = 300_000
     #: With more of the brokers missing than this share nothing moves: it is the data, or the network, that is broken.
     freeze_share: float = 0.4
     #: Namespaces and bundles that are never touched.
     excluded: frozenset[str] = frozenset()
+
+    @property
+    def patience(self) -> Patience:
+        """How long results are waited for, and failures are."""
+        return Patience(
+            lost_after_ms=self.executor_timeout_ms + 2 * self.period_ms, retry_after_ms=self.retry_failed_after_ms
+        )
 
     def initial_memory(self, seed: int) -> Memory:
         """The memory before the first interval."""
@@ -99,7 +107,7 @@ class Policy:
 def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
     """What the *snapshots* of one interval come to, seen with *memory*: what stays put, what is on its way."""
     interval = snapshots[0].interval
-    sent = {c.bundle: c.destination for c in memory.in_flight.values() if c.destination}
+    sent = on_their_way(memory.in_flight, [result for snapshot in snapshots for result in snapshot.results])
     return assemble(snapshots, _within_grace(memory, interval, policy), sent)
 
 
@@ -108,7 +116,7 @@ def decide(
 ) -> tuple[Decision, Memory]:
     """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine."""
     interval = view.as_of_ms
-    memory, verdicts = _settle(memory, results, interval, policy)
+    memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = _of_these_strategies(memory, policy)
     verdicts += anew
     memory = _of_active_brokers(memory, (*view.brokers.names, *view.missing))
@@ -120,7 +128,8 @@ def decide(
         Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail="no complete sweep of this interval")
         for name in view.missing
     ]
-    untouchable = Untouchable.of(view, (c.bundle for c in memory.in_flight.values()), policy.excluded)
+    in_flight = (command.bundle for command in memory.in_flight.values())
+    untouchable = Untouchable.of(view, in_flight, policy.excluded, resting(memory.failed, interval, policy.patience))
 
     splits, memory, more = _splits(view, untouchable, memory, policy, controls)
     verdicts += more
@@ -178,27 +187,7 @@ def _of_active_brokers(memory: Memory, active: tuple[str, ...]) -> Memory:
     )
 
 
-# ---- results ----
-
-
-def _settle(
-    memory: Memory, results: Sequence[CommandResult], interval: int, policy: Policy
-) -> tuple[Memory, list[Verdict]]:
-    """Take answered and lost commands off the in-flight list.  A bundle whose move failed still stays put."""
-    in_flight, verdicts = dict(memory.in_flight), []
-    for result in results:
-        command = in_flight.pop(result.id, None)
-        if command is not None:
-            reason = Reason.SETTLED if result.status in _SETTLED_WELL else Reason.FAILED
-            detail = f"{result.status}{': ' + result.detail if result.detail else ''}"
-            verdicts.append(Verdict(subject=command.bundle, reason=reason, by=command.action, detail=detail))
-    patience = policy.executor_timeout_ms + 2 * policy.period_ms
-    for key, command in sorted(in_flight.items()):
-        if interval > command.expires_at_ms + patience:
-            del in_flight[key]
-            detail = "no result came back"
-            verdicts.append(Verdict(subject=command.bundle, reason=Reason.LOST, by=command.action, detail=detail))
-    return replace(memory, in_flight=in_flight), verdicts
+# ---- what is remembered ----
 
 
 def _in_flight(command: Command) -> InFlight:

@@ -4,18 +4,23 @@ import logging
 import signal
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from controller.adapters.folder_inbox import FolderInbox
 from controller.adapters.inbox import Inbox
 from controller.adapters.kafka_inbox import KafkaInbox
-from controller.adapters.pulsar_admin import Credentials, PulsarAdmin, Tls
+from controller.adapters.pulsar_access import pulsar_admin
+from controller.adapters.pulsar_admin import PulsarAdmin
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
-from controller.model.errors import SettingsError
-from controller.settings.trimtab_toml import PulsarSettings, Settings, read_settings
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import Settings, read_settings
+
+log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS: Final = 5.0
 
 
 def execute(
@@ -28,12 +33,35 @@ def execute(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: until.set())
     admin = pulsar_admin(settings)
-    inbox = open_inbox(settings)
     try:
-        Executor(inbox, PulsarTarget(admin), settings.executor, name=settings.cluster.name).run(until)
+        _work(settings, admin, until)
     finally:
-        inbox.close()
         admin.close()
+
+
+def _work(settings: Settings, admin: PulsarAdmin, until: threading.Event) -> None:
+    """Execute until told to end; start anew where the log was away, or another executor had taken over."""
+    has_worked = False
+    while not until.is_set():
+        try:
+            inbox = open_inbox(settings)
+            try:
+                executor = Executor(
+                    inbox,
+                    PulsarTarget(admin),
+                    settings.executor,
+                    name=settings.cluster.name,
+                    give_up_seconds=settings.decisions.executor_timeout_seconds,
+                )
+                has_worked = True
+                executor.run(until)
+            finally:
+                inbox.close()
+        except TrimtabError as error:
+            if not has_worked:
+                raise
+            log.warning("%s; the executor starts anew in %g s", error, _AGAIN_SECONDS)
+            until.wait(_AGAIN_SECONDS)
 
 
 def open_inbox(settings: Settings) -> Inbox:
@@ -43,35 +71,3 @@ def open_inbox(settings: Settings) -> Inbox:
         return KafkaInbox(settings.log.kafka, settings.executor)
     assert settings.log.folder is not None, "checked when the settings were read"
     return FolderInbox(Path(settings.log.folder.path), cluster=settings.cluster.name)
-
-
-def pulsar_admin(settings: Settings) -> PulsarAdmin:
-    """The admin API that the settings name."""
-    pulsar, tls = settings.pulsar, settings.pulsar.tls
-    return PulsarAdmin(
-        pulsar.admin_url,
-        cluster=settings.cluster.name,
-        credentials=_credentials(pulsar),
-        tls=Tls(
-            trust_certs=tls.trust_certs or "",
-            certificate=tls.certificate or "",
-            key=tls.key or "",
-            verify_host=tls.verify_host,
-        ),
-        connect_seconds=pulsar.connect_timeout_seconds,
-        read_seconds=settings.decisions.executor_timeout_seconds,
-        connections=settings.executor.max_concurrent,
-    )
-
-
-def _credentials(pulsar: PulsarSettings) -> Credentials:
-    return Credentials(token=_secret(pulsar.token_file), user=pulsar.user, password=_secret(pulsar.password_file))
-
-
-def _secret(path: str | None) -> str:
-    if path is None:
-        return ""
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""``trimtab lookup``: in which bundle a topic lies, and who has it; no cluster is asked."""
+"""``trimtab lookup``: in which bundle a topic lies, and who has it; only with --live the cluster is asked."""
 
 import json
 import os
@@ -10,14 +10,20 @@ from typing import Annotated, Any, Final
 import typer
 
 from controller.adapters.namespaces import LoggedNamespace, read_boundaries, read_namespace
-from controller.model.errors import SettingsError, TrimtabError
+from controller.adapters.pulsar_access import pulsar_admin
+from controller.adapters.pulsar_admin import PulsarAdmin
+from controller.adapters.recent import log_place
+from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.policy import read_assignment
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
+from controller.status.told import bundle_fields, decision_lines, live_rows
 
 _MAX_BUNDLES: Final = 1 << 20
+_ANSWER_SECONDS: Final = 10.0
 
 
 def lookup(
@@ -49,7 +55,7 @@ def lookup(
     conf: Annotated[
         Path | None,
         typer.Option(
-            help="Settings to take the log's folder, the cluster and the brokers' way to assign topics from.",
+            help="Settings to take the log, the cluster and the brokers' way to assign topics from.",
             show_default=False,
         ),
     ] = None,
@@ -57,6 +63,9 @@ def lookup(
         str | None,
         typer.Option(help="Whose records count.", show_default="that of --conf, else of the log's last record"),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; the last decision is told, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say where a topic lies on the hash ring, in which bundle, and which broker has that."""
@@ -64,48 +73,76 @@ def lookup(
         raise typer.BadParameter("one of --bundles and --boundaries, not both", param_hint="--bundles")
     settings = None if conf is None else read_settings(conf)
     name = parse_topic(topic)
-    folder = log or _log_folder(settings, needed=bundles is None and boundaries is None)
+    if live:
+        if settings is None or (bundles, boundaries, log) != (None, None, None):
+            raise typer.BadParameter(
+                "needs --conf, and goes without --bundles, --boundaries, --log", param_hint="--live"
+            )
+        _tell_live(name, settings, as_json=as_json)
+        return
+    place = log or _log_place(settings, needed=bundles is None and boundaries is None)
     logged = None
-    if folder is not None:
+    if place is not None:
         whose = cluster or (settings.cluster.name if settings else None)
-        logged = read_namespace(folder, name.namespace, cluster=whose)
-    edges = _edges(name, bundles, boundaries, folder, logged)
+        logged = read_namespace(place, name.namespace, cluster=whose)
+    edges = _edges(name, bundles, boundaries, place, logged)
     found = _found(name, edges, _bundle(name, edges, settings), logged)
     typer.echo(json.dumps(found, ensure_ascii=False) if as_json else _text(found))
 
 
-def _log_folder(settings: Settings | None, *, needed: bool) -> Path | None:
-    """The folder that the settings name; where it is *needed* there has to be one."""
-    if settings is not None and settings.log.folder is not None and settings.log.kind == "folder":
-        return Path(settings.log.folder.path)
+def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
+    admin = pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
+    edges = admin.boundaries(topic.namespace)
+    bundle = _bundle(topic, edges, settings)
+    found = _found(topic, edges, bundle, None)
+    now, decided = _now(admin, settings, str(bundle))
+    if as_json:
+        typer.echo(json.dumps({**found, **bundle_fields(str(bundle), now, decided)}, ensure_ascii=False))
+    else:
+        rows = [f"{key:<10} {value}" for key, value in live_rows(now).items()]
+        typer.echo("\n".join([_text(found), *rows, *decision_lines(decided)]))
+
+
+def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundle, LastDecision]:
+    now = live_bundle(admin, bundle)
+    return now, last_decision(settings, bundle, now.owner)
+
+
+def _log_place(settings: Settings | None, *, needed: bool) -> Path | KafkaLogSettings | None:
+    """Where the log lies that the settings name; a log in Kafka is only read where it is *needed*."""
+    if settings is not None and (needed or settings.log.kind == "folder"):
+        return log_place(settings)
     if not needed:
         return None
-    if settings is None:
-        raise typer.BadParameter(
-            "nothing says what bundles the namespace has: give --bundles, --boundaries, --log or --conf",
-            param_hint="--bundles",
-        )
-    raise SettingsError(
-        f"[log] kind is {settings.log.kind!r}: lookup reads a log in a folder; give --bundles or --boundaries"
+    raise typer.BadParameter(
+        "nothing says what bundles the namespace has: give --bundles, --boundaries, --log or --conf",
+        param_hint="--bundles",
     )
 
 
 def _edges(
-    topic: TopicName, bundles: int | None, boundaries: Path | None, folder: Path | None, logged: LoggedNamespace | None
+    topic: TopicName,
+    bundles: int | None,
+    boundaries: Path | None,
+    place: Path | KafkaLogSettings | None,
+    logged: LoggedNamespace | None,
 ) -> tuple[int, ...]:
     if bundles is not None:
         return default_boundaries(bundles)
     if boundaries is not None:
         return read_boundaries(boundaries)
     if logged is None or logged.boundaries is None:
+        where = place.metrics_topic if isinstance(place, KafkaLogSettings) else place
         raise TrimtabError(
-            f"{folder} holds no namespace_state of {topic.namespace}: give its bundles by --bundles or --boundaries"
+            f"{where} holds no namespace_state of {topic.namespace}: give its bundles by --bundles or --boundaries"
         )
     return logged.boundaries
 
 
 def _bundle(topic: TopicName, edges: Sequence[int], settings: Settings | None) -> BundleName:
-    conf = {} if settings is None else read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
+    # Without settings the environment alone says how the brokers assign topics.
+    path = Path(os.devnull if settings is None else settings.cluster.broker_conf)
+    conf = read_broker_conf(path, os.environ)
     (row,) = read_assignment(conf).assign([str(topic)], edges).tolist()
     if row < 0:
         raise TrimtabError(f"{topic} has no bundle: Pulsar has none for position 0xffffffff, and fails to look it up")

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.leadership import Leadership
+from controller.doctor.before_acting import refuse_rivals
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -29,6 +30,7 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
     started anew, and what a query failed with.
     """
     read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
+    refuse_rivals(settings)
     leadership = assembly.leadership(settings)
     try:
         while leadership.acquire(stop):
@@ -47,6 +49,7 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
 def _lead(settings: Settings, leadership: Leadership, stop: Callable[[], bool]) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
     assembly.check_shared_checkpoint(settings, leadership)
+    refuse_rivals(settings, must_know=False)  # they may have been switched on since this process stood by
     options, checkpoint = assembly.query_options(settings), settings.checkpoint.path
     decisions, letters = assembly.decision_sink(settings, leadership), assembly.dead_letter_sink(settings, options)
     log.info("leads, epoch %d", decisions.epoch)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
-from controller.model.memory import InFlight, Memory, UsageHistory
+from controller.model.memory import Failed, InFlight, Memory, UsageHistory
 from controller.wire.journal import JournalEntry
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
@@ -58,6 +58,7 @@ def entry(interval: int = T, *commands: Command, **memory: object) -> JournalEnt
         "shedder": UsageHistory(usage={"broker-2:8080": 0.1, "broker-1:8080": 1 / 3}),
         "recently_unloaded": {RIGHT: interval, LEFT: interval - 60_000},
         "in_flight": {"c-2": flight, "c-1": flight},
+        "failed": {RIGHT: Failed(times=2, interval=interval), LEFT: Failed(times=1, interval=interval - 60_000)},
         **memory,
     }
     return JournalEntry(

@@ -1,4 +1,4 @@
-"""Named places where a test can kill the controller, as hard as a power cut would.
+"""Named places where a test can kill the controller or the executor, as hard as a power cut would.
 
 ``TRIMTAB_FAILPOINT=after-decide:2`` kills at the second time that place is passed.  Without the variable a
 failpoint costs one look into a dict.
@@ -16,13 +16,15 @@ from typing import Final, NoReturn
 
 from controller.model.errors import SettingsError
 
-#: In the order in which an interval passes them.
+#: In the order in which an interval passes them; then those of a command.
 FAILPOINTS: Final = (
     "inside-state-commit",
     "after-decide",
     "inside-transaction",
     "after-commit",
     "before-spark-commit",
+    "after-act",
+    "before-answer",
 )
 VARIABLE: Final = "TRIMTAB_FAILPOINT"
 

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ class FolderInbox:
         self._next = (self._file, self._line)
         answered = {fields["id"] for fields in _results(folder / "results")}
         self._memory = PartitionMemory(
-            epoch=known.get("epoch", 0), answered=answered, begun=frozenset(known.get("begun", ()))
+            epoch=known.get("epoch", 0), answered=answered, begun=set(known.get("begun", ()))
         )
 
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:  # noqa: ARG002
@@ -60,23 +60,25 @@ class FolderInbox:
         """See Inbox."""
         return self._memory
 
-    def begin(self, commands: Mapping[int, Iterable[str]]) -> None:
-        """See Inbox."""
-        self._write(self._file, self._line, sorted(commands.get(0, ())))
+    def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
+        """See Inbox.  Nobody is replaced here: the lock is this process's as long as it lives."""
+        self._memory.begun.add(command)
+        self._write()
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
         """See Inbox.  Where the process dies in between, the answers tell at the next start."""
         self._publish([(answer.key, answer.value) for answer in answers])
         self._file, self._line = self._next
-        self._write(self._file, self._line, [])
-        self._memory.begun = frozenset()
+        self._memory.settle()
+        self._write()
 
     def close(self) -> None:
         """See Inbox."""
         os.close(self._lock)
 
-    def _write(self, file: str, line: int, begun: Sequence[str]) -> None:
-        known = {"file": file, "line": line, "epoch": self._memory.epoch, "begun": begun}
+    def _write(self) -> None:
+        memory = self._memory
+        known = {"file": self._file, "line": self._line, "epoch": memory.epoch, "begun": sorted(memory.begun)}
         files.replace(self._position, json.dumps(known).encode())
 
     def _publish(self, records: list[tuple[str, bytes]]) -> None:

@@ -1,6 +1,6 @@
 """Where commands come from and answers go to, with what must outlive the executor that works on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -36,12 +36,16 @@ class PartitionMemory:
     epoch: int = 0
     #: Commands that have their result.
     answered: set[str] = field(default_factory=set)
-    #: Commands that an executor was at when it ended: acted on or not, nobody knows.
-    begun: frozenset[str] = frozenset()
+    #: Commands that an executor set out to act on and did not come to answer: nobody knows what became of them.
+    begun: set[str] = field(default_factory=set)
+
+    def settle(self) -> None:
+        """Forget what was begun and has its result by now."""
+        self.begun -= self.answered
 
 
 class Inbox(Protocol):
-    """The command log, read so that every command is answered once; used by one thread.
+    """The command log, read so that every command is answered once; used by one thread at a time.
 
     Every method may raise TakenOverError, behind which this inbox is of no use any more.
     """
@@ -54,8 +58,8 @@ class Inbox(Protocol):
         """What is remembered of *partition*, to be looked at and to be brought up to date."""
         ...
 
-    def begin(self, commands: Mapping[int, Iterable[str]]) -> None:
-        """Make it known, lastingly, that the *commands* (ids, by partition) are about to be acted on."""
+    def begin(self, partition: int, command: str) -> None:
+        """Make it known, lastingly, that *command*, an id, is about to be acted on; refused to whoever was replaced."""
         ...
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:

@@ -246,7 +246,7 @@ class TransactionalProducer:
 class Reader:
     """Reads what is committed, in order within a partition: all partitions of a topic, or *partition* alone.
 
-    *offset* is where to start, None for the present end.
+    *offset* is where to start, None for the present end; with *since_ms* it is what was appended then or later.
     """
 
     def __init__(
@@ -256,6 +256,7 @@ class Reader:
         *,
         partition: int | None = None,
         offset: int | None = ck.OFFSET_BEGINNING,
+        since_ms: int | None = None,
         client: Client = _NO_CLIENT,
     ) -> None:
         self._name = f"Kafka at {bootstrap}, topic {topic!r}"
@@ -265,12 +266,14 @@ class Reader:
             self._consumer.close()
             raise TrimtabError(f"{self._name} does not exist")
         wanted = range(partitions) if partition is None else (partition,)
-        self._consumer.assign([self._start(topic, each, offset) for each in wanted])
+        self._consumer.assign([self._start(topic, each, offset, since_ms) for each in wanted])
         self._unfinished = set(wanted)
         self._heard = time.monotonic()
 
-    def _start(self, topic: str, partition: int, offset: int | None) -> ck.TopicPartition:
+    def _start(self, topic: str, partition: int, offset: int | None, since_ms: int | None) -> ck.TopicPartition:
         start = ck.TopicPartition(topic, partition)
+        if since_ms is not None:
+            offset = self._offset_of(ck.TopicPartition(topic, partition, since_ms))
         if offset is None:
             # Asked for now: an offset of "end" would be looked up some time later, past what came meanwhile.
             try:
@@ -279,6 +282,14 @@ class Reader:
                 raise TrimtabError(f"{self._name}: {error.args[0]}") from error
         start.offset = offset
         return start
+
+    def _offset_of(self, time: ck.TopicPartition) -> int | None:
+        """Where the records begin that were appended at the *time* in its offset or later; None: at the end."""
+        try:
+            [found] = self._consumer.offsets_for_times([time], timeout=PATIENCE_SECONDS)
+        except ck.KafkaException as error:
+            raise TrimtabError(f"{self._name}: {error.args[0]}") from error
+        return found.offset if found.offset >= 0 else None
 
     def poll(self, timeout_seconds: float) -> Record | None:
         """The next record, or None when none came within *timeout_seconds* or a partition's end was reached."""

@@ -2,12 +2,13 @@
 
 How far the group has read is committed with the results in one transaction, which the brokers refuse from a member
 that the group has gone on without.  The offset's metadata holds what the next executor has to know: the highest epoch
-seen, and the commands that are being acted on.
+seen, and the commands that are being acted on.  It is committed before every act, too: so the brokers are asked
+each time whether these commands are still this member's.
 """
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 #: A dead executor's open transaction keeps its successor waiting for this long.
 _TRANSACTION_MS: Final = 10_000
-#: No batch takes longer: every command has its timeouts.
+#: A batch that takes longer goes to others, who find what was begun of it.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
 
 
@@ -93,11 +94,12 @@ class KafkaInbox:
         """See Inbox."""
         return self._memory[partition]
 
-    def begin(self, commands: Mapping[int, Iterable[str]]) -> None:
+    def begin(self, partition: int, command: str) -> None:
         """See Inbox."""
-        offsets = [self._offset(each, self._committed[each], ids) for each, ids in sorted(commands.items())]
+        self._memory[partition].begun.add(command)
+        offset = self._offset(partition, self._committed[partition])
         try:
-            for done in self._consumer.commit(offsets=offsets, asynchronous=False) or ():
+            for done in self._consumer.commit(offsets=[offset], asynchronous=False) or ():
                 if done.error is not None:
                     raise TakenOverError(f"{self._commands}, partition {done.partition}: {done.error}")
         except ck.KafkaException as error:
@@ -108,7 +110,9 @@ class KafkaInbox:
         gone = {answer.partition for answer in answers} - self._read.keys()
         if gone:
             raise TakenOverError(f"{self._commands}: partitions {sorted(gone)} were taken away")
-        offsets = [self._offset(each, offset, ()) for each, offset in sorted(self._read.items())]
+        for partition in self._read:
+            self._memory[partition].settle()
+        offsets = [self._offset(each, offset) for each, offset in sorted(self._read.items())]
         try:
             with self._producer.transaction() as transaction:
                 for answer in answers:
@@ -116,9 +120,7 @@ class KafkaInbox:
                 transaction.send_offsets(offsets, self._member)
         except (JournalError, LeadershipLostError) as error:
             raise TakenOverError(f"{self._results}: {error}") from error
-        for partition, offset in self._read.items():
-            self._committed[partition] = offset
-            self._memory[partition].begun = frozenset()
+        self._committed.update(self._read)
         self._read.clear()
 
     def close(self) -> None:
@@ -132,7 +134,7 @@ class KafkaInbox:
             start.offset = start.offset if start.offset >= 0 else self._oldest(partition)
             self._committed[partition] = start.offset
             self._memory[partition] = PartitionMemory(
-                epoch=known.get("epoch", 0), answered=self._answered(partition), begun=frozenset(known.get("begun", ()))
+                epoch=known.get("epoch", 0), answered=self._answered(partition), begun=set(known.get("begun", ()))
             )
             log.info("commands of partition %d from offset %d on", partition, start.offset)
         starts = [(each.partition, self._committed[each.partition]) for each in partitions]
@@ -161,6 +163,7 @@ class KafkaInbox:
                 answered.add(fields["id"])
         return answered
 
-    def _offset(self, partition: int, offset: int, begun: Iterable[str]) -> Any:
-        known = {"epoch": self._memory[partition].epoch, "begun": sorted(begun)}
+    def _offset(self, partition: int, offset: int) -> Any:
+        memory = self._memory[partition]
+        known = {"epoch": memory.epoch, "begun": sorted(memory.begun)}
         return ck.TopicPartition(self._commands, partition, offset, json.dumps(known, separators=(",", ":")))

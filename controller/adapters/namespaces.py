@@ -1,14 +1,19 @@
-"""What is known of a namespace without asking its cluster: from what an admin saved, or from a log in a folder."""
+"""What is known of a namespace without asking its cluster: from what an admin saved, or from a log."""
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from controller.adapters.recent import backwards
 from controller.model.errors import TrimtabError, WireError
+from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.base import read_object, validate
 from controller.wire.metrics import BrokerLoad, MetricRecord, NamespaceState, Tick, decode_metric
 from controller.wire.sweep import BrokerSweep
+
+#: Ticks of a log in Kafka that are looked beyond; collectors publish every namespace more often.
+_FARTHEST: Final = 200
 
 
 class Claim(NamedTuple):
@@ -51,21 +56,24 @@ def read_boundaries(path: Path) -> tuple[int, ...]:
         ) from error
 
 
-def read_namespace(folder: Path, namespace: str, *, cluster: str | None) -> LoggedNamespace:
-    """What the log in *folder* says last about *namespace* of *cluster*; None is the last record's own.
+def read_namespace(place: Path | KafkaLogSettings, namespace: str, *, cluster: str | None) -> LoggedNamespace:
+    """What the log in *place* says last about *namespace* of *cluster*; None is the last record's own.
 
-    It is read from its end, as far as it takes.  Raises TrimtabError where *folder* holds no log.
+    It is read from its end, as far as it takes.  Raises TrimtabError where *place* holds no log.
     """
     boundaries: tuple[int, ...] | None = None
     last: Tick | None = None
-    before_last = False
+    before_last, ticks = False, 0
     claims: list[tuple[str, Claim]] = []
-    for record in _backwards(folder, namespace, cluster):
+    for record in _backwards(place, namespace, cluster):
         if isinstance(record, NamespaceState):
             boundaries = boundaries or record.boundaries
         elif isinstance(record, Tick):
             before_last = before_last or (last is not None and record.interval < last.interval)
             last = last or record
+            ticks += 1
+            if ticks == _FARTHEST and isinstance(place, KafkaLogSettings):
+                break
         elif not before_last:
             claims += _claims(record)
         if before_last and boundaries is not None:
@@ -89,29 +97,24 @@ def _claims(record: BrokerSweep | BrokerLoad) -> Iterator[tuple[str, Claim]]:
 
 
 def _backwards(
-    folder: Path, namespace: str, cluster: str | None
+    place: Path | KafkaLogSettings, namespace: str, cluster: str | None
 ) -> Iterator[NamespaceState | Tick | BrokerSweep | BrokerLoad]:
     """Records that tell of *namespace*, and ticks with a roster, last first; what cannot be used is passed over.
 
     Without a *cluster* it is that of the last record.
     """
-    paths = sorted((folder / "metrics").glob("*.jsonl"), reverse=True)
-    if not paths:
-        raise TrimtabError(f"{folder} holds no log: expected files in {folder / 'metrics'}")
-    wanted = namespace.encode()
-    for path in paths:
-        for line in reversed(path.read_bytes().splitlines()):
-            # To read the sweeps of a large cluster takes its time, and few of them tell anything.
-            if wanted not in line and b'"tick"' not in line:
-                continue
-            record = _decoded(line, cluster)
-            cluster = cluster or (record.cluster if record is not None else None) or None
-            if isinstance(record, NamespaceState) and record.namespace != namespace:
-                continue
-            if isinstance(record, Tick) and record.roster is None:
-                continue
-            if isinstance(record, NamespaceState | Tick | BrokerSweep | BrokerLoad):
-                yield record
+    if isinstance(place, Path) and not any((place / "metrics").glob("*.jsonl")):
+        raise TrimtabError(f"{place} holds no log: expected files in {place / 'metrics'}")
+    # To read the sweeps of a large cluster takes its time, and few of them tell anything.
+    for value in backwards(place, "metrics", (namespace.encode(), b'"tick"')):
+        record = _decoded(value, cluster)
+        cluster = cluster or (record.cluster if record is not None else None) or None
+        if isinstance(record, NamespaceState) and record.namespace != namespace:
+            continue
+        if isinstance(record, Tick) and record.roster is None:
+            continue
+        if isinstance(record, NamespaceState | Tick | BrokerSweep | BrokerLoad):
+            yield record
 
 
 def _decoded(line: bytes, cluster: str | None) -> MetricRecord | None:

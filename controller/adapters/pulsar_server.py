@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import tarfile
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,13 +24,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from controller.adapters import jars
+from controller.adapters.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
 from controller.adapters.servers import FOLDER, Server, free_port
 from controller.model.errors import TrimtabError
 
-#: The cluster's name.
-CLUSTER: Final = "standalone"
+__all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
+
 _BROKERS: Final = 3
-_LOOPBACK: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 8080
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
 _SOURCE: Final = Path(__file__).parent / "java" / "PulsarParts.java"
@@ -56,7 +57,7 @@ class PulsarPart(Server):
 
     def _java_options(self) -> list[str]:
         memory = ("-Xmx512m", "-XX:MaxDirectMemorySize=384m") if self._web else ("-Xmx192m",)
-        return [*memory, *_JAVA_OPTIONS]
+        return [*memory, *JAVA_OPTIONS]
 
     def _main(self) -> list[str]:
         # Janino compiles the source in memory and calls its main.  By the last word the process is known as ours.
@@ -110,17 +111,17 @@ class PulsarCluster:
     @property
     def brokers(self) -> tuple[str, ...]:
         """Every broker as Pulsar names it: host:port of HTTP."""
-        return tuple(f"{_LOOPBACK}:{port}" for port in self._web)
+        return tuple(f"{LOOPBACK}:{port}" for port in self._web)
 
     @property
     def service_url(self) -> str:
         """Where Pulsar clients connect to: all brokers."""
-        return "pulsar://" + ",".join(f"{_LOOPBACK}:{port}" for port in self._service)
+        return "pulsar://" + ",".join(f"{LOOPBACK}:{port}" for port in self._service)
 
     @property
     def zookeeper(self) -> str:
         """host:port of the cluster's ZooKeeper."""
-        return f"{_LOOPBACK}:{self._zookeeper}"
+        return f"{LOOPBACK}:{self._zookeeper}"
 
     def start(self) -> None:
         """Start on nothing, and return when all brokers are in service."""
@@ -163,7 +164,7 @@ class PulsarCluster:
             "brokerServicePort": str(self._service[nth]),
             "webServicePort": str(self._web[nth]),
         }
-        return {**_BROKER_CONF, **self._settings, **ours}
+        return {**BROKER_CONF, **self._settings, **ours}
 
 
 @contextmanager
@@ -260,7 +261,7 @@ def _free_ports(number: int) -> list[int]:
 
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex((_LOOPBACK, port)) == 0
+        return probe.connect_ex((LOOPBACK, port)) == 0
 
 
 def _serves(port: int) -> bool:
@@ -268,80 +269,15 @@ def _serves(port: int) -> bool:
     # Never through a proxy that the environment may name.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"http://{_LOOPBACK}:{port}/admin/v2/brokers/{CLUSTER}", timeout=2) as answer:
-            return f'"{_LOOPBACK}:{port}"' in answer.read().decode()
+        with opener.open(f"http://{LOOPBACK}:{port}/admin/v2/brokers/{CLUSTER}", timeout=2) as answer:
+            return f'"{LOOPBACK}:{port}"' in answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code == 401  # it serves those whom it knows
     except OSError:
         return False
 
 
 _ACTIONS: Final[dict[str, Callable[[PulsarCluster], int]]] = {"start": _start, "stop": _stop, "run": _run}
-
-#: Seen to start fastest, with what Pulsar's own script opens.
-_JAVA_OPTIONS: Final = (
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-Djava.net.preferIPv4Stack=true",
-    "-Dzookeeper.forceSync=no",
-    "-Dzookeeper.admin.enableServer=false",
-    f"-Dlog4j.configurationFile={_SOURCE.with_name('log4j2.properties')}",
-    "-Dbookkeeper.metadata.bookie.drivers=org.apache.pulsar.metadata.bookkeeper.PulsarMetadataBookieDriver",
-    "-Dbookkeeper.metadata.client.drivers=org.apache.pulsar.metadata.bookkeeper.PulsarMetadataClientDriver",
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    *(
-        f"--add-opens={package}=ALL-UNNAMED"
-        for package in (
-            "java.base/java.io",
-            "java.base/java.util.zip",
-            "java.base/java.nio",
-            "java.base/jdk.internal.misc",
-            "java.base/jdk.internal.platform",
-            "java.management/sun.management",
-            "jdk.management/com.sun.management.internal",
-        )
-    ),
-)
-
-#: Small, quick to report, and without decisions of its own.
-_BROKER_CONF: Final[Mapping[str, str]] = {
-    "clusterName": CLUSTER,
-    "bindAddress": _LOOPBACK,
-    "advertisedAddress": _LOOPBACK,
-    "loadBalancerEnabled": "true",
-    "loadBalancerSheddingEnabled": "false",
-    "loadBalancerAutoBundleSplitEnabled": "false",
-    "loadBalancerAutoUnloadSplitBundlesEnabled": "false",
-    "loadBalancerNamespaceMaximumBundles": "128",
-    "loadBalancerOverrideBrokerNicSpeedGbps": "1",
-    "loadBalancerReportUpdateMinIntervalMillis": "5000",
-    "loadBalancerReportUpdateMaxIntervalMinutes": "1",
-    "loadBalancerHostUsageCheckIntervalMinutes": "1",
-    "loadBalancerResourceQuotaUpdateIntervalMinutes": "1",
-    "defaultNumberOfNamespaceBundles": "4",
-    "statsUpdateFrequencyInSecs": "5",
-    "statsUpdateInitialDelayInSecs": "5",
-    "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,topic_count_equally_divide,"
-    "specified_positions_divide,flow_or_qps_equally_divide",
-    "allowAutoTopicCreation": "true",
-    "allowAutoTopicCreationType": "non-partitioned",
-    "brokerDeleteInactiveTopicsEnabled": "false",
-    "transactionCoordinatorEnabled": "false",
-    "functionsWorkerEnabled": "false",
-    "webSocketServiceEnabled": "false",
-    "brokerShutdownTimeoutMs": "5000",
-    "metadataStoreSessionTimeoutMillis": "10000",
-    "managedLedgerDefaultEnsembleSize": "1",
-    "managedLedgerDefaultWriteQuorum": "1",
-    "managedLedgerDefaultAckQuorum": "1",
-    "managedLedgerCacheSizeMB": "16",
-    "managedLedgerNumSchedulerThreads": "1",
-    "bookkeeperUseV2WireProtocol": "true",
-    "bookkeeperClientNumIoThreads": "1",
-    "bookkeeperClientNumWorkerThreads": "1",
-    "numIOThreads": "2",
-    "numOrderedExecutorThreads": "2",
-    "numExecutorThreadPoolSize": "2",
-    "numHttpServerThreads": "8",
-}
 
 if __name__ == "__main__":
     sys.exit(main())

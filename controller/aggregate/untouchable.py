@@ -13,11 +13,12 @@ from controller.model.names import is_untouchable
 
 #: What can forbid to touch a bundle, weakest first, and the name it goes by in verdicts.
 _GUARDRAILS: Final = (
+    (Reason.BACK_OFF, "failed"),
     (Reason.IN_FLIGHT, "in_flight"),
     (Reason.EXCLUDED, "excluded"),
     (Reason.SYSTEM_NAMESPACE, "system_namespaces"),
 )
-_FREE, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2
+_FREE, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,14 +30,19 @@ class Untouchable:
     guardrail: Ints
 
     @classmethod
-    def of(cls, view: ClusterView, in_flight: Iterable[str], excluded: Set[str]) -> "Untouchable":
-        """The bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's own namespaces."""
+    def of(
+        cls, view: ClusterView, in_flight: Iterable[str], excluded: Set[str], resting: Iterable[str] = ()
+    ) -> "Untouchable":
+        """The bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's own namespaces.
+
+        And those *resting*, since a command about them failed.
+        """
         table = view.bundles
         spaces = [
             _SYSTEM if is_untouchable(name) else _EXCLUDED if name in excluded else _FREE for name in table.namespaces
         ]
         guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
-        for names, code in ((in_flight, _IN_FLIGHT), (excluded, _EXCLUDED)):
+        for names, code in ((resting, _RESTING), (in_flight, _IN_FLIGHT), (excluded, _EXCLUDED)):
             for name in names:
                 row = table.code_of.get(name)
                 if row is not None:

@@ -4,9 +4,10 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.failpoints import failpoint
+from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError, probe_topic
 from controller.executor.judge import Answer, Failure, Observation, after, before
 from controller.model.decision import Command
 from controller.model.names import namespace_of, parse_bundle
@@ -15,13 +16,18 @@ from controller.wire.results import Status
 log = logging.getLogger(__name__)
 
 _NOT_FOUND: Final = 404
-#: A bundle just unloaded is looked up until somebody has it, at this pace and for this long.
+#: A bundle just unloaded is looked up until somebody has it, at this pace.
 _LOOK_AGAIN_SECONDS: Final = 0.2
-_PLACED_WITHIN_SECONDS: Final = 15.0
+#: Of the time that is left for a command, an act takes so much at most: the rest is for looking what became of it.
+_SHARE_OF_AN_ACT: Final = 0.5
 
 
 class Cluster(Protocol):
     """The cluster as an attempt sees it.  Every method may raise PulsarError."""
+
+    def within(self, seconds: float) -> Self:
+        """The same for one command, which is given up after so long: from then on every call fails."""
+        ...
 
     def look(self, command: Command) -> Observation:
         """How things are; changes nothing."""
@@ -58,7 +64,11 @@ def carry_out(
     pause_seconds: float = 0.5,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Outcome:
-    """Bring *command* to its end.  *may_act* is asked right before every act; its answer ends the command instead."""
+    """Bring *command* to its end.  *may_act* is asked right before every act; its answer ends the command instead.
+
+    *maybe_begun*: an executor that died may have acted on it.  It is looked at alone; an unloaded bundle that nobody
+    has yet is looked up as its executor would have done, so that the brokers place it where it was to go.
+    """
     first: Observation | None = None
     attempts, failure = 0, Failure(detail="never tried")
     for nth in range(most_attempts):
@@ -66,6 +76,8 @@ def carry_out(
             sleep(pause_seconds * 2 ** (nth - 1))
         try:
             seen = cluster.look(command)
+            if maybe_begun and command.action == "unload" and seen.boundaries and not seen.owner:
+                first, seen = seen, cluster.look_after(command)
         except PulsarError as error:
             failure = _failure(error)
             continue
@@ -94,6 +106,7 @@ def _act(command: Command, cluster: Cluster) -> Failure | None:
     except PulsarError as error:
         log.warning("%s of %s: %s", command.action, command.bundle, error)
         return _failure(error)
+    failpoint("after-act")
     return None
 
 
@@ -107,26 +120,34 @@ class PulsarTarget:
     def __init__(self, admin: PulsarAdmin) -> None:
         self._admin = admin
 
+    def within(self, seconds: float) -> Self:
+        """See Cluster."""
+        return type(self)(self._admin.within(seconds))
+
     def look(self, command: Command) -> Observation:
         """See Cluster."""
         boundaries = self._boundaries(command)
         name = parse_bundle(command.bundle)
         if name.lower not in boundaries or name.upper not in boundaries:
             return Observation(boundaries=boundaries)
+        if command.action == "unload" and not probe_topic(command.bundle):
+            # Without one it could not be looked up afterwards, and the wish for a destination would outlive it.
+            raise PulsarError(f"{command.bundle} is too narrow to find the name of a topic in it", sent=False)
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
         return Observation(boundaries=boundaries, owner=owner)
 
     def act(self, command: Command) -> None:
         """See Cluster."""
+        admin = self._admin.within(self._admin.seconds_left * _SHARE_OF_AN_ACT)
         if command.action == "split":
-            self._admin.split(
+            admin.split(
                 command.bundle,
                 algorithm=command.algorithm,
                 boundaries=command.boundaries,
                 unload=command.unload_after_split,
             )
         else:
-            self._admin.unload(command.bundle, command.destination)
+            admin.unload(command.bundle, command.destination)
 
     def look_after(self, command: Command) -> Observation:
         """See Cluster."""
@@ -143,14 +164,21 @@ class PulsarTarget:
             raise
 
     def _placed(self, bundle: str) -> str:
-        """Whoever has *bundle* now.  A lookup makes the brokers place it, before they forget where it was to go."""
-        deadline = time.monotonic() + _PLACED_WITHIN_SECONDS
+        """Whoever has *bundle* now.  A lookup makes the brokers place it, before they forget where it was to go.
+
+        With a broker that died it may take the length of its session till anybody can have it.
+        """
         while True:
             try:
-                return self._admin.lookup(bundle)
+                owner = self._admin.lookup(bundle)
+                # Brokers name a dead one as the owner as long as its session lasts.
+                if self._admin.serves(owner, bundle):
+                    return owner
+                if self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
+                    raise PulsarError(f"{bundle} is {owner}'s, which does not have it")
             except PulsarError as error:
                 if error.status == _NOT_FOUND:
                     return ""
-                if time.monotonic() > deadline:
+                if self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
                     raise
             time.sleep(_LOOK_AGAIN_SECONDS)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from controller.model.bundle_ranges import equal_cuts
 from controller.model.decision import Command
 from controller.model.names import is_untouchable, namespace_of, parse_bundle
 from controller.wire.results import Status
@@ -15,6 +16,7 @@ from controller.wire.results import Status
 #: HTTP: the range is no bundle (any more), or the namespace is gone.
 _NO_SUCH_BUNDLE: Final = frozenset({404, 412})
 _CLIENT_ERRORS: Final = range(400, 500)
+_HALVES: Final = "range_equally_divide"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +84,10 @@ def after(command: Command, seen: Observation, failure: Failure | None) -> Answe
     if command.action == "split":
         if _is_split(command, seen):
             return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
-        return _nothing_happened(failure, "answered as done, but nothing was split: fewer than two topics in it?")
-    if failure is not None and failure.status in _NO_SUCH_BUNDLE:
+        return _nothing_happened(
+            command, seen, failure, "answered as done, but nothing was split: too few topics in it?"
+        )
+    if failure is not None and failure.status in _NO_SUCH_BUNDLE and not _has(seen, command.bundle):
         return Answer(status="obsolete", detail=failure.detail)
     if seen.owner and seen.owner == command.destination:
         return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
@@ -93,13 +97,15 @@ def after(command: Command, seen: Observation, failure: Failure | None) -> Answe
         return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
     if not seen.owner and (failure is None or failure.sent):
         return Answer(status="unknown", detail="nobody has it" + (f"; {failure.detail}" if failure else ""))
-    return _nothing_happened(failure, f"it came back to {command.source}")
+    return _nothing_happened(command, seen, failure, f"it came back to {command.source}")
 
 
 def children(command: Command) -> tuple[tuple[int, int], ...]:
-    """The ranges that a split leaves behind; none where its algorithm chooses them."""
+    """The ranges that a split leaves behind; none where only the brokers know them."""
     name = parse_bundle(command.bundle)
     cuts = sorted(set(command.boundaries))
+    if not cuts and command.algorithm == _HALVES:
+        cuts = list(equal_cuts(name.lower, name.upper, 2))
     return tuple(pairwise((name.lower, *cuts, name.upper))) if cuts else ()
 
 
@@ -120,7 +126,7 @@ def _split_precondition(command: Command, seen: Observation) -> Answer | None:
         return Answer(status="failed", detail=f"0x{outside[0]:08x} does not lie inside the bundle")
     if _has(seen, command.bundle):
         return None
-    if command.boundaries and _is_split(command, seen):
+    if children(command) and _is_split(command, seen):
         return Answer(status="already_done")
     return _gone(seen)
 
@@ -132,10 +138,11 @@ def _is_split(command: Command, seen: Observation) -> bool:
     return set(wanted) <= set(pairwise(seen.boundaries))
 
 
-def _nothing_happened(failure: Failure | None, otherwise: str) -> Answer | None:
+def _nothing_happened(command: Command, seen: Observation, failure: Failure | None, otherwise: str) -> Answer | None:
     if failure is None:
         return Answer(status="failed", detail=otherwise)
-    if failure.status in _NO_SUCH_BUNDLE:
+    # The same status is given for requests that brokers do not like; the extensible load manager only halves.
+    if failure.status in _NO_SUCH_BUNDLE and not _has(seen, command.bundle):
         return Answer(status="obsolete", detail=failure.detail)
     if failure.status in _CLIENT_ERRORS:
         return Answer(status="failed", detail=failure.detail)

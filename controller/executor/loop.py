@@ -1,8 +1,8 @@
 """The executor: takes commands, has those carried out that may be, and answers every one of them once.
 
-A batch is: take, refuse what is fenced, expired or repeated, make known what is about to be acted on, act (namespaces
-side by side, within one in order), publish the answers with the offset.  Whoever dies in between leaves either an
-untouched command or one that is known to have been begun.
+A batch is: take, refuse what is fenced, expired or repeated, carry the rest out (namespaces side by side, within one in
+order), publish the answers with the offset.  Right before an act it is made known that it is begun.  Whoever dies
+leaves either an untouched command or one that is known to have been begun, and that nobody begins again.
 """
 
 import logging
@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
+from controller.adapters.failpoints import failpoint
 from controller.adapters.inbox import AnswerRecord, Inbox, TakenOverError
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
@@ -50,10 +51,12 @@ class Executor:
         settings: ExecutorSettings,
         *,
         name: str,
+        give_up_seconds: float = 60.0,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
-        self._now_ms = now_ms
+        self._give_up_seconds, self._now_ms = give_up_seconds, now_ms
+        self._inbox_turn = threading.Lock()
         self._pace = Pace(settings.max_per_second)
         self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL)
         self._pool = ThreadPoolExecutor(settings.max_concurrent, thread_name_prefix="command")
@@ -78,10 +81,9 @@ class Executor:
             memory = self._inbox.memory(partition)
             memory.epoch = max(memory.epoch, event.epoch)
         jobs, answers = self._sorted_out(events)
-        # A standstill before is found by begin, which asks who has the commands now; one behind it by the pulse.
         with self._pulse.taken():
-            self._begin(jobs)
             answers += self._carry_out(jobs)
+        failpoint("before-answer")
         self._inbox.answer(answers)
         return len(deliveries)
 
@@ -116,45 +118,63 @@ class Executor:
         newest = self._inbox.memory(job.partition).epoch
         return refusal(job.command, epoch=job.epoch, newest_epoch=newest, now_ms=self._now_ms())
 
-    def _begin(self, jobs: Sequence[_Job]) -> None:
-        begun: dict[int, list[str]] = defaultdict(list)
-        for job in jobs:
-            begun[job.partition].append(job.command.id)
-        if begun:
-            self._inbox.begin(begun)
-
     def _carry_out(self, jobs: Sequence[_Job]) -> list[AnswerRecord]:
         of_namespace: dict[str, list[_Job]] = defaultdict(list)
         for job in jobs:
             of_namespace[command_key(job.command)].append(job)
+        # Pulsar keeps a wish for a destination by the range alone: two at once would get each other's.
+        turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
+        locked = {namespace: [(job, turns[_range(job)]) for job in each] for namespace, each in of_namespace.items()}
         # All are waited for, also where one fails: none may go on behind our back.
-        running = [self._pool.submit(self._in_order, each) for each in of_namespace.values()]
+        failed = threading.Event()
+        running = [self._pool.submit(self._in_order, each, failed) for each in locked.values()]
         failures = [error for each in running if (error := each.exception()) is not None]
         if failures:
             raise failures[0]
         return [record for each in running for record in each.result()]
 
-    def _in_order(self, jobs: Sequence[_Job]) -> list[AnswerRecord]:
-        return [self._one(job) for job in jobs]
+    def _in_order(self, jobs: Sequence[tuple[_Job, threading.Lock]], failed: threading.Event) -> list[AnswerRecord]:
+        """One command after the other, and none any more once one of the batch has *failed*: no answer would count."""
+        records = []
+        for job, turn in jobs:
+            with turn:
+                if failed.is_set():
+                    break
+                try:
+                    records.append(self._one(job))
+                except BaseException:
+                    failed.set()
+                    raise
+        return records
 
     def _one(self, job: _Job) -> AnswerRecord:
         started = self._now_ms()
-
-        def may_act() -> Answer | None:
-            self._pace.wait()
-            if not self._pulse.steady():
-                raise TakenOverError("this process stood still for longer than its session may last")
-            return self._refusal(job)
-
+        # Once more: with those before it time has passed.
+        refused = None if job.maybe_begun else self._refusal(job)
+        if refused is not None:
+            return self._record(job, Outcome(answer=refused), started)
         outcome = carry_out(
             job.command,
-            self._cluster,
-            may_act=may_act,
+            self._cluster.within(self._give_up_seconds),
+            may_act=lambda: self._may_act(job),
             maybe_begun=job.maybe_begun,
             dry_run=self._settings.dry_run,
             most_attempts=self._settings.attempts,
         )
         return self._record(job, outcome, started)
+
+    def _may_act(self, job: _Job) -> Answer | None:
+        """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands."""
+        self._pace.wait()
+        refused = self._refusal(job)
+        if refused is not None:
+            return refused
+        with self._inbox_turn:
+            self._inbox.begin(job.partition, job.command.id)
+        # A standstill before is found by begin, which asks who has the commands now; one behind it by the pulse.
+        if not self._pulse.steady():
+            raise TakenOverError("this process stood still for longer than its session may last")
+        return None
 
     def _record(self, job: _Job, outcome: Outcome, started_ms: int) -> AnswerRecord:
         command, answer = job.command, outcome.answer
@@ -171,3 +191,7 @@ class Executor:
             attempts=outcome.attempts,
         )
         return AnswerRecord(job.partition, command_key(command), encode(result))
+
+
+def _range(job: _Job) -> str:
+    return job.command.bundle.rpartition("/")[2]

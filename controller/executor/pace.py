@@ -7,6 +7,12 @@ from contextlib import contextmanager
 from typing import Final
 
 _BEAT_SECONDS: Final = 0.2
+#: Goes on while the machine sleeps, where there is such a clock.
+_CLOCK_ID: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def _awake_or_not() -> float:
+    return time.clock_gettime(_CLOCK_ID)
 
 
 class Pace:
@@ -39,7 +45,7 @@ class Pulse:
     worker, finds the gap; once found it stays found, until the pulse is taken anew.
     """
 
-    def __init__(self, limit_seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limit_seconds: float, *, clock: Callable[[], float] = _awake_or_not) -> None:
         self._limit, self._clock = limit_seconds, clock
         self._last, self._stopped = clock(), False
         self._lock = threading.Lock()

@@ -48,6 +48,7 @@ class Reason(StrEnum):
     # refused by a filter or guardrail
     RECENTLY_UNLOADED = "RecentlyUnloaded"
     IN_FLIGHT = "InFlight"
+    BACK_OFF = "BackOff"
     SYSTEM_NAMESPACE = "SystemNamespace"
     EXCLUDED = "Excluded"
     NOT_THIS_INTERVAL = "NotThisInterval"

@@ -152,6 +152,15 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Commands about a bundle that failed one after the other."""
+
+    times: int
+    #: T at which the last failure was known, epoch ms.
+    interval: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """The controller's memory between cycles; a new cluster starts with ``Memory(seed=...)``."""
 
@@ -168,3 +177,5 @@ class Memory:
     recently_unloaded: Mapping[str, int] = field(default_factory=dict)
     #: Command id -> the command under way.
     in_flight: Mapping[str, InFlight] = field(default_factory=dict)
+    #: Bundle -> its last commands' failures, while they count.
+    failed: Mapping[str, Failed] = field(default_factory=dict)

@@ -119,6 +119,7 @@ def policy_of(
         warm_up_samples=warm_up_samples,
         command_ttl_ms=decisions.command_ttl_seconds * 1000,
         executor_timeout_ms=decisions.executor_timeout_seconds * 1000,
+        retry_failed_after_ms=decisions.retry_failed_after_seconds * 1000,
         excluded=frozenset(decisions.excluded),
     )
 

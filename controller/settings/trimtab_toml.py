@@ -211,6 +211,9 @@ class DecisionSettings(_Section):
     """A command not begun this long after its interval expires unexecuted: the load has moved on."""
     executor_timeout_seconds: PositiveInt = 60
     """An executor gives up a command after this long; with the time above, when one without a result is lost."""
+    retry_failed_after_seconds: PositiveInt = 300
+    """A bundle is left alone for this long when a command about it failed, twice as long with each further failure, and
+    for an hour at most."""
     excluded: Excluded = ()
     """Namespaces (tenant/namespace) and bundles that are never touched, besides Pulsar's own."""
     seed: NonNegativeInt = 0
@@ -273,6 +276,27 @@ class ExecutorSettings(_Section):
     """Look, answer what would be done, and do nothing, whatever the commands say."""
 
 
+class CollectorSettings(_Section):
+    """How the brokers are swept."""
+
+    timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
+    """A broker that takes longer for an answer gives none in this interval."""
+    max_concurrent: PositiveInt = 16
+    """Brokers that a collector asks at once."""
+    deadline_share: Annotated[float, Field(gt=0, le=0.9)] = 0.5
+    """Of the period: an interval ends this long after its T, with whatever has arrived; sooner, once all has."""
+    state_every: PositiveInt = 10
+    """Intervals after which namespaces, brokers and stored averages are published again, changed or not."""
+    capacity_overrides: PathText | None = None
+    """A TOML file of what brokers can really do, where their own limits are wrong."""
+    zookeeper: str = ""
+    """Pulsar's own metadata store, host:port[,host:port ...][/chroot], for the averages and quotas of bundles that
+    Pulsar keeps there; without it new bundles start from Pulsar's defaults."""
+    service_url: str = ""
+    """With the extensible load manager, pulsar:// or pulsar+ssl://host:port of some broker; without it, what the
+    cluster's own data says."""
+
+
 class Settings(_Section):
     """conf/trimtab.toml as a value."""
 
@@ -283,8 +307,9 @@ class Settings(_Section):
     checkpoint: CheckpointSettings
     spark: SparkSettings = SparkSettings()
     decisions: DecisionSettings = DecisionSettings()
-    pulsar: PulsarSettings = PulsarSettings()
+    pulsar: PulsarSettings | None = None
     executor: ExecutorSettings = ExecutorSettings()
+    collector: CollectorSettings = CollectorSettings()
 
     @model_validator(mode="after")
     def _election_folder_lies_beside_the_file(self, info: ValidationInfo) -> Self:

@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.memory import InFlight, Memory, NoMemory, StrategyMemory
+from controller.model.memory import Failed, InFlight, Memory, NoMemory, StrategyMemory
 from controller.wire.base import (
     Count,
     Envelope,
@@ -77,6 +77,13 @@ class InFlightRecord(Record):
     expires_at_ms: Millis
 
 
+class FailedRecord(Record):
+    """Commands about a bundle that failed one after the other."""
+
+    times: Count
+    interval: Millis
+
+
 class MemoryRecord(Record):
     """The controller's memory after the decision."""
 
@@ -90,6 +97,8 @@ class MemoryRecord(Record):
     membership: StrategyMemoryField = NoMemory()
     recently_unloaded: dict[str, Millis]
     in_flight: dict[str, InFlightRecord]
+    #: Older entries have none.
+    failed: dict[str, FailedRecord] = Field(default_factory=dict)
 
 
 class ControlsRecord(Record):
@@ -140,6 +149,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 membership=memory.membership,
                 recently_unloaded=_by_key(memory.recently_unloaded),
                 in_flight={key: InFlightRecord(**asdict(flight)) for key, flight in _by_key(memory.in_flight).items()},
+                failed={bundle: FailedRecord(**asdict(each)) for bundle, each in _by_key(memory.failed).items()},
             ),
             controls=ControlsRecord(**asdict(entry.controls)),
         )
@@ -174,6 +184,7 @@ def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
             membership=memory.membership,
             recently_unloaded=memory.recently_unloaded,
             in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
+            failed={bundle: Failed(**dict(each)) for bundle, each in memory.failed.items()},
         ),
         controls=Controls(**dict(record.controls)),
     )

@@ -1,112 +1,93 @@
-"""`trimtab execute` as a process on real Pulsar, each part of which can be killed."""
+"""`trimtab execute` as a process: commands on real Kafka, bundles on real Pulsar, results on real Kafka."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from threading import Timer
+from uuid import uuid4
 
 import pytest
 
 from controller.adapters.pulsar_admin import PulsarAdmin
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
-from controller.executor.attempt import PulsarTarget, carry_out
+from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
+from controller.adapters.servers import KafkaServer
 from controller.model.decision import Command
-from controller.wire.commands import command_event, epoch_event
-from controller.wire.results import Result, decode_result
+from controller.settings.trimtab_toml import KafkaLogSettings
 from tests.commands import unload
+from tests.integration.execute import executing, issue, now_ms, own_topics, results, wait_for_results, write_conf
 from tests.integration.test_pulsar_cluster import RANGES, put
 
 pytestmark = pytest.mark.integration
 
-BUNDLES = [f"lab/parts/{lower}_{upper}" for lower, upper in pairwise(RANGES)]
+
+@pytest.fixture
+def admin(pulsar: PulsarCluster) -> PulsarAdmin:
+    put(pulsar, "/tenants/moved", {"allowedClusters": [CLUSTER]}, also_there=True)
+    return PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
-    with pulsar_cluster(tmp_path_factory.mktemp("pulsar"), processes=True) as cluster:
-        put(cluster, "/tenants/lab", {"allowedClusters": [CLUSTER]})
-        put(cluster, "/namespaces/lab/parts", {"bundles": {"boundaries": RANGES}, "replication_clusters": [CLUSTER]})
-        yield cluster
+@pytest.fixture
+def commands(pulsar: PulsarCluster, admin: PulsarAdmin) -> list[Command]:
+    """Every bundle of two new namespaces to another broker than its own."""
+    found = []
+    for _ in range(2):
+        namespace = f"moved/ns-{uuid4().hex[:8]}"
+        put(pulsar, f"/namespaces/{namespace}", {"bundles": {"boundaries": RANGES}, "replication_clusters": [CLUSTER]})
+        for lower, upper in pairwise(RANGES):
+            bundle = f"{namespace}/{lower}_{upper}"
+            owner = admin.lookup(bundle)
+            destination = next(broker for broker in pulsar.brokers if broker != owner)
+            found.append(unload(bundle, source=owner, destination=destination, expires_at_ms=now_ms() + 120_000))
+    return found
 
 
-def elsewhere(cluster: PulsarCluster, *owners: str) -> str:
-    return next(broker for broker in cluster.brokers if broker not in owners)
+@pytest.fixture
+def log(kafka: KafkaServer) -> KafkaLogSettings:
+    return own_topics(kafka.bootstrap)
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def results(folder: Path) -> dict[str, Result]:
-    lines = [line for path in folder.glob("results/*.jsonl") for line in path.read_bytes().splitlines()]
-    read = [decode_result(line, cluster=CLUSTER, period_ms=60_000) for line in lines]
-    return {each.id: each for each in read if isinstance(each, Result)}
-
-
-def test_commands_of_a_folder_log_are_carried_out_by_the_command_line(cluster: PulsarCluster, tmp_path: Path) -> None:
-    admin = PulsarAdmin(cluster.admin_urls, cluster=CLUSTER)
-    owners = {bundle: admin.lookup(bundle) for bundle in BUNDLES}
-    commands = [
-        unload(bundle, source=owner, destination=elsewhere(cluster, owner), expires_at_ms=now_ms() + 60_000)
-        for bundle, owner in owners.items()
-    ]
-    (tmp_path / "commands").mkdir()
-    events = [epoch_event(CLUSTER, 1, now_ms()), *(command_event(each, 1, now_ms()) for each in commands)]
-    (tmp_path / "commands" / "1.jsonl").write_bytes(b"\n".join(events))
-    conf = tmp_path / "trimtab.toml"
-    conf.write_text(
-        f"""cluster.name = "{CLUSTER}"
-log = {{kind = "folder", folder.path = "."}}
-election = {{kind = "file", path = "election"}}
-checkpoint.path = "checkpoint"
-pulsar.admin_url = ["{cluster.admin_urls[0]}"]
-""",
-        encoding="utf-8",
-    )
-    program = "from controller.cli import main; main()"
-    with subprocess.Popen([sys.executable, "-c", program, "execute", "--conf", str(conf)]) as executor:
-        deadline = time.monotonic() + 60
-        while len(results(tmp_path)) < len(commands) and time.monotonic() < deadline and executor.poll() is None:
-            time.sleep(0.1)
+def test_commands_move_bundles_and_their_results_come_back(
+    pulsar: PulsarCluster, admin: PulsarAdmin, commands: list[Command], log: KafkaLogSettings, tmp_path: Path
+) -> None:
+    late = replace(commands[0], id="late", expires_at_ms=now_ms() - 1)
+    issue(log, [late, *commands])
+    issue(log, [replace(commands[1], id="dead epoch")], epoch=0)
+    with executing(write_conf(tmp_path, pulsar, log)) as executor:
+        found = wait_for_results(log, len(commands) + 2, executor)
         executor.send_signal(signal.SIGTERM)
-        assert executor.wait(20) == 0
-    assert {name: each.status for name, each in results(tmp_path).items()} == {each.id: "done" for each in commands}
+        assert executor.wait(30) == 0
+    assert {each.id: each.status for each in found} == {
+        **{command.id: "done" for command in commands},
+        "late": "expired",
+        "dead epoch": "fenced",
+    }
     assert {each.bundle: admin.owner(each.bundle) for each in commands} == {
         each.bundle: each.destination for each in commands
     }
+    told = {each.id: (each.owner_before, each.owner_after, each.attempts) for each in found if each.status == "done"}
+    assert told == {command.id: (command.source, command.destination, 1) for command in commands}
 
 
-def test_a_broker_killed_while_a_bundle_leaves_it_is_told_as_it_ended(cluster: PulsarCluster) -> None:
-    bundle = BUNDLES[1]
-    admin = PulsarAdmin(cluster.admin_urls, cluster=CLUSTER, read_seconds=30)
-    owner = admin.lookup(bundle)
-    destination = elsewhere(cluster, owner, admin.leader())
-    others = [url for url in cluster.admin_urls if not url.endswith(owner)]
-    part = cluster.parts[f"broker-{cluster.brokers.index(owner)}"]
-
-    class Killing(PulsarTarget):
-        def act(self, command: Command) -> None:
-            # Stopped first: it takes the call, and dies before it can answer.
-            pid = part.pid()
-            assert pid is not None
-            os.kill(pid, signal.SIGSTOP)
-            killer = Timer(1.0, part.stop, [signal.SIGKILL])
-            killer.start()
-            try:
-                super().act(command)
-            finally:
-                killer.join()
-
-    target = Killing(PulsarAdmin(others, cluster=CLUSTER, read_seconds=30))
-    outcome = carry_out(unload(bundle, source=owner, destination=destination), target, may_act=lambda: None)
-    assert outcome.owner_before == owner
-    assert outcome.attempts == 1
-    # The brokers place it when the dead one's session ends; whoever has it then, the answer says so.
-    assert outcome.owner_after == PulsarAdmin(others, cluster=CLUSTER).owner(bundle)
-    assert outcome.owner_after in set(cluster.brokers) - {owner}
-    assert outcome.answer.status == ("done" if outcome.owner_after == destination else "failed")
+def test_what_a_killed_executor_did_is_found_done_and_what_it_did_not_begin_is_carried_out(
+    pulsar: PulsarCluster, admin: PulsarAdmin, commands: list[Command], log: KafkaLogSettings, tmp_path: Path
+) -> None:
+    conf = write_conf(tmp_path, pulsar, log)
+    issue(log, commands)
+    # The third bundle is without an owner then, and the brokers' leader knows where it is to go.
+    with executing(conf, dies_at="after-act:3") as killed:
+        assert killed.wait(60) == -signal.SIGKILL
+    assert results(log) == []
+    with executing(conf) as successor:
+        found = wait_for_results(log, len(commands), successor)
+    assert sorted(each.id for each in found) == sorted(command.id for command in commands)
+    by_id = {each.id: each for each in found}
+    acted = [each for each in found if each.attempts]
+    # Whatever was begun was not begun again, and every bundle that was acted on is where it was to go.
+    assert 1 <= len(found) - len(acted) <= 4
+    assert {each.status for each in acted} == {"done"}
+    looked_at = {each.status for each in found if not each.attempts}
+    assert "already_done" in looked_at
+    assert looked_at <= {"already_done", "unknown"}
+    for command in commands:
+        if by_id[command.id].status != "unknown":
+            assert admin.owner(command.bundle) == command.destination

@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -18,6 +20,7 @@ from controller.adapters.kafka_inbox import KafkaInbox
 from controller.adapters.kafka_log import create_topics
 from controller.adapters.servers import KafkaServer
 from controller.executor.loop import Executor
+from controller.model.decision import Command
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.results import Result, decode_result
@@ -42,15 +45,15 @@ def log(kafka: KafkaServer) -> KafkaLogSettings:
     return settings
 
 
-def settings(log: KafkaLogSettings) -> ExecutorSettings:
-    return ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6, max_per_second=1000.0)
+def settings(log: KafkaLogSettings, *, batch: int = 16) -> ExecutorSettings:
+    return ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6, max_per_second=1000.0, batch=batch)
 
 
-def issue(log: KafkaLogSettings, *, epoch: int = 1) -> None:
+def issue(log: KafkaLogSettings, commands: Sequence[Command] = COMMANDS, *, epoch: int = 1) -> None:
     producer = Producer(log.bootstrap)
     for partition in range(PARTITIONS):
         producer.send(log.commands_topic, epoch_event("standalone", epoch, T), partition=partition)
-    for command in COMMANDS:
+    for command in commands:
         producer.send(log.commands_topic, command_event(command, epoch, T), key=command_key(command).encode())
     producer.flush()
 
@@ -64,8 +67,8 @@ def inbox(log: KafkaLogSettings) -> Iterator[KafkaInbox]:
         opened.close()
 
 
-def executor(opened: KafkaInbox, log: KafkaLogSettings, cluster: Owners) -> Executor:
-    return Executor(opened, cluster, settings(log), name="standalone", now_ms=lambda: T)
+def executor(opened: KafkaInbox, log: KafkaLogSettings, cluster: Owners, *, batch: int = 16) -> Executor:
+    return Executor(opened, cluster, settings(log, batch=batch), name="standalone", now_ms=lambda: T)
 
 
 def work(works: Executor, *, until_seen: int = 0, quiet_seconds: float = 0.0) -> int:
@@ -144,7 +147,7 @@ def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: K
         opened.answer = _die  # type: ignore[assignment, method-assign]
         with pytest.raises(KeyboardInterrupt):
             work(works, until_seen=1)
-        begun = {name for each in opened._memory.values() for name in each.answered}
+        begun = {name for each in opened._memory.values() for name in each.begun}
     survivor = Owners()
     with inbox(log) as opened:
         work(executor(opened, log, survivor), until_seen=EVERYTHING)
@@ -202,6 +205,54 @@ def test_an_executor_that_hung_and_comes_back_acts_no_more(log: KafkaLogSettings
     found = answers(log)
     assert sorted(found) == sorted(each.id for each in COMMANDS)
     assert all(len(each) == 1 for each in found.values())
+
+
+def test_executors_that_come_and_go_in_the_middle_of_batches_do_everything_once(log: KafkaLogSettings) -> None:
+    class Slow(Owners):
+        def act(self, command: Command) -> None:
+            super().act(command)
+            time.sleep(0.2)
+
+    cluster, more = Slow(), [replace(command, id=f"more {command.id}") for command in COMMANDS]
+    issue(log)
+    with running(log, cluster) as first:
+        wait_until(lambda: len(cluster.acted) >= 1)
+        with running(log, cluster):
+            wait_until(lambda: len(answers(log)) == len(COMMANDS))
+            issue(log, more, epoch=2)
+            # The first one leaves behind the batch that it is at; the rest is the other one's.
+            first.set()
+            wait_until(lambda: len(answers(log)) == 2 * len(COMMANDS))
+    found = answers(log)
+    assert {name: len(each) for name, each in found.items()} == {each.id: 1 for each in (*COMMANDS, *more)}
+    assert {found[command.id][0][0] for command in COMMANDS} == {"done"}
+    assert {found[command.id][0][0] for command in more} == {"already_done"}
+    assert sorted(cluster.acted) == sorted(each.id for each in COMMANDS)
+
+
+@contextmanager
+def running(log: KafkaLogSettings, cluster: Owners) -> Iterator[threading.Event]:
+    """An executor in a thread, which ends with the block, or when the event is set."""
+    until = threading.Event()
+
+    def work() -> None:
+        with inbox(log) as opened:
+            executor(opened, log, cluster, batch=4).run(until)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield until
+    finally:
+        until.set()
+        thread.join(30)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_results_of_an_executor_that_was_replaced_are_refused(log: KafkaLogSettings) -> None:

@@ -147,8 +147,31 @@ def test_a_command_that_came_to_nothing_is_told_as_failed(status: str) -> None:
     assert the(decision, Reason.FAILED).detail == f"{status}: HTTP 500"
 
 
-def test_a_bundle_whose_move_was_just_answered_may_be_chosen_again() -> None:
-    assert moved(cycle(UNEVEN, CommandResult(id="c-1", status="failed"), memory=under_way())[0]) == [("big", "cold")]
+@pytest.mark.parametrize("status", ["done", "expired", "fenced"])
+def test_a_bundle_whose_command_was_just_answered_may_be_chosen_again(status: str) -> None:
+    assert moved(cycle(UNEVEN, CommandResult(id="c-1", status=status), memory=under_way())[0]) == [("big", "cold")]
+
+
+def test_a_failed_move_is_not_repeated_at_once_whatever_the_grace_period() -> None:
+    policy = balancer(grace_period_minutes=0)
+    result = CommandResult(id="c-1", status="failed", detail="HTTP 500")
+    decision, memory = cycle(UNEVEN, result, memory=under_way(), policy=policy)
+    assert moved(decision) == [("small", "cold")]
+    assert (Reason.BACK_OFF, "failed") in verdicts(decision, "big")
+    later = INTERVAL + policy.retry_failed_after_ms
+    for at, expected in ((later - PERIOD, []), (later, [("big", "cold")])):
+        alone = view(
+            broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, big=60, other=40), recently_unloaded=("other",)
+        )
+        before = replace(memory, last_interval=at - PERIOD, in_flight={})
+        assert moved(cycle(replace(alone, as_of_ms=at), memory=before, policy=policy)[0]) == expected
+
+
+def test_a_split_that_failed_is_not_repeated_at_once() -> None:
+    failed = CommandResult(id="c-1", status="failed")
+    decision, _ = cycle(crowded(LEFT, RIGHT), failed, memory=under_way(bundle=LEFT))
+    assert split(decision) == [RIGHT]
+    assert the(decision, Reason.BACK_OFF).detail == "kept out: split"
 
 
 def test_a_result_of_a_command_nobody_waits_for_changes_nothing() -> None:

@@ -1,14 +1,17 @@
 """One command on a cluster that answers by a script."""
 
+from typing import Self
+
 import pytest
 
 from controller.adapters.pulsar_admin import PulsarError
 from controller.executor.attempt import Outcome, carry_out
 from controller.executor.judge import Answer, Observation
 from controller.model.decision import Command
-from tests.commands import QUARTERS, A, B, unload
+from tests.commands import QUARTERS, A, B, C, unload
 
 OURS, THEIRS = Observation(boundaries=QUARTERS, owner=A), Observation(boundaries=QUARTERS, owner=B)
+NOBODYS, ELSEWHERE = Observation(boundaries=QUARTERS), Observation(boundaries=QUARTERS, owner=C)
 SERVER_ERROR = PulsarError("HTTP 500", status=500)
 NO_CONNECTION = PulsarError("no connection", sent=False)
 TIMEOUT = PulsarError("no answer")
@@ -19,6 +22,9 @@ class Scripted:
 
     def __init__(self, *steps: Observation | PulsarError | None) -> None:
         self.steps = list(steps)
+
+    def within(self, _: float) -> Self:
+        return self
 
     def look(self, command: Command) -> Observation:
         step = self._next(command)
@@ -56,7 +62,8 @@ def test_what_the_brokers_refused_is_tried_again_behind_a_new_look(error: Pulsar
 
 
 def test_trying_ends() -> None:
-    outcome = obey(*[OURS, SERVER_ERROR, OURS] * 3)
+    refused: list[Observation | PulsarError | None] = [OURS, SERVER_ERROR, OURS]
+    outcome = obey(*refused * 3)
     assert (outcome.answer.status, outcome.attempts) == ("failed", 3)
     assert "HTTP 500" in outcome.answer.detail
 
@@ -81,3 +88,16 @@ def test_looking_is_tried_again_and_then_nothing_was_done() -> None:
 def test_who_may_not_act_any_more_does_not() -> None:
     expired = Answer(status="expired")
     assert obey(OURS, may_act=expired) == Outcome(answer=expired, owner_before=A, owner_after=A)
+
+
+@pytest.mark.parametrize(("placed", "status"), [(THEIRS, "already_done"), (OURS, "unknown"), (ELSEWHERE, "unknown")])
+def test_a_bundle_that_a_dead_executor_left_without_an_owner_is_looked_up_and_not_unloaded_again(
+    placed: Observation, status: str
+) -> None:
+    outcome = obey(NOBODYS, placed, maybe_begun=True)
+    assert outcome.answer.status == status
+    assert (outcome.owner_before, outcome.owner_after, outcome.attempts) == ("", placed.owner, 0)
+
+
+def test_a_bundle_that_nobody_has_is_not_looked_up_for_a_command_that_was_never_begun() -> None:
+    assert obey(NOBODYS).answer.status == "obsolete"

@@ -115,7 +115,9 @@ def test_what_a_dead_executor_had_begun_is_never_done_again(command: Command, se
         (split(), OWNED, None, "failed"),
         (split(), OWNED, TIMEOUT, "unknown"),
         (split(), OWNED, failure(500), "go on"),
-        (split(), OWNED, failure(412), "obsolete"),
+        (split(), OWNED, failure(412), "failed"),
+        (split(boundaries=(0x50000000,)), HALVED, failure(412), "obsolete"),
+        (unload(), at(A), failure(412), "failed"),
         (split(boundaries=()), HALVED, None, "done"),
         (split(boundaries=()), NO_NAMESPACE, failure(404), "obsolete"),
     ],
@@ -138,3 +140,11 @@ def test_a_split_leaves_the_ranges_between_its_cuts_whatever_their_order() -> No
         (0x50000000, 0x60000000),
         (0x60000000, 0x80000000),
     )
+
+
+def test_a_bundle_halved_by_the_brokers_is_known_by_its_halves() -> None:
+    halve = split(algorithm="range_equally_divide", boundaries=())
+    assert children(halve) == ((0x40000000, 0x60000000), (0x60000000, 0x80000000))
+    assert status(before(halve, HALVED, maybe_begun=True)) == "already_done"
+    cut_elsewhere = Observation(boundaries=(0, 0x40000000, 0x50000000, 0x80000000, 0xC0000000, 0xFFFFFFFF))
+    assert status(before(halve, cut_elsewhere)) == "obsolete"

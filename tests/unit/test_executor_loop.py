@@ -2,8 +2,10 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -12,6 +14,7 @@ from controller.adapters.inbox import TakenOverError
 from controller.adapters.pulsar_admin import PulsarError
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
+from controller.executor.pace import Pulse
 from controller.model.decision import Command
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
@@ -28,6 +31,9 @@ class Owners:
         self.acted: list[str] = []
         self._owner: dict[str, str] = {}
         self._disturb = disturb
+
+    def within(self, _: float) -> Self:
+        return self
 
     def look(self, command: Command) -> Observation:
         return Observation(boundaries=QUARTERS, owner=self._owner.get(command.bundle, A))
@@ -199,3 +205,104 @@ def test_an_executor_ends_when_told_to(tmp_path: Path) -> None:
     thread.join(5)
     inbox.close()
     assert not thread.is_alive()
+
+
+def test_what_a_dead_executor_had_not_begun_is_carried_out_by_the_next_one(tmp_path: Path) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    first, second = [unload(BUNDLES[0], id=name) for name in ("first", "second")]
+    write(tmp_path, "1", issued(first), issued(second))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, Owners(disturb=die))
+    survivor = Owners()
+    play(tmp_path, survivor)
+    assert results(tmp_path) == [("first", "unknown"), ("second", "done")]
+    assert survivor.acted == ["second"]
+
+
+def test_what_was_begun_is_remembered_until_it_is_answered_however_small_the_next_batches(tmp_path: Path) -> None:
+    both = threading.Barrier(2)
+
+    def die_together() -> None:
+        both.wait(5)
+        raise KeyboardInterrupt
+
+    wanted = [unload(bundle) for bundle in ("tenant/one/0x40000000_0x80000000", "tenant/two/0x80000000_0xc0000000")]
+    write(tmp_path, "1", *map(issued, wanted))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, Owners(disturb=die_together))
+    survivor = Owners()
+    assert play(tmp_path, survivor, batch=1) == 2
+    assert results(tmp_path) == [(command.id, "unknown") for command in wanted]
+    assert survivor.acted == []
+
+
+def test_unloads_of_the_same_range_are_carried_out_one_after_the_other(tmp_path: Path) -> None:
+    # Pulsar keeps the wish for a destination by the range, without the namespace.
+    under_way, most = 0, 0
+    counting = threading.Lock()
+
+    class Busy(Owners):
+        def act(self, command: Command) -> None:
+            nonlocal under_way, most
+            with counting:
+                under_way += 1
+                most = max(most, under_way)
+            super().act(command)
+
+        def look_after(self, command: Command) -> Observation:
+            nonlocal under_way
+            time.sleep(0.02)
+            with counting:
+                under_way -= 1
+            return self.look(command)
+
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
+    play(tmp_path, Busy())
+    assert [status for _, status in results(tmp_path)] == ["done"] * 3
+    assert most == 1
+
+
+def test_an_executor_that_was_replaced_acts_on_nothing_and_answers_nothing(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    works, inbox = executor(tmp_path, cluster)
+
+    def replaced(partition: int, command: str) -> None:
+        raise TakenOverError(f"{command} of partition {partition} is another's")
+
+    inbox.begin = replaced  # type: ignore[method-assign]
+    with pytest.raises(TakenOverError):
+        works.step()
+    inbox.close()
+    assert cluster.acted == []
+    assert results(tmp_path) == []
+
+
+def test_a_process_that_stood_still_behind_its_last_look_acts_on_nothing(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    works, inbox = executor(tmp_path, cluster)
+    works._pulse = Pulse(0.0)
+    with pytest.raises(TakenOverError, match="stood still"):
+        works.step()
+    inbox.close()
+    assert cluster.acted == []
+
+
+def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_begun(tmp_path: Path) -> None:
+    now = T
+    deadline = unload().expires_at_ms
+
+    def pass_time() -> None:
+        nonlocal now
+        now = deadline
+
+    cluster = Owners(disturb=pass_time)
+    write(tmp_path, "1", *(issued(unload(BUNDLES[0], id=name)) for name in ("first", "second")))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    works = Executor(inbox, cluster, ExecutorSettings(max_per_second=1000.0), name="standalone", now_ms=lambda: now)
+    works.step()
+    inbox.close()
+    assert results(tmp_path) == [("first", "done"), ("second", "expired")]

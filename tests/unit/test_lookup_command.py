@@ -240,12 +240,29 @@ def test_the_settings_name_folder_cluster_and_assignment(log: Path, tmp_path: Pa
     assert {*bundles} == {LEFT, RIGHT}
 
 
-def test_a_log_in_kafka_is_not_read(tmp_path: Path) -> None:
-    settings = conf(tmp_path, '{kind = "kafka", kafka.bootstrap = "localhost:9092"}')
-    result = run(TOPIC, "--conf", settings)
+def test_a_log_in_kafka_is_not_asked_where_the_bundles_are_given(tmp_path: Path) -> None:
+    settings = conf(tmp_path, '{kind = "kafka", kafka.bootstrap = "127.0.0.1:1"}')
+    answer = found(TOPIC, "--conf", settings, "--bundles", 2)
+    assert answer["bundle"] == HERE
+    assert "owner" not in answer
+
+
+def test_without_settings_the_environment_says_how_topics_are_assigned(monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = [f"{TOPIC}-partition-{number}" for number in range(4)]
+    hashed = [found(topic, "--bundles", 4)["bundle"] for topic in topics]
+    monkeypatch.setenv("PULSAR_PREFIX_topicBundleAssignmentStrategy", "RoundRobinTopicBundleAssigner")
+    in_turn = [found(topic, "--bundles", 4)["bundle"] for topic in topics]
+    assert len({*in_turn}) == 4
+    assert in_turn != hashed
+
+
+def test_live_needs_settings_with_pulsar_and_nothing_that_is_given(tmp_path: Path, log: Path) -> None:
+    assert "--live" in run(TOPIC, "--live").output
+    settings = conf(tmp_path, FOLDER)
+    assert run(TOPIC, "--live", "--conf", settings, "--bundles", 2).exit_code == 2
+    result = run(TOPIC, "--live", "--conf", settings)
     assert isinstance(result.exception, SettingsError)
-    assert "lookup reads a log in a folder" in str(result.exception)
-    assert found(TOPIC, "--conf", settings, "--bundles", 2)["bundle"] == HERE
+    assert "[pulsar]" in str(result.exception)
 
 
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 import base64
 import json
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from controller.adapters import pulsar_admin
 from controller.adapters.pulsar_admin import Credentials, PulsarAdmin, PulsarError, Tls, probe_topic
 from controller.model.errors import TrimtabError
-from controller.model.names import BundleName, parse_bundle, topic_hash
+from controller.model.names import parse_bundle, topic_hash
 
 BUNDLE = "tenant/ns/0x40000000_0x80000000"
 UNLOAD = "/admin/v2/namespaces/tenant/ns/0x40000000_0x80000000/unload"
@@ -176,8 +179,10 @@ def test_what_is_no_json_is_an_error(broker: Brokers) -> None:
 
 @pytest.mark.parametrize("bundle", [BUNDLE, "tenant/ns/0xfffff000_0xffffffff", "t/n/0x00000000_0x00010000"])
 def test_a_probe_lies_in_its_bundle(bundle: str) -> None:
-    name: BundleName = parse_bundle(bundle)
-    assert name.lower <= topic_hash(probe_topic(name)) < name.upper
+    name = parse_bundle(bundle)
+    topic = probe_topic(bundle)
+    assert topic.startswith(f"non-persistent://{name.namespace}/")
+    assert name.lower <= topic_hash(topic) < name.upper
 
 
 def test_secrets_are_not_shown() -> None:
@@ -188,3 +193,39 @@ def test_secrets_are_not_shown() -> None:
 def test_a_certificate_that_is_not_there_is_named() -> None:
     with pytest.raises(TrimtabError, match=r"nowhere\.pem"):
         PulsarAdmin(["https://127.0.0.1:1"], cluster="lab", tls=Tls(trust_certs="nowhere.pem"))
+
+
+def test_an_act_that_was_sent_on_to_a_dead_broker_may_have_left_something_behind(broker: Brokers) -> None:
+    leader, dead, other = broker(), broker(), broker()
+    dead.shutdown()
+    dead.server_close()
+    leader.answers[UNLOAD] = (307, dead.url + UNLOAD)
+    with pytest.raises(PulsarError, match="no connection") as raised:
+        admin(leader, other).unload(BUNDLE, other.name)
+    assert raised.value.sent
+    assert other.seen == []
+
+
+def test_a_call_ends_when_its_time_is_over(broker: Brokers) -> None:
+    slow = broker()
+    slow.RequestHandlerClass = _Sleeps
+    patient = admin(slow)
+    limited = patient.within(0.2)
+    with pytest.raises(PulsarError, match="no answer") as raised:
+        limited.brokers()
+    assert raised.value.sent
+    with pytest.raises(PulsarError, match="no time is left") as raised:
+        limited.unload(BUNDLE)
+    assert not raised.value.sent
+    assert limited.within(60).seconds_left < 0
+    assert patient.seconds_left == math.inf
+
+
+class _Sleeps(_Handler):
+    def do_GET(self) -> None:
+        time.sleep(0.5)
+
+
+def test_a_bundle_without_room_for_a_topic_has_no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulsar_admin, "_PROBES", 10)
+    assert probe_topic("tenant/narrow/0x00000000_0x00000001") == ""

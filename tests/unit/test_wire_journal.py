@@ -33,6 +33,14 @@ def test_equal_entries_have_equal_bytes_in_whatever_order_their_mappings_were_fi
     assert encode_entry(one) == encode_entry(other)
 
 
+def test_an_entry_from_before_failures_were_remembered_can_be_read() -> None:
+    written = json.loads(encode_entry(entry()))
+    del written["memory"]["failed"]
+    read = parse_entry(as_bytes(written))
+    assert isinstance(read, JournalEntry)
+    assert read.memory == replace(entry().memory, failed={})
+
+
 def test_a_number_that_is_none_comes_back_too() -> None:
     written = entry(shedder=UsageHistory(usage={"a": math.nan, "b": math.inf, "c": -math.inf}))
     read = parse_entry(encode_entry(written))

@@ -1,0 +1,116 @@
+"""The collectors' log in Kafka.
+
+Ticks are written under one transactional id of the cluster: who begins to write them fences whoever did before, and
+only then reads how far that one came.  So no interval is ticked twice, whatever an old writer that hung wakes up to do.
+The ticks of an interval are one transaction: they lie in every partition, or in none.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from controller.adapters.kafka import Producer, Reader, TransactionalProducer
+from controller.adapters.kafka_log import create_topics
+from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.wire.base import encode
+from controller.wire.chunks import Record, glance
+from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.sweep import SweepHeader
+
+#: An old writer's open transaction keeps readers waiting for no longer than this.
+_TRANSACTION_MS: Final = 10_000
+#: How long catching up with the log may take when the ticks are taken over.
+_CATCH_UP_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.05
+
+
+class KafkaCollectorLog:
+    """CollectorLog on Kafka."""
+
+    def __init__(self, settings: KafkaLogSettings, *, cluster: str) -> None:
+        self._settings, self._cluster = settings, cluster
+        create_topics(settings)
+        self._producer: Producer | None = None
+        self._ticks: TransactionalProducer | None = None
+        self._reader: Reader | None = None
+        self._arrived: list[SweepHeader | Tick] = []
+
+    def publish(self, records: Iterable[Record], within_seconds: float) -> None:
+        """See CollectorLog."""
+        if self._producer is None:
+            self._producer = Producer(self._settings.bootstrap, self._settings.client)
+        try:
+            for key, value in records:
+                self._producer.send(self._settings.metrics_topic, value, key=key.encode())
+            self._producer.flush(within_seconds)
+        except TrimtabError:
+            self._producer = None  # with it goes what is still unwritten
+            raise
+
+    def lead(self, since_ms: int) -> None:
+        """See CollectorLog."""
+        self.follow()
+        settings = self._settings
+        ticks = TransactionalProducer(
+            settings.bootstrap,
+            f"trimtab-ticks-{self._cluster}",
+            {"transaction.timeout.ms": _TRANSACTION_MS, **settings.client},
+        )
+        ticks.init()
+        self._reader = Reader(settings.bootstrap, settings.metrics_topic, since_ms=since_ms, client=settings.client)
+        # Only behind the fence is the end of the log the end of what the one before has ticked.
+        deadline = time.monotonic() + _CATCH_UP_SECONDS
+        while not self._reader.at_end():
+            self._poll(_POLL_SECONDS)
+            if time.monotonic() > deadline:
+                self.follow()
+                raise TrimtabError(f"{settings.metrics_topic}: not read to its end in {_CATCH_UP_SECONDS:g} s")
+        self._ticks = ticks
+
+    def arrived(self) -> list[SweepHeader | Tick]:
+        """See CollectorLog."""
+        while self._poll(0.0):
+            pass
+        arrived, self._arrived = self._arrived, []
+        return arrived
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        """See CollectorLog."""
+        if self._ticks is None:
+            raise LeadershipLostError("this collector does not write the ticks")
+        partitions = create_topics(self._settings)  # asked each time: partitions can be added
+        metrics, results = self._settings.metrics_topic, self._settings.results_topic
+        tick = Tick(
+            cluster=self._cluster,
+            interval=interval,
+            partitions=Partitions(metrics=partitions[metrics], results=partitions[results]),
+        )
+        entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
+        with self._ticks.transaction() as transaction:
+            for topic in (results, metrics):
+                for partition in range(partitions[topic]):
+                    whole = {"roster": entries} if topic == metrics and partition == 0 else {}
+                    transaction.send(topic, encode(tick.model_copy(update=whole)), partition=partition)
+
+    def follow(self) -> None:
+        """See CollectorLog."""
+        self._ticks, self._arrived = None, []
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def close(self) -> None:
+        """See CollectorLog."""
+        self.follow()
+        self._producer = None
+
+    def _poll(self, timeout_seconds: float) -> bool:
+        """Take in one record; False where there was none."""
+        record = self._reader.poll(timeout_seconds) if self._reader is not None else None
+        if record is None:
+            return False
+        head = glance(record.value)
+        if head is not None:
+            self._arrived.append(head)
+        return True

@@ -1,0 +1,1 @@
+"""The collector: sweeps the brokers every interval, publishes what they say, and ends the intervals."""

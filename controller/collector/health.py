@@ -1,0 +1,48 @@
+"""Which brokers do not answer, for how long they are left alone, and what is said about it.  Pure.
+
+A broker that fails is asked again at the next interval, then after ever more of them; it is told once when it falls
+silent, and once when it is back.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+#: A broker that does not answer is asked at least once in so many intervals.
+_LONGEST_PAUSE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Silence:
+    failures: int
+    #: The first interval in which it is asked again, epoch ms.
+    again: int
+
+
+@dataclass(slots=True)
+class Health:
+    """What one collector knows of the brokers that it asks."""
+
+    period_ms: int
+    _silent: dict[str, _Silence] = field(default_factory=dict)
+
+    def may_ask(self, broker: str, interval: int) -> bool:
+        """Whether *broker* is to be asked in *interval*."""
+        silence = self._silent.get(broker)
+        return silence is None or interval >= silence.again
+
+    def failures(self, broker: str) -> int:
+        """How often in a row it has failed; those that fail are asked last."""
+        silence = self._silent.get(broker)
+        return silence.failures if silence else 0
+
+    def failed(self, broker: str, interval: int) -> bool:
+        """*broker* gave no sweep in *interval*; True when that is news: it had answered before."""
+        failures = self.failures(broker) + 1
+        pause = min(2 ** (failures - 1), _LONGEST_PAUSE)
+        self._silent[broker] = _Silence(failures, interval + pause * self.period_ms)
+        return failures == 1
+
+    def answered(self, broker: str) -> int:
+        """*broker* gave a sweep; returns how often it had failed before."""
+        silence = self._silent.pop(broker, None)
+        return silence.failures if silence else 0

@@ -1,0 +1,317 @@
+"""The collector's loop: every interval sweep one's share of the brokers; the one that leads ends the interval.
+
+    T                   the share is asked, each broker at most some seconds; what it says is published at once
+    T + 1/2 deadline    who leads asks brokers that are missing itself: their collector may be gone
+    T + 9/10 deadline   nothing is published any more
+    T + deadline        the tick, if not all arrived before: what is missing stays missing
+
+What can take long runs in threads (Calls); here nothing waits for a broker.  Time is the wall clock's, and looked at
+again before anything is written: this process may have been stopped for any time between two lines.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from controller.adapters.collector_group import CollectorGroup, GroupView
+from controller.adapters.collector_log import CollectorLog
+from controller.collector.calls import Calls, Outcome
+from controller.collector.cluster_state import ClusterState, Found
+from controller.collector.health import Health
+from controller.collector.reports import SweepName
+from controller.collector.sharing import share_out
+from controller.collector.states import Due, State, broker_state, key_of, records
+from controller.collector.sweeper import Sweeper, Swept
+from controller.collector.ticks import TickWriter
+from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.settings.capacity import CapacityOverrides
+from controller.settings.trimtab_toml import CollectorSettings
+
+log = logging.getLogger(__name__)
+
+#: Of the time until the tick: when missing brokers are helped out with, and until when is published.
+_HELP: Final = 0.5
+PUBLISH_SHARE: Final = 0.9
+_STEP_SECONDS: Final = 0.02
+#: How often the group is looked at: so many times a period, and at least once a second.
+_LOOKS: Final = 10
+
+_LISTING: Final = "active brokers"
+_STATE: Final = "cluster state"
+_DOMAINS: Final = "failure domains"
+
+
+@dataclass(slots=True)
+class _Round:
+    """What was done for one interval."""
+
+    interval: int
+    #: Brokers that this collector has asked, or had reason not to ask.
+    asked: set[str] = field(default_factory=set)
+    #: Nobody is asked.
+    too_late: bool = False
+    listed: bool = False
+    read: bool = False
+    outbox: list[Swept] = field(default_factory=list)
+
+
+class Collector:
+    """One collector of a group; ``step`` is everything it does, and takes no longer than the log does."""
+
+    def __init__(
+        self,
+        *,
+        cluster: str,
+        period_ms: int,
+        settings: CollectorSettings,
+        log: CollectorLog,
+        group: CollectorGroup,
+        sweeper: Sweeper,
+        state: ClusterState,
+        overrides: CapacityOverrides,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._cluster, self._period_ms = cluster, period_ms
+        self._log, self._group, self._sweeper, self._state = log, group, sweeper, state
+        self._overrides, self._clock, self._every = overrides, clock, settings.state_every
+        self._deadline_ms = settings.deadline_share * period_ms
+        self._calls = Calls(settings.max_concurrent)
+        self._reading = Calls(1)
+        self._health = Health(period_ms)
+        #: Brokers with impossible rates, which were told.
+        self._flawed: frozenset[str] = frozenset()
+        self._due = Due(settings.state_every * period_ms)
+        self._states: dict[tuple[str, str], State] = {}
+        self._state_error = ""
+        self._domains: dict[str, str] | None = None
+        self._knows_all = False
+        self._pulsar_leader = ""
+        self._view: GroupView | None = None
+        self._looked_ms = 0.0
+        self._ticks = TickWriter(cluster, period_ms, log)
+        self._round = _Round(interval=0)
+
+    def run(self, until: threading.Event, *, once: bool = False) -> None:
+        """Collect until told to stop; with *once* until an interval is through that was begun here."""
+        while not until.is_set():
+            self.step()
+            if once and self._round.asked and self._is_through():
+                return
+            until.wait(_STEP_SECONDS)
+
+    def step(self) -> None:
+        """Do what is to be done now."""
+        interval = int(self._now_ms() // self._period_ms * self._period_ms)
+        if interval > self._round.interval:
+            self._begin(interval)
+        self._look()
+        if self._ticks.leads:
+            self._list_brokers()
+        self._read_state()
+        self._ask(self._share())
+        for outcome in (*self._calls.finished(), *self._reading.finished()):
+            self._take(outcome)
+        self._publish()
+        if self._ticks.leads:
+            self._lead()
+
+    def _now_ms(self) -> float:
+        return self._clock() * 1000
+
+    def _past(self, share: float) -> bool:
+        """Whether *share* of the time until this interval's tick is over."""
+        return self._now_ms() >= self._round.interval + share * self._deadline_ms
+
+    def _is_through(self) -> bool:
+        return self._ticks.ended(self._round.interval) if self._ticks.leads else self._past(1)
+
+    def _begin(self, interval: int) -> None:
+        self._calls.renew()
+        first = self._round.interval == 0
+        self._round = _Round(interval=interval)
+        # Who has only just started would hardly be in time, and report brokers missing that nobody has asked.
+        self._round.too_late = first and self._past(_HELP)
+
+    # the group
+
+    def _look(self) -> None:
+        now = self._now_ms()
+        if self._view is not None and 0 <= now - self._looked_ms < min(1000.0, self._period_ms / _LOOKS):
+            return
+        self._looked_ms = now
+        before, self._view = self._view, self._group.look()
+        if before is None or before.members != self._view.members:
+            log.info("collectors: %s; this is %s", ", ".join(self._view.members) or "none", self._view.me)
+        if self._view.leads and not self._ticks.leads:
+            self._take_over(self._view)
+        elif self._ticks.leads and not self._view.leads:
+            log.info("another collector writes the ticks")
+            self._ticks.stop()
+
+    def _take_over(self, view: GroupView) -> None:
+        try:
+            self._ticks.take_over(self._round.interval, (broker for held in view.shares.values() for broker in held))
+        except TrimtabError as error:
+            self._step_back(f"the ticks could not be taken over: {error}")
+            return
+        self._knows_all = False
+        self._due.forget()
+
+    def _step_back(self, why: str) -> None:
+        log.warning("%s; another collector may lead", why)
+        self._ticks.stop()
+        self._group.step_back()
+
+    def _share(self) -> tuple[str, ...]:
+        return self._view.share if self._view is not None else ()
+
+    # sweeping
+
+    def _ask(self, brokers: Iterable[str]) -> None:
+        current = self._round
+        wanted = [broker for broker in brokers if broker not in current.asked]
+        ended = self._ticks.leads and self._ticks.ended(current.interval)
+        if not wanted or ended or current.too_late or self._past(PUBLISH_SHARE):
+            return
+        # Those that failed come last: what they cost, they cost nobody else.
+        for broker in sorted(wanted, key=lambda name: (self._health.failures(name), name)):
+            current.asked.add(broker)
+            if not self._health.may_ask(broker, current.interval):
+                continue
+            name = SweepName(
+                cluster=self._cluster,
+                broker=broker,
+                interval=current.interval,
+                sweep_id=f"{broker}@{current.interval}#{uuid4().hex[:12]}",
+            )
+            now_ms = int(self._now_ms())
+            if not self._calls.submit(broker, lambda name=name, now_ms=now_ms: self._sweeper.sweep(name, now_ms)):  # type: ignore[misc]
+                self._failed(broker, "it has not come to the end of an earlier answer")
+
+    def _take(self, outcome: Outcome) -> None:
+        value, error = outcome.value, outcome.error
+        if isinstance(value, Swept):
+            self._swept(value)
+        elif outcome.key == _LISTING:
+            self._listed(value, error)
+        elif outcome.key in (_STATE, _DOMAINS):
+            self._state_read(value, error)
+        else:
+            self._failed(outcome.key, str(error) if isinstance(error, TrimtabError) else repr(error))
+
+    def _swept(self, swept: Swept) -> None:
+        broker = swept.name.broker
+        if swept.name.interval != self._round.interval or self._past(PUBLISH_SHARE):
+            self._failed(broker, "its answer came too late to be published")
+            return
+        failures = self._health.answered(broker)
+        if failures:
+            log.info("%s answers again, after %d failures", broker, failures)
+        if swept.flaws and broker not in self._flawed:
+            log.warning("%s: %d rates are negative or no numbers, and taken for 0", broker, swept.flaws)
+        self._flawed = self._flawed | {broker} if swept.flaws else self._flawed - {broker}
+        self._round.outbox.append(swept)
+        self._states |= {key_of(state): state for state in self._state_of(swept)}
+
+    def _failed(self, broker: str, why: str) -> None:
+        if self._health.failed(broker, self._round.interval):
+            log.warning("%s gives no sweep and is reported missing: %s", broker, why)
+
+    def _publish(self) -> None:
+        current = self._round
+        left = (current.interval + PUBLISH_SHARE * self._deadline_ms - self._now_ms()) / 1000
+        swept, states = current.outbox, list(self._states.values())
+        if not (swept or states) or left <= 0:
+            return
+        sweeps = [record for each in swept for record in each.records]
+        try:
+            self._log.publish([*sweeps, *records(states)], max(left, _STEP_SECONDS))
+        except TrimtabError as error:
+            log.warning("%d sweeps could not be published: %s", len(swept), error)
+            return
+        current.outbox = []
+        self._due.written(states, current.interval)
+        self._states = {}
+
+    # what changes seldom
+
+    def _read_state(self) -> None:
+        interval, current = self._round.interval, self._round
+        whole = interval // self._period_ms % self._every == 0
+        if current.read or self._past(PUBLISH_SHARE):
+            return
+        current.read = True
+        if whole or self._domains is None:
+            self._reading.submit(_DOMAINS, self._state.domains)
+        if self._ticks.leads:
+            first = not self._knows_all
+            self._reading.submit(_STATE, lambda: self._state.read(interval, whole=whole or first))
+
+    def _state_read(self, value: object, error: Exception | None) -> None:
+        if isinstance(value, Found):
+            if value.leader != self._pulsar_leader:
+                log.info("Pulsar's own load manager is led by %s", value.leader or "nobody")
+            self._pulsar_leader, self._knows_all = value.leader, True
+            self._states |= {key_of(state): state for state in self._due.of(value.states, self._round.interval)}
+        elif isinstance(value, dict):
+            self._domains = value
+        why = "" if error is None else str(error)
+        if why and why != self._state_error:
+            log.warning("the cluster's state could not be read: %s", why)
+        self._state_error = why
+
+    def _state_of(self, swept: Swept) -> list[State]:
+        broker = swept.name.broker
+        if self._domains is None:  # soon
+            return []
+        state = broker_state(
+            self._cluster,
+            broker,
+            swept.report,
+            version=swept.name.interval,
+            failure_domain=self._domains.get(broker),
+            capacity=self._overrides.of(broker),
+        )
+        return self._due.of([state], swept.name.interval)
+
+    # leading
+
+    def _list_brokers(self) -> None:
+        if not self._round.listed and not self._past(PUBLISH_SHARE):
+            self._round.listed = self._calls.submit(_LISTING, self._state.admin.brokers)
+
+    def _listed(self, brokers: tuple[str, ...] | None, error: Exception | None) -> None:
+        if brokers is None:
+            log.warning("the active brokers are not known, so they are taken to be those of before: %s", error)
+        else:
+            self._ticks.active = brokers
+        if not self._ticks.leads or self._view is None:
+            return
+        shares = share_out(self._view.members, self._view.shares, self._ticks.active)
+        if shares != {name: tuple(held) for name, held in self._view.shares.items()}:
+            log.info("shared out: %s", ", ".join(f"{name}: {len(held)}" for name, held in shares.items()))
+            self._group.share(shares)
+            self._looked_ms = 0.0
+
+    def _lead(self) -> None:
+        current, ticks = self._round, self._ticks
+        try:
+            ticks.read()
+            if ticks.ended(current.interval):
+                return
+            missing = ticks.missing(current.interval)
+            if missing and self._past(_HELP):
+                self._ask(missing)
+            listed = current.listed and not self._calls.is_open(_LISTING)
+            # Late only where this process was stopped, or the log away; then it is the next interval's turn.
+            late = self._now_ms() >= current.interval + self._period_ms
+            if not late and ((listed and ticks.active and not missing) or self._past(1)):
+                ticks.end(current.interval, anybody_asked=bool(current.asked))
+        except LeadershipLostError as error:
+            self._step_back(str(error))
+        except TrimtabError as error:
+            self._step_back(f"{current.interval} could not be ended: {error}")

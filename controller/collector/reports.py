@@ -1,0 +1,243 @@
+"""From what a broker's admin API says to a sweep in columns.  Pure; nothing of a broker's answer is trusted.
+
+Pulsar: LocalBrokerData (ModularLoadManagerImpl), BrokerLoadData (ExtensibleLoadManagerImpl), and the topic statistics
+of PulsarStats, which every broker renews once a minute.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from controller.model.errors import TrimtabError
+from controller.model.load import Floats, Ints
+from controller.model.names import parse_bundle
+from controller.wire.base import MAX_QUANTITY, MAX_RATE
+from controller.wire.chunks import SweptBroker
+from controller.wire.sweep import ResourceUsage, SweepHeader
+
+#: A broker's resources, under their names in load reports and under those of its metrics.
+RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+_USAGE_METRICS: Final = ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
+_RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+_SESSIONS: Final = ("producerCount", "consumerCount", "topics")
+#: A rate in a topic's statistics has so many decimals, and so have sums here.
+_DECIMALS: Final = 3
+
+
+class ReportError(TrimtabError):
+    """A broker answered, but not with what it should know of itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerReport:
+    """What a broker says of itself, whichever load manager it runs."""
+
+    #: When it said so, epoch ms.
+    last_update: int
+    #: (usage, limit) in the order of RESOURCES.
+    usage: tuple[tuple[float, float], ...]
+    #: Its bundles now, with their sums where it knows them: (4,) rates and throughputs, (3,) sessions and topics.
+    bundles: Mapping[str, tuple[tuple[float, ...], tuple[int, ...]]]
+    broker_version: str | None = None
+    persistent_topics: bool | None = None
+    non_persistent_topics: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepName:
+    """Whose sweep it is, and which."""
+
+    cluster: str
+    broker: str
+    #: T, epoch ms.
+    interval: int
+    sweep_id: str
+
+
+def modular_report(report: Mapping[str, Any]) -> BrokerReport:
+    """The load report of ModularLoadManagerImpl.  ReportError where a resource is missing.  Pulsar: LocalBrokerData."""
+    return BrokerReport(
+        last_update=_whole(report.get("lastUpdate")),
+        usage=tuple(_usage(report, name) for name in RESOURCES),
+        bundles={name: _totals(stats) for name, stats in (report.get("lastStats") or {}).items()},
+        broker_version=report.get("brokerVersionString"),
+        persistent_topics=report.get("persistentTopicsEnabled"),
+        non_persistent_topics=report.get("nonPersistentTopicsEnabled"),
+    )
+
+
+def extensible_report(
+    load: Mapping[str, Any], *, owned: Iterable[str], broker_version: str | None = None
+) -> BrokerReport:
+    """What a broker with ExtensibleLoadManagerImpl published of its *load*, and which bundles it has now.
+
+    ReportError where a resource is missing.  Pulsar: BrokerLoadData.
+    """
+    return BrokerReport(
+        last_update=_whole(load.get("updatedAt")),
+        usage=tuple(_usage(load, name) for name in RESOURCES),
+        bundles=dict.fromkeys(owned, _NO_TOTALS),
+        broker_version=broker_version,
+    )
+
+
+def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> dict[str, Any]:
+    """The same as far as a broker's metrics know it: usage in percent, of a limit of 100.  ReportError without any."""
+    for entry in metrics:
+        values = entry.get("metrics") or {}
+        if "brk_lb_cpu_usage" in values:
+            used = (values.get(f"brk_lb_{name}_usage", 0.0) for name in _USAGE_METRICS)
+            resources = {name: {"usage": each, "limit": 100.0} for name, each in zip(RESOURCES, used, strict=True)}
+            return {"updatedAt": now_ms, **resources}
+    raise ReportError("neither load data nor load metrics yet")
+
+
+def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> tuple[SweptBroker, int]:
+    """The sweep, and how many rates were no such (negative, not finite) and are taken for 0.
+
+    *topics* must have been read before *report*: a bundle that only they list was unloaded since.
+    """
+    columns = _columns(topics, report.bundles)
+    row = {bundle: i for i, bundle in enumerate(columns.bundles)}
+    total_load = np.zeros((len(row), 4))
+    total_counts = np.zeros((len(row), 3), np.int64)
+    for bundle, (load, counts) in report.bundles.items():
+        if bundle in row:
+            total_load[row[bundle]], total_counts[row[bundle]] = load, counts
+    sizes = np.diff(columns.starts)
+    of_topic = np.repeat(np.arange(len(row)), sizes)
+    summed = [np.bincount(of_topic, column, len(row)) for column in (*columns.load.T, *columns.counts.T[:2])]
+    # What a broker sums up itself may be as of another minute: topics, where it lists them, come first.
+    listed = sizes > 0
+    total_load[listed] = np.stack(summed[:4], axis=1)[listed]
+    total_counts[listed] = np.stack([*summed[4:], sizes], axis=1)[listed]
+    return (
+        SweptBroker(
+            header=_header(name, report, total_load, total_counts),
+            bundles=columns.bundles,
+            total_load=np.round(total_load, _DECIMALS),
+            total_counts=total_counts,
+            starts=columns.starts,
+            topics=columns.topics,
+            load=columns.load,
+            counts=columns.counts,
+        ),
+        columns.flaws,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Columns:
+    bundles: list[str]
+    starts: Ints
+    topics: list[str]
+    load: Floats
+    counts: Ints
+    flaws: int
+
+
+def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
+    listed = {
+        f"{namespace}/{range_}": kinds
+        for namespace, ranges in stats.items()
+        for range_, kinds in (ranges or {}).items()
+        if f"{namespace}/{range_}" in current
+    }
+    bundles, sizes, topics, rows, counts = [], [], [], [], []
+    for bundle in sorted(filter(_is_bundle, {*listed, *(name for name in current if _has_load(current[name]))})):
+        of_bundle = {name: each for kind in listed.get(bundle, {}).values() for name, each in kind.items()}
+        for name in sorted(of_bundle):
+            each = of_bundle[name]
+            rows.append([each.get(rate, 0.0) for rate in _RATES])
+            counts.append(
+                [each.get("producerCount", 0), _consumers(each), *map(each.get, ("storageSize", "backlogSize"))]
+            )
+            topics.append(name)
+        bundles.append(bundle)
+        sizes.append(len(of_bundle))
+    load, flaws = _rates(rows)
+    return _Columns(
+        bundles=bundles,
+        starts=np.cumsum([0, *sizes]),
+        topics=topics,
+        load=load,
+        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, 2**62).astype(np.int64),
+        flaws=flaws,
+    )
+
+
+def _has_load(totals: tuple[tuple[float, ...], tuple[int, ...]]) -> bool:
+    """Whether the broker has statistics of a bundle of its own."""
+    return totals is not _NO_TOTALS
+
+
+def _is_bundle(name: str) -> bool:
+    try:
+        parse_bundle(name)
+    except TrimtabError:
+        return False
+    return True
+
+
+def _consumers(topic: Mapping[str, Any]) -> int:
+    return sum(len(each.get("consumers") or ()) for each in (topic.get("subscriptions") or {}).values())
+
+
+def _rates(rows: list[list[Any]]) -> tuple[Floats, int]:
+    """(n, 4), and how many of them are impossible."""
+    load = np.array(rows, np.float64).reshape(-1, 4)
+    possible = (load >= 0) & (load <= MAX_RATE)  # a NaN is neither
+    return np.where(possible, load, 0.0), int((~possible).sum())
+
+
+def _header(name: SweepName, report: BrokerReport, load: Floats, counts: Ints) -> SweepHeader:
+    cpu, memory, direct_memory, bandwidth_in, bandwidth_out = (
+        ResourceUsage(usage=usage, limit=limit) for usage, limit in report.usage
+    )
+    rate_in, rate_out, throughput_in, throughput_out = np.round(load.sum(axis=0), _DECIMALS).tolist()
+    producers, consumers, topics = counts.sum(axis=0).tolist()
+    return SweepHeader(
+        cluster=name.cluster,
+        broker=name.broker,
+        interval=name.interval,
+        sweep_id=name.sweep_id,
+        chunk=0,
+        chunks=1,
+        last_update=report.last_update,
+        cpu=cpu,
+        memory=memory,
+        direct_memory=direct_memory,
+        bandwidth_in=bandwidth_in,
+        bandwidth_out=bandwidth_out,
+        msg_rate_in=rate_in,
+        msg_rate_out=rate_out,
+        msg_throughput_in=throughput_in,
+        msg_throughput_out=throughput_out,
+        num_topics=topics,
+        num_bundles=len(load),
+        num_producers=producers,
+        num_consumers=consumers,
+    )
+
+
+def _usage(report: Mapping[str, Any], name: str) -> tuple[float, float]:
+    """Usage and limit; a limit that Pulsar does not know, 0 or negative there, is 0."""
+    found = report.get(name)
+    if not isinstance(found, Mapping):
+        raise ReportError(f"its load report says nothing of {name}")
+    usage, limit = np.nan_to_num(np.array([found.get("usage"), found.get("limit")], np.float64)).clip(0, MAX_QUANTITY)
+    return float(usage), float(limit)
+
+
+_NO_TOTALS: Final[tuple[tuple[float, ...], tuple[int, ...]]] = ((0.0,) * 4, (0,) * 3)
+
+
+def _totals(stats: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    load, _ = _rates([[stats.get(rate, 0.0) for rate in _RATES]])
+    return tuple(load[0].tolist()), tuple(max(0, _whole(stats.get(name))) for name in _SESSIONS)
+
+
+def _whole(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and value == value else 0

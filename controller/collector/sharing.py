@@ -1,0 +1,58 @@
+"""Which collector sweeps which brokers: Kafka Connect's cooperative assignor, with collectors for workers.
+
+A collector that comes takes over no more than its share, one that goes leaves its brokers to those that have least,
+and all others keep what they have, with their open connections.  In Connect a change takes two rounds, since nothing
+may run twice; a broker may well be swept twice, for the tick says which sweep counts.  So the leader plays the rounds
+through by itself and tells the outcome.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from controller.strategies.rebalance.group import ConfigSnapshot, ConnectorsAndTasks, Group
+from controller.strategies.rebalance.incremental_cooperative import (
+    IncrementalCooperativeAssignor,
+    LeaderMemory,
+    Release,
+)
+
+#: Nothing waits for a collector to come back: another one sweeps its brokers at once.
+_ASSIGNOR: Final = IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=0, release=Release.TRIMTAB)
+#: It comes to rest after two rounds; more would be a fault, and then the shares are merely uneven.
+_MOST_ROUNDS: Final = 4
+
+
+def share_out(
+    members: Sequence[str], held: Mapping[str, Iterable[str]], brokers: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Member -> its brokers, sorted: each of *brokers* with one of *members*, shares within one of each other.
+
+    *held* is what was shared out before; members that are gone and brokers that are gone may be in it.
+    """
+    active = sorted(set(brokers))
+    shares = {name: _work(set(held.get(name, ())) & set(active)) for name in members}
+    memory = _ASSIGNOR.initial_memory()
+    for generation in range(_MOST_ROUNDS):
+        group = Group(
+            members=shares,
+            configured=ConfigSnapshot(connectors=dict.fromkeys(active, 0)),
+            generation=generation,
+            last_completed_generation=generation - 1,
+        )
+        shares, memory, moved = _round(group, memory, now_ms=generation)
+        if not moved:
+            break
+    return {name: work.connectors for name, work in sorted(shares.items())}
+
+
+def _round(group: Group, memory: LeaderMemory, now_ms: int) -> tuple[dict[str, ConnectorsAndTasks], LeaderMemory, bool]:
+    answer, memory = _ASSIGNOR.assign(group, memory, now_ms)
+    shares = {
+        name: ConnectorsAndTasks.union([held - answer.assignments[name].stop, answer.assignments[name].start])
+        for name, held in group.members.items()
+    }
+    return shares, memory, any(one.start or one.stop for one in answer.assignments.values())
+
+
+def _work(brokers: Iterable[str]) -> ConnectorsAndTasks:
+    return ConnectorsAndTasks(connectors=tuple(sorted(brokers)))

@@ -1,0 +1,137 @@
+"""Records of what changes seldom: namespaces, brokers, stored averages; and when they are due.  Pure.
+
+They are written when they change, and again every few intervals for readers that began later.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from controller.aggregate.policies import isolation_policy
+from controller.collector.reports import BrokerReport
+from controller.model.errors import WireError
+from controller.model.java_regex import java_pattern
+from controller.wire.base import encode, validate
+from controller.wire.chunks import Record
+from controller.wire.metrics import BrokerState, BundleData, Capacity, NamespaceState, ResourceQuota, StoredBundleData
+
+log = logging.getLogger(__name__)
+
+State: TypeAlias = NamespaceState | BrokerState | BundleData
+
+
+class Namespace(NamedTuple):
+    """What was read of one namespace."""
+
+    name: str
+    boundaries: tuple[int, ...]
+    anti_affinity_group: str = ""
+
+
+def namespace_state(
+    cluster: str, found: Namespace, policies: Mapping[str, Mapping[str, Any]], *, version: int
+) -> NamespaceState:
+    """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order."""
+    own = tuple(dict(policy) for name, policy in policies.items() if _names(name, policy, found.name))
+    return NamespaceState(
+        cluster=cluster,
+        namespace=found.name,
+        version=version,
+        boundaries=found.boundaries,
+        anti_affinity_group=found.anti_affinity_group or None,
+        isolation_policies=own or None,
+    )
+
+
+def broker_state(
+    cluster: str,
+    broker: str,
+    report: BrokerReport,
+    *,
+    version: int,
+    failure_domain: str | None,
+    capacity: Mapping[str, float],
+) -> BrokerState:
+    """What is known of *broker* besides its load."""
+    return BrokerState(
+        cluster=cluster,
+        broker=broker,
+        version=version,
+        failure_domain=failure_domain,
+        broker_version_string=report.broker_version,
+        persistent_topics_enabled=report.persistent_topics,
+        non_persistent_topics_enabled=report.non_persistent_topics,
+        capacity=Capacity(**capacity) if capacity else None,
+    )
+
+
+def bundle_data(cluster: str, bundle: str, kind: str, stored: bytes) -> BundleData | None:
+    """What Pulsar keeps of *bundle*: its averages (*kind* ``bundle_data``) or its quota; None where it is unusable."""
+    try:
+        if kind == "bundle_data":
+            return BundleData(cluster=cluster, bundle=bundle, bundle_data=validate(StoredBundleData, stored))
+        return BundleData(cluster=cluster, bundle=bundle, resource_quota=validate(ResourceQuota, stored))
+    except (WireError, ValueError) as error:
+        log.warning("%s of %s, as Pulsar keeps it, cannot be used: %s", kind, bundle, error)
+        return None
+
+
+def domains_by_broker(domains: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Broker -> its failure domain, from the admin API's domain -> brokers."""
+    return {broker: name for name, domain in domains.items() for broker in domain.get("brokers") or ()}
+
+
+@dataclass(slots=True)
+class Due:
+    """Which states have to be written: those that differ from what was written last, or lie too far back."""
+
+    #: After so long an unchanged state is written again, ms.
+    again_ms: int
+    _written: dict[tuple[str, str], tuple[bytes, int]] = field(default_factory=dict)
+
+    def of(self, states: Iterable[State], interval: int) -> list[State]:
+        """Those of *states* that are due in *interval*."""
+        return [state for state in states if self._is_due(state, interval)]
+
+    def written(self, states: Sequence[State], interval: int) -> None:
+        """*states* lie in the log."""
+        for state in states:
+            self._written[key_of(state)] = _content(state), interval
+
+    def forget(self) -> None:
+        """Others may have written since: everything is due."""
+        self._written.clear()
+
+    def _is_due(self, state: State, interval: int) -> bool:
+        content, at = self._written.get(key_of(state), (b"", 0))
+        if interval - at >= self.again_ms:
+            return True
+        # Averages move all the time, and are looked at once: by who does not know the bundle.
+        return not isinstance(state, BundleData) and content != _content(state)
+
+
+def records(states: Iterable[State]) -> list[Record]:
+    """*states* as records of the metrics topic."""
+    return [(key_of(state)[1], encode(state)) for state in states]
+
+
+def key_of(state: State) -> tuple[str, str]:
+    """What *state* is about: its type, and whose it is."""
+    if isinstance(state, NamespaceState):
+        return state.type, state.namespace
+    return state.type, state.broker if isinstance(state, BrokerState) else state.bundle
+
+
+def _content(state: State) -> bytes:
+    return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
+
+
+def _names(name: str, given: Mapping[str, Any], namespace: str) -> bool:
+    try:
+        policy = isolation_policy(given)
+    except ValueError as error:
+        log.warning("isolation policy %s cannot be used: %s", name, error)
+        return False
+    # One that cannot be read might name it: nothing must slip through.
+    return policy.applies_to(namespace) or any(java_pattern(regex) is None for regex in policy.namespaces)

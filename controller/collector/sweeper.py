@@ -1,0 +1,97 @@
+"""One broker asked for all it knows: whichever load manager it runs."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.collector.reports import (
+    BrokerReport,
+    ReportError,
+    SweepName,
+    extensible_report,
+    modular_report,
+    swept,
+    usage_from_metrics,
+)
+from controller.settings.capacity import CapacityOverrides
+from controller.wire.chunks import Record, SweptBroker
+
+log = logging.getLogger(__name__)
+
+#: How a broker with ExtensibleLoadManagerImpl refuses its load report.
+_NO_LOAD_REPORT = "UnsupportedOperationException"
+
+
+class LoadData(Protocol):
+    """What brokers with ExtensibleLoadManagerImpl publish of their load among each other."""
+
+    def of(self, broker: str) -> Mapping[str, Any] | None:
+        """*broker*'s last load data; None: none came yet."""
+        ...
+
+    def close(self) -> None:
+        """End the connection."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Swept:
+    """A broker's answer, put together."""
+
+    name: SweepName
+    report: BrokerReport
+    #: As they go into the metrics topic.
+    records: tuple[Record, ...]
+    #: Rates that were none, taken for 0.
+    flaws: int
+
+
+class Sweeper:
+    """Asks brokers; serves many threads, each with another broker."""
+
+    def __init__(
+        self,
+        admin: PulsarAdmin,
+        overrides: CapacityOverrides,
+        load_data: LoadData,
+        *,
+        form: Callable[[SweptBroker], Iterable[Record]],
+        timeout_seconds: float,
+    ) -> None:
+        self._form = form
+        self._admin, self._overrides, self._load_data = admin, overrides, load_data
+        self._timeout_seconds = timeout_seconds
+        #: Broker -> its version; those with ExtensibleLoadManagerImpl.
+        self._extensible: dict[str, str] = {}
+
+    def sweep(self, name: SweepName, now_ms: int) -> Swept:
+        """The sweep called *name*.  PulsarError, ReportError or another TrimtabError: the broker has none to give."""
+        admin = self._admin.within(self._timeout_seconds)
+        try:
+            # Topics first: a bundle that the report does not list any more has been unloaded in between.
+            topics = admin.topic_stats(name.broker)
+            report = self._report(admin, name.broker, now_ms)
+            columns, flaws = swept(name, report, topics)
+        except Exception:
+            self._extensible.pop(name.broker, None)  # it may come back as something else
+            raise
+        return Swept(name=name, report=report, records=tuple(self._form(columns)), flaws=flaws)
+
+    def _report(self, admin: PulsarAdmin, broker: str, now_ms: int) -> BrokerReport:
+        if broker not in self._extensible:
+            try:
+                return modular_report(admin.load_report(broker))
+            except PulsarError as error:
+                if error.status != 500 or _NO_LOAD_REPORT not in str(error):
+                    raise
+            self._extensible[broker] = admin.version(broker)[0]
+            log.info("%s runs the extensible load manager: its load comes from its topics", broker)
+        load = self._load_data.of(broker)
+        if load is None:
+            if self._overrides.of(broker):
+                # Of percent nobody knows of how much; a capacity makes no sense of them.
+                raise ReportError("it has published no load data yet")
+            load = usage_from_metrics(admin.metrics(broker), now_ms=now_ms)
+        return extensible_report(load, owned=admin.owned(broker), broker_version=self._extensible[broker])

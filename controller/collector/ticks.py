@@ -1,0 +1,72 @@
+"""The end of intervals, written by the one collector that leads."""
+
+import logging
+from collections.abc import Iterable
+
+from controller.adapters.collector_log import CollectorLog
+from controller.collector.roster import Arrivals
+from controller.model.errors import TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: The log's clock and ours may differ by so much, ms.
+_SKEW_MS = 60_000
+
+
+class TickWriter:
+    """Reads what arrives in the log, and writes the ticks; only while it leads."""
+
+    def __init__(self, cluster: str, period_ms: int, log: CollectorLog) -> None:
+        self._cluster, self._period_ms, self._log = cluster, period_ms, log
+        self._arrivals = Arrivals(cluster)
+        self.leads = False
+        #: The active brokers, as last heard.
+        self.active: tuple[str, ...] = ()
+
+    def take_over(self, interval: int, known: Iterable[str]) -> None:
+        """Lead, from *interval* on; *known* brokers are active until there is news.  TrimtabError: not possible."""
+        arrivals = Arrivals(self._cluster)
+        self._log.lead(interval - self._period_ms - _SKEW_MS)
+        arrivals.take(self._log.arrived())
+        self._arrivals, self.leads = arrivals, True
+        self.active = self.active or tuple(sorted(known))
+        log.info("this collector writes the ticks; the last one was of %d", arrivals.ticked)
+
+    def stop(self) -> None:
+        """Let another one lead."""
+        self.leads = False
+        self._log.follow()
+
+    def read(self) -> None:
+        """Take in what has arrived.  TrimtabError: the log cannot be read."""
+        self._arrivals.take(self._log.arrived())
+
+    def ended(self, interval: int) -> bool:
+        """Whether *interval* is ticked, by whomever."""
+        return self._arrivals.ticked >= interval
+
+    def missing(self, interval: int) -> tuple[str, ...]:
+        """The active brokers whose sweep of *interval* is not complete in the log, sorted."""
+        return self._arrivals.missing(interval, self.active)
+
+    def end(self, interval: int, *, anybody_asked: bool) -> None:
+        """Write the tick of *interval*, with what has arrived.
+
+        Where no broker was asked and nothing came, none is written: a gap in the log says that nobody has collected,
+        a roster of missing brokers would say that they were silent.
+
+        LeadershipLostError where another one leads by now; another TrimtabError: it may be written, or not.
+        """
+        roster = self._arrivals.roster(interval, self.active)
+        if not self._arrivals.complete(interval) and not anybody_asked:
+            return
+        try:
+            self._log.tick(interval, roster)
+        except TrimtabError:
+            self.leads = False
+            raise
+        self._arrivals.end(interval)
+        silent = [broker for broker, sweep in roster.items() if sweep is None]
+        log.info("%d ended with %d of %d brokers", interval, len(roster) - len(silent), len(roster))
+        if silent:
+            log.debug("missing in %d: %s", interval, ", ".join(silent))

@@ -1,0 +1,161 @@
+"""Are the brokers there, do they let us do our work, and are they what we know?"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from controller.doctor.facts import BrokerFacts, Facts, PulsarFacts
+from controller.doctor.finding import Finding, fine, listed
+
+#: Versions of Pulsar whose answers trimtab was tried on.
+_KNOWN: Final = re.compile(r"4\.0\.\d+")
+_BE_SUPER: Final = (
+    "give trimtab the token or user of a role in superUserRoles of broker.conf ([pulsar] token_file, or user and"
+    " password_file): only super users read broker-stats and unload bundles"
+)
+
+
+def brokers_reachable(facts: Facts) -> Iterator[Finding]:
+    """pulsar-not-configured, brokers-unreachable, broker-unreachable, broker-call-failed."""
+    pulsar = facts.pulsar
+    if pulsar is None:
+        yield Finding(
+            code="pulsar-not-configured",
+            severity="warning",
+            objects=("[pulsar]",),
+            seen="the settings have no section [pulsar]",
+            wanted="the brokers' admin API",
+            advice="add [pulsar] with admin_url: without it the brokers' own balancing cannot be checked",
+        )
+        return
+    if pulsar.error:
+        if pulsar.status not in (401, 403):
+            yield Finding(
+                code="brokers-unreachable",
+                severity="error",
+                objects=_urls(facts),
+                seen=pulsar.error,
+                wanted="the list of active brokers",
+                advice="start the brokers, or correct admin_url, and tls for https, in [pulsar]",
+            )
+        return
+    silent = [broker for broker in pulsar.brokers if broker.silent]
+    for broker in silent:
+        yield Finding(
+            code="broker-unreachable",
+            severity="error",
+            objects=(broker.name,),
+            seen=broker.silent,
+            wanted="an answer from every active broker",
+            advice="open its web service port to trimtab, check its advertisedAddress, or restart the broker",
+        )
+    for broker in pulsar.brokers:
+        for what, answer in broker.failed.items():
+            yield Finding(
+                code="broker-call-failed",
+                severity="warning",
+                objects=(broker.name,),
+                seen=f"{what}: {answer}",
+                wanted="an answer",
+                advice="see the broker's log; what depends on this answer was not checked",
+            )
+    if not pulsar.brokers:
+        yield Finding(
+            code="brokers-unreachable",
+            severity="error",
+            objects=_urls(facts),
+            seen="no broker is active",
+            wanted="at least one",
+            advice="start the brokers",
+        )
+    elif not silent:
+        yield fine("brokers-reachable", _names(pulsar), f"{len(pulsar.brokers)} answer")
+
+
+def permissions(facts: Facts) -> Iterator[Finding]:
+    """permission-denied: everything that we were refused, once for all brokers."""
+    pulsar = facts.pulsar
+    if pulsar is None:
+        return
+    refused: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    if pulsar.status in (401, 403):
+        refused["active brokers"].append((_urls(facts)[0], pulsar.error))
+    for what, answer in pulsar.refused.items():
+        refused[what].append((_urls(facts)[0], answer))
+    for broker in pulsar.brokers:
+        for what, answer in broker.refused.items():
+            refused[what].append((broker.name, answer))
+    for what, answers in refused.items():
+        yield Finding(
+            code="permission-denied",
+            severity="error",
+            objects=tuple(name for name, _ in answers),
+            seen=f"{what}: {answers[0][1]}",
+            wanted="the rights of a super user",
+            advice=_BE_SUPER,
+        )
+    if not refused and any(broker.settings is not None for broker in pulsar.brokers):
+        yield fine("permissions", _names(pulsar), "we are a super user")
+
+
+def versions(facts: Facts) -> Iterator[Finding]:
+    """broker-versions-differ, broker-version-untried."""
+    by_version: dict[str, list[str]] = defaultdict(list)
+    for broker in _answering(facts):
+        if broker.version:
+            by_version[broker.version].append(broker.name)
+    untried = sorted(version for version in by_version if not _KNOWN.fullmatch(version))
+    if len(by_version) > 1:
+        fewest = min(by_version.values(), key=len)
+        yield Finding(
+            code="broker-versions-differ",
+            severity="warning",
+            objects=tuple(sorted(fewest)),
+            seen="; ".join(f"{version}: {listed(sorted(names))}" for version, names in sorted(by_version.items())),
+            wanted="the same version everywhere",
+            advice="finish the upgrade before mode = 'active', or set preferLaterVersions=true in broker.conf",
+        )
+    for version in untried:
+        yield Finding(
+            code="broker-version-untried",
+            severity="warning",
+            objects=tuple(sorted(by_version[version])),
+            seen=version,
+            wanted="4.0.x",
+            advice="run with mode = 'dry_run' first: trimtab was tried on Pulsar 4.0 only",
+        )
+    if len(by_version) == 1 and not untried:
+        yield fine("broker-versions", [name for names in by_version.values() for name in names], *by_version)
+
+
+def cluster_name(facts: Facts) -> Iterator[Finding]:
+    """cluster-name: [cluster] name is not the brokers'."""
+    pulsar, ours = facts.pulsar, facts.settings.cluster.name
+    if pulsar is None:
+        return
+    theirs = sorted({name for b in _answering(facts) if (name := (b.settings or {}).get("clusterName", ""))})
+    if theirs in ([ours], []) and (not pulsar.clusters or ours in pulsar.clusters):
+        if theirs:
+            yield fine("cluster-name", [ours], ours)
+        return
+    yield Finding(
+        code="cluster-name",
+        severity="error",
+        objects=(ours,),
+        seen=f"the brokers are of {listed(theirs or pulsar.clusters)}",
+        wanted=f"cluster {ours}",
+        advice=f'[cluster] name = "{(theirs or pulsar.clusters)[0]}", or other brokers in [pulsar] admin_url',
+    )
+
+
+def _answering(facts: Facts) -> list[BrokerFacts]:
+    return [] if facts.pulsar is None else [broker for broker in facts.pulsar.brokers if not broker.silent]
+
+
+def _names(pulsar: PulsarFacts) -> tuple[str, ...]:
+    return tuple(broker.name for broker in pulsar.brokers)
+
+
+def _urls(facts: Facts) -> tuple[str, ...]:
+    return () if facts.settings.pulsar is None else facts.settings.pulsar.admin_url

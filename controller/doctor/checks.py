@@ -1,0 +1,35 @@
+"""Every check, in the order in which their findings are told: a visible table."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from controller.doctor import balancing, brokers, clocks, election, limits, topics
+from controller.doctor.facts import Facts
+from controller.doctor.finding import Finding
+
+CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
+    brokers.brokers_reachable,
+    brokers.permissions,
+    brokers.cluster_name,
+    brokers.versions,
+    balancing.balancing_off,
+    limits.limits_plausible,
+    topics.kafka_reachable,
+    topics.topics_exist,
+    topics.partitions,
+    topics.retention,
+    topics.timestamps,
+    topics.record_sizes,
+    topics.copies,
+    election.folders,
+    election.zookeeper,
+    clocks.broker_clocks,
+    clocks.kafka_clock,
+    clocks.report_times,
+    clocks.metrics_flow,
+)
+
+
+def judge(facts: Facts) -> list[Finding]:
+    """What all checks have to say about *facts*."""
+    return [finding for check in CHECKS for finding in check(facts)]

@@ -1,0 +1,121 @@
+"""What a cluster, a log and an election look like from here; the checks judge nothing else.
+
+What could not be learnt is an error in its place, never an exception.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.settings.capacity import CapacityOverrides
+from controller.settings.trimtab_toml import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """How far another clock is ahead of ours, negative: behind; known to *give_or_take_ms*."""
+
+    ahead_ms: float
+    give_or_take_ms: float
+
+    def surely_off_by_ms(self) -> float:
+        """The least that it must be off, either way."""
+        return max(0.0, abs(self.ahead_ms) - self.give_or_take_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFacts:
+    """One broker, as it answers for itself."""
+
+    name: str
+    #: Why it does not answer at all; "" where it does.
+    silent: str = ""
+    #: What was asked -> the answer, where that was 401 or 403.
+    refused: Mapping[str, str] = field(default_factory=dict)
+    #: What was asked -> the answer, where something else went wrong.
+    failed: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    clock: Clock | None = None
+    #: As it runs with them; None where it does not say.
+    settings: Mapping[str, str] | None = None
+    #: LocalBrokerData; None where there is none.
+    report: Mapping[str, Any] | None = None
+    #: How far the time in its load report is ahead of ours when it came.
+    report_ahead_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulsarFacts:
+    """The cluster behind [pulsar]."""
+
+    #: Why the brokers could not be listed; "" where they could.
+    error: str = ""
+    #: HTTP's status of that error, 0 where there was no answer.
+    status: int = 0
+    clusters: tuple[str, ...] = ()
+    brokers: tuple[BrokerFacts, ...] = ()
+    #: Settings changed while the brokers run; None where they could not be read.
+    dynamic: Mapping[str, str] | None = None
+    #: What was asked of the cluster -> the answer, where that was 401 or 403.
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFacts:
+    """A topic in Kafka as it is."""
+
+    partitions: int
+    replication: int
+    #: Under Kafka's names; empty where it could not be read.
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaFacts:
+    """The log in Kafka."""
+
+    error: str = ""
+    topics: Mapping[str, TopicFacts] = field(default_factory=dict)
+    #: Why the topics' settings could not be read.
+    config_error: str = ""
+    #: The brokers' append time; None where no probe came through.
+    clock: Clock | None = None
+    clock_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderFacts:
+    """A folder that trimtab writes to."""
+
+    purpose: str
+    path: str
+    #: Why it cannot be written to; "" where it can.
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperFacts:
+    """The election's ZooKeeper."""
+
+    error: str = ""
+    #: What the server makes of the session timeout that was asked for.
+    granted_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that is judged; None is what the settings do not have."""
+
+    settings: Settings
+    #: Our clock, epoch ms.
+    now_ms: int
+    pulsar: PulsarFacts | None = None
+    kafka: KafkaFacts | None = None
+    zookeeper: ZooKeeperFacts | None = None
+    folders: tuple[FolderFacts, ...] = ()
+    #: What the brokers can really do, where somebody has said so; and why that could not be read.
+    capacity: CapacityOverrides = field(default_factory=CapacityOverrides)
+    capacity_error: str = ""
+    #: The newest tick's interval in the log, epoch ms; None: there is none.
+    last_tick: int | None = None
+    last_tick_error: str = ""

@@ -1,0 +1,34 @@
+"""A finding: what was seen, what is wanted, and what to do about it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning", "ok"]
+
+_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of the doctor's answer; ``code`` never changes its meaning."""
+
+    code: str
+    severity: Severity
+    #: What it is about: brokers, topics, folders, servers, by name.
+    objects: tuple[str, ...]
+    seen: str
+    wanted: str = ""
+    #: The command, or the setting.
+    advice: str = ""
+
+
+def fine(code: str, objects: Iterable[str], seen: str) -> Finding:
+    """Nothing to do about it."""
+    return Finding(code=code, severity="ok", objects=tuple(objects), seen=seen)
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few *names*, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

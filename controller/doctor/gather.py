@@ -1,0 +1,245 @@
+"""The facts, asked of everything at once; nothing here judges, and nothing that fails stops the rest."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from controller.adapters import kafka_inspect, recent
+from controller.adapters.pulsar_access import pulsar_admin
+from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.zookeeper_session import granted_timeout_ms
+from controller.doctor.facts import (
+    BrokerFacts,
+    Clock,
+    Facts,
+    FolderFacts,
+    KafkaFacts,
+    PulsarFacts,
+    TopicFacts,
+    ZooKeeperFacts,
+)
+from controller.doctor.side_by_side import side_by_side
+from controller.model.errors import SettingsError, TrimtabError
+from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
+from controller.settings.trimtab_toml import Settings
+
+T = TypeVar("T")
+
+#: HTTP's Date has whole seconds, so it is half a second old on average.
+_DATE_MS: Final = 500.0
+_DENIED: Final = frozenset({401, 403})
+
+
+class Patience(NamedTuple):
+    """How long one answer, all brokers and everything may take, in seconds."""
+
+    answer: float = 5.0
+    brokers: float = 20.0
+    all: float = 30.0
+
+
+def gather(settings: Settings, patience: Patience = Patience()) -> Facts:  # noqa: B008
+    """Everything that the checks want to know."""
+    work: dict[str, Callable[[], Any]] = {"tick": lambda: _last_tick(settings)}
+    if settings.pulsar is not None:
+        work["pulsar"] = lambda: pulsar_facts(settings, patience)
+    if settings.log.kind == "kafka":
+        work["kafka"] = lambda: _kafka(settings, patience)
+    if settings.election.kind == "zookeeper":
+        work["zookeeper"] = lambda: _zookeeper(settings, patience)
+    late = f"no answer within {patience.all:g} s"
+    found = side_by_side(work, patience.all)
+    tick, tick_error = found["tick"] or (None, late)
+    capacity, capacity_error = _capacity(settings)
+    return Facts(
+        settings=settings,
+        now_ms=_now_ms(),
+        pulsar=(found["pulsar"] or PulsarFacts(error=late)) if "pulsar" in work else None,
+        kafka=(found["kafka"] or KafkaFacts(error=late)) if "kafka" in work else None,
+        zookeeper=(found["zookeeper"] or ZooKeeperFacts(error=late)) if "zookeeper" in work else None,
+        folders=tuple(_folder(purpose, path) for purpose, path in _folders(settings).items()),
+        capacity=capacity,
+        capacity_error=capacity_error,
+        last_tick=tick,
+        last_tick_error=tick_error,
+    )
+
+
+def pulsar_facts(settings: Settings, patience: Patience = Patience(), *, thorough: bool = True) -> PulsarFacts:  # noqa: B008
+    """What the brokers say of themselves; not *thorough*: their settings alone."""
+    try:
+        admin = pulsar_admin(settings, answer_seconds=patience.answer)
+    except SettingsError:
+        raise
+    except TrimtabError as error:  # TLS files
+        return PulsarFacts(error=str(error))
+    try:
+        names = admin.active_brokers()
+    except PulsarError as error:
+        return PulsarFacts(error=str(error), status=error.status)
+    asked = _Asked()
+    dynamic = asked("dynamic settings", admin.dynamic_configuration)
+    clusters = (asked("clusters", admin.clusters) or ()) if thorough else ()
+    if thorough:
+        asked("tenants", admin.tenants)
+    work = {name: _probe(admin, name, thorough=thorough) for name in names}
+    found = side_by_side(work, patience.brokers)
+    late = f"no answer within {patience.brokers:g} s"
+    return PulsarFacts(
+        clusters=clusters,
+        brokers=tuple(facts or BrokerFacts(name=name, silent=late) for name, facts in found.items()),
+        dynamic=dynamic,
+        refused=asked.refused,
+    )
+
+
+class _Asked:
+    """Asks, and keeps what was refused and what failed."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
+        self.silent = ""
+
+    def __call__(self, what: str, ask: Callable[[], T]) -> T | None:
+        if self.silent:
+            return None  # who does not answer once is not waited for again
+        try:
+            return ask()
+        except PulsarError as error:
+            if error.status == 0:
+                self.silent = str(error)
+            else:
+                (self.refused if error.status in _DENIED else self.failed)[what] = str(error)
+        return None
+
+
+def _probe(admin: PulsarAdmin, name: str, *, thorough: bool) -> Callable[[], BrokerFacts]:
+    def probe() -> BrokerFacts:
+        asked = _Asked()
+        if not thorough:
+            settings = asked("settings", lambda: admin.configuration(name))
+            return BrokerFacts(name=name, silent=asked.silent, refused=asked.refused, settings=settings)
+        before = _now_ms()
+        version, date = asked("version", lambda: admin.version(name)) or ("", "")
+        clock = _clock(date, before, _now_ms())
+        settings = asked("settings", lambda: admin.configuration(name))
+        report = asked("load report", lambda: admin.load_report(name))
+        if "ExtensibleLoadManager" in (settings or {}).get("loadManagerClassName", ""):
+            asked.failed.pop("load report", None)  # it has none
+        return BrokerFacts(
+            name=name,
+            silent=asked.silent,
+            refused=asked.refused,
+            failed=asked.failed,
+            version=version,
+            clock=clock,
+            settings=settings,
+            report=report,
+            report_ahead_ms=_ahead(report),
+        )
+
+    return probe
+
+
+def _clock(date: str, before_ms: int, after_ms: int) -> Clock | None:
+    if not date:
+        return None
+    try:
+        theirs = parsedate_to_datetime(date).timestamp() * 1000 + _DATE_MS
+    except ValueError:
+        return None
+    return _between(before_ms, theirs, after_ms, _DATE_MS)
+
+
+def _between(before_ms: float, theirs_ms: float, after_ms: float, resolution_ms: float) -> Clock:
+    """Their clock was read at some time between two looks at ours."""
+    middle, half = (before_ms + after_ms) / 2, (after_ms - before_ms) / 2
+    return Clock(ahead_ms=theirs_ms - middle, give_or_take_ms=half + resolution_ms)
+
+
+def _ahead(report: Mapping[str, Any] | None) -> float | None:
+    made = (report or {}).get("lastUpdate")
+    return made - _now_ms() if isinstance(made, int | float) and made > 0 else None
+
+
+def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
+    log = settings.log.kafka
+    assert log is not None, "checked when the settings were read"
+    names = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
+    try:
+        found, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
+    except TrimtabError as error:
+        return KafkaFacts(error=str(error))
+    clock, clock_error = None, ""
+    if log.dead_letters_topic in found:
+        try:
+            seen = kafka_inspect.append_time(
+                log.bootstrap,
+                log.dead_letters_topic,
+                name=f"trimtab-doctor-{settings.cluster.name}",
+                client=log.client,
+                answer_seconds=patience.answer,
+            )
+            clock = _between(*seen, resolution_ms=1)
+        except TrimtabError as error:
+            clock_error = str(error)
+    topics = {
+        name: TopicFacts(partitions=topic.partitions, replication=topic.replication, config=topic.config)
+        for name, topic in found.items()
+    }
+    return KafkaFacts(topics=topics, config_error=problem, clock=clock, clock_error=clock_error)
+
+
+def _zookeeper(settings: Settings, patience: Patience) -> ZooKeeperFacts:
+    election = settings.election
+    try:
+        granted = granted_timeout_ms(election.hosts, election.session_timeout_seconds, answer_seconds=patience.answer)
+    except TrimtabError as error:
+        return ZooKeeperFacts(error=str(error))
+    return ZooKeeperFacts(granted_ms=granted)
+
+
+def _last_tick(settings: Settings) -> tuple[int | None, str]:
+    try:
+        return recent.last_tick(settings), ""
+    except TrimtabError as error:
+        return None, str(error)
+
+
+def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:
+    path = settings.collector.capacity_overrides
+    try:
+        return (CapacityOverrides() if path is None else read_capacity_overrides(Path(path))), ""
+    except SettingsError as error:
+        return CapacityOverrides(), str(error)
+
+
+def _folders(settings: Settings) -> dict[str, str]:
+    """Purpose -> the folders of this machine that trimtab writes to."""
+    folders = {"log": settings.log.folder.path} if settings.log.kind == "folder" and settings.log.folder else {}
+    if settings.election.kind == "file":
+        folders["election"] = settings.election.path
+    if "://" not in settings.checkpoint.path:
+        folders["checkpoint"] = settings.checkpoint.path
+    return folders
+
+
+def _folder(purpose: str, path: str) -> FolderFacts:
+    """A folder that does not exist yet can be created where the nearest one above it can be written to."""
+    place = Path(path)
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    problem = ""
+    if not place.is_dir():
+        problem = f"{place} is no folder"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        problem = f"{place} cannot be written to"
+    return FolderFacts(purpose=purpose, path=path, problem=problem)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,139 @@
+"""Can the brokers' own limits be believed?  Every usage is a share of them, and so is every decision.
+
+Pulsar: LinuxInfoUtils (speed of the network cards, cores), ResourceUsage.percentUsage: a limit of 0 means no usage.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from controller.doctor.facts import BrokerFacts, Facts
+from controller.doctor.finding import Finding, fine, listed
+from controller.settings.capacity import CapacityOverrides
+
+#: Resource -> unit, and between what limits lie that can be true.
+_PLAUSIBLE: Final[Mapping[str, tuple[str, float, float]]] = {
+    "cpu": ("% (100 a core)", 10, 100 * 4096),
+    "bandwidthIn": ("kbit/s", 10_000, 1.6e9),
+    "bandwidthOut": ("kbit/s", 10_000, 1.6e9),
+}
+#: Resource -> its name among the capacity overrides.
+_OVERRIDE: Final[Mapping[str, str]] = {"cpu": "cpu", "bandwidthIn": "bandwidth_in", "bandwidthOut": "bandwidth_out"}
+#: Limits this many times apart are seldom meant.
+_APART: Final = 4.0
+#: CPU usage is measured, so it may come out somewhat above its limit.
+_ABOVE: Final = 1.05
+_ADVICE: Final[Mapping[str, str]] = {
+    "cpu": "see how many cores the broker's JVM counts (containers), or give its cpu_cores in the file that [collector]"
+    " capacity_overrides names",
+    "bandwidthIn": "set loadBalancerOverrideBrokerNicSpeedGbps in broker.conf, or give its bandwidth_in_mbits and"
+    " bandwidth_out_mbits in the file that [collector] capacity_overrides names",
+}
+
+
+def limits_plausible(facts: Facts) -> Iterator[Finding]:
+    """limit-missing, limit-absurd, usage-above-limit, limits-differ, limits-unknown, capacity-unreadable.
+
+    What the capacity overrides say of a broker counts in place of its own limit.
+    """
+    if facts.capacity_error:
+        yield Finding(
+            code="capacity-unreadable",
+            severity="error",
+            objects=(facts.settings.collector.capacity_overrides or "",),
+            seen=facts.capacity_error,
+            wanted="the brokers' capacities",
+            advice="correct the file, or capacity_overrides in [collector]: no collector starts with it",
+        )
+    if facts.pulsar is None:
+        return
+    reports = {broker.name: broker.report for broker in facts.pulsar.brokers if broker.report is not None}
+    yield from _unknown([broker for broker in facts.pulsar.brokers if not broker.silent and broker.report is None])
+    problems = [finding for resource in _PLAUSIBLE for finding in _of_resource(resource, reports, facts.capacity)]
+    yield from problems
+    if reports and not problems:
+        yield fine("limits", reports, "cores and network cards as they may be")
+
+
+def _unknown(brokers: list[BrokerFacts]) -> Iterator[Finding]:
+    if brokers:
+        names = [broker.name for broker in brokers]
+        yield Finding(
+            code="limits-unknown",
+            severity="warning",
+            objects=tuple(names),
+            seen=f"no load report over REST from {listed(names)}",
+            wanted="limits of CPU and network",
+            advice="with ExtensibleLoadManagerImpl that is normal: look at cpu and bandwidth in the collector's sweeps",
+        )
+
+
+def _of_resource(
+    resource: str, reports: Mapping[str, Mapping[str, Any]], capacity: CapacityOverrides
+) -> Iterator[Finding]:
+    unit, least, most = _PLAUSIBLE[resource]
+    limits = {
+        name: capacity.of(name).get(_OVERRIDE[resource], _number(report, resource, "limit"))
+        for name, report in reports.items()
+    }
+    missing = sorted(name for name, limit in limits.items() if limit <= 0)
+    known = {name: limit for name, limit in limits.items() if limit > 0}
+    if missing:
+        # Where all brokers lack it nobody is misjudged: the resource just does not count.
+        yield Finding(
+            code="limit-missing",
+            severity="error" if known else "warning",
+            objects=tuple(missing),
+            seen=f"{resource} limit {limits[missing[0]]:g} on {listed(missing)}"
+            + (": they look idle beside the others" if known else ": it does not count at all"),
+            wanted=f"{resource} limit above 0 {unit}",
+            advice=_advice(resource),
+        )
+    absurd = sorted(name for name, limit in known.items() if not least <= limit <= most)
+    if absurd:
+        yield Finding(
+            code="limit-absurd",
+            severity="warning",
+            objects=tuple(absurd),
+            seen=f"{resource} limit {_by_value({name: known[name] for name in absurd})}",
+            wanted=f"{least:g} to {most:g} {unit}",
+            advice=_advice(resource),
+        )
+    usages = {name: _number(reports[name], resource, "usage") for name in known}
+    above = sorted(name for name in known if usages[name] > _ABOVE * known[name])
+    if above:
+        yield Finding(
+            code="usage-above-limit",
+            severity="warning",
+            objects=tuple(above),
+            seen="; ".join(f"{name}: {resource} {usages[name]:g} of {known[name]:g}" for name in above[:4]),
+            wanted="usage within the limit",
+            advice=_advice(resource),
+        )
+    if known and max(known.values()) >= _APART * min(known.values()):
+        yield Finding(
+            code="limits-differ",
+            severity="warning",
+            objects=tuple(sorted(known)),
+            seen=f"{resource} limit {_by_value(known)}",
+            wanted=f"limits less than {_APART:g} times apart, or brokers that really are so different",
+            advice=_advice(resource),
+        )
+
+
+def _advice(resource: str) -> str:
+    return _ADVICE.get(resource, _ADVICE["bandwidthIn"])
+
+
+def _number(report: Mapping[str, Any], resource: str, field: str) -> float:
+    """0 where the report does not say, or says something else."""
+    usage = report.get(resource)
+    number = usage.get(field, 0) if isinstance(usage, Mapping) else 0
+    return float(number) if isinstance(number, int | float) else 0.0
+
+
+def _by_value(limits: Mapping[str, float]) -> str:
+    by_value: dict[float, list[str]] = defaultdict(list)
+    for name in sorted(limits):
+        by_value[limits[name]].append(name)
+    return "; ".join(f"{limit:g}: {listed(by_value[limit])}" for limit in sorted(by_value))

@@ -1,0 +1,199 @@
+"""Do the log's topics in Kafka hold what they are trusted with?"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from controller.doctor.facts import Facts, KafkaFacts, TopicFacts
+from controller.doctor.finding import Finding, fine
+from controller.settings.trimtab_toml import KafkaLogSettings
+
+_MINUTE_MS: Final = 60_000
+_DAY_MS: Final = 24 * 60 * _MINUTE_MS
+#: Chunks of sweeps are at most 900 KB.
+_RECORD_BYTES: Final = 1_000_000
+#: As trimtab creates the journal: an entry holds the memory whole.
+_ENTRY_BYTES: Final = 12 * 1024 * 1024
+
+
+def kafka_reachable(facts: Facts) -> Iterator[Finding]:
+    """kafka-unreachable, topic-config-unknown."""
+    kafka, log = facts.kafka, facts.settings.log.kafka
+    if kafka is None or log is None:
+        return
+    if kafka.error:
+        yield Finding(
+            code="kafka-unreachable",
+            severity="error",
+            objects=(log.bootstrap,),
+            seen=kafka.error,
+            wanted="the log's topics",
+            advice="start Kafka, or correct bootstrap and client in [log.kafka]",
+        )
+        return
+    if kafka.config_error:
+        yield Finding(
+            code="topic-config-unknown",
+            severity="warning",
+            objects=(log.bootstrap,),
+            seen=kafka.config_error,
+            wanted="to read the topics' settings",
+            advice="allow trimtab DescribeConfigs on its topics; retention and timestamps were not checked",
+        )
+    yield fine("kafka-reachable", [log.bootstrap], "answers")
+
+
+def topics_exist(facts: Facts) -> Iterator[Finding]:
+    """topic-missing."""
+    kafka, log = facts.kafka, facts.settings.log.kafka
+    if kafka is None or log is None or kafka.error:
+        return
+    for name in _names(log):
+        if name not in kafka.topics:
+            partitions = 1 if name in (log.journal_topic, log.dead_letters_topic) else log.partitions
+            yield Finding(
+                code="topic-missing",
+                severity="warning",
+                objects=(name,),
+                seen="does not exist",
+                wanted=f"{partitions} partition{'s' * (partitions != 1)}",
+                advice="nothing, where trimtab may create topics: the first of its processes does; else"
+                f" kafka-topics.sh --create --topic {name} --partitions {partitions}"
+                f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime",
+            )
+    if all(name in kafka.topics for name in _names(log)):
+        yield fine("topics", _names(log), "exist")
+
+
+def partitions(facts: Facts) -> Iterator[Finding]:
+    """topic-partitions: one for the journal; a result goes to the partition with the number of its command's."""
+    for log, found in _found(facts):
+        journal, commands = found.get(log.journal_topic), found.get(log.commands_topic)
+        results = found.get(log.results_topic)
+        if journal is not None and journal.partitions != 1:
+            yield Finding(
+                code="topic-partitions",
+                severity="error",
+                objects=(log.journal_topic,),
+                seen=f"{journal.partitions} partitions",
+                wanted="1: decisions have one order",
+                advice="create another topic of one partition and name it journal_topic in [log.kafka]",
+            )
+        if commands is not None and results is not None and results.partitions < commands.partitions:
+            yield Finding(
+                code="topic-partitions",
+                severity="error",
+                objects=(log.results_topic,),
+                seen=f"{results.partitions} partitions for {commands.partitions} of {log.commands_topic}",
+                wanted=f"{commands.partitions} or more",
+                advice=f"kafka-topics.sh --alter --topic {log.results_topic} --partitions {commands.partitions}",
+            )
+
+
+def retention(facts: Facts) -> Iterator[Finding]:
+    """retention-too-short, cleanup-policy."""
+    intervals, decisions = facts.settings.intervals, facts.settings.decisions
+    period = intervals.period_ms
+    remembered = (decisions.command_ttl_seconds + decisions.executor_timeout_seconds) * 1000 + 2 * period
+    forgotten = (intervals.bundle_ttl_intervals + intervals.warm_up_samples) * period
+    for log, found in _found(facts):
+        needs = {
+            # The epoch and the memory are read from the journal's last entries, however long ago they were written.
+            log.journal_topic: (7 * _DAY_MS, None, "the last decision with its memory"),
+            log.metrics_topic: (forgotten, _DAY_MS, "what a controller that was away has to catch up with"),
+            log.results_topic: (remembered, None, "which commands were carried out, so that none is twice"),
+            log.commands_topic: (remembered, None, "commands until they expire"),
+        }
+        for name, (least, better, why) in needs.items():
+            topic = found.get(name)
+            if topic is None or not topic.config:
+                continue
+            yield from _cleanup(name, topic)
+            kept = int(topic.config.get("retention.ms", "-1"))
+            wish = better or least
+            if 0 <= kept < wish or (name == log.journal_topic and kept >= 0):
+                yield Finding(
+                    code="retention-too-short",
+                    severity="error" if kept < least else "warning",
+                    objects=(name,),
+                    seen=f"retention.ms={kept} ({kept / _MINUTE_MS:g} min)",
+                    wanted=f"{'-1' if name == log.journal_topic else f'{wish} or more'}: {why}",
+                    advice=_alter(name, "retention.ms", "-1" if name == log.journal_topic else str(wish)),
+                )
+
+
+def timestamps(facts: Facts) -> Iterator[Finding]:
+    """timestamp-type: what lies too far ahead is told by the broker's append time."""
+    for log, found in _found(facts):
+        for name in (log.metrics_topic, log.results_topic):
+            kind = found[name].config.get("message.timestamp.type") if name in found else None
+            if kind not in (None, "LogAppendTime"):
+                yield Finding(
+                    code="timestamp-type",
+                    severity="error",
+                    objects=(name,),
+                    seen=f"message.timestamp.type={kind}",
+                    wanted="LogAppendTime: one clock for all records",
+                    advice=_alter(name, "message.timestamp.type", "LogAppendTime"),
+                )
+
+
+def record_sizes(facts: Facts) -> Iterator[Finding]:
+    """max-message-bytes."""
+    for log, found in _found(facts):
+        for name in (log.metrics_topic, log.journal_topic):
+            least = _ENTRY_BYTES if name == log.journal_topic else _RECORD_BYTES
+            text = found[name].config.get("max.message.bytes") if name in found else None
+            if text is not None and int(text) < least:
+                yield Finding(
+                    code="max-message-bytes",
+                    # A small cluster's memory fits into less.
+                    severity="warning" if int(text) >= _RECORD_BYTES else "error",
+                    objects=(name,),
+                    seen=f"max.message.bytes={text}",
+                    wanted=f"{least} or more",
+                    advice=_alter(name, "max.message.bytes", str(least)),
+                )
+
+
+def copies(facts: Facts) -> Iterator[Finding]:
+    """replication-factor."""
+    for log, found in _found(facts):
+        single = [name for name in _names(log) if name in found and found[name].replication < 2]
+        if single:
+            yield Finding(
+                code="replication-factor",
+                severity="warning",
+                objects=tuple(single),
+                seen="1 copy",
+                wanted="3 in production",
+                advice="kafka-reassign-partitions.sh with more replicas; replication_factor = 3 in [log.kafka] for"
+                " topics to come",
+            )
+
+
+def _cleanup(name: str, topic: TopicFacts) -> Iterator[Finding]:
+    policy = topic.config.get("cleanup.policy", "delete")
+    if "compact" in policy:
+        yield Finding(
+            code="cleanup-policy",
+            severity="error",
+            objects=(name,),
+            seen=f"cleanup.policy={policy}",
+            wanted="delete: of a key every record counts, not the last alone",
+            advice=_alter(name, "cleanup.policy", "delete"),
+        )
+
+
+def _alter(topic: str, key: str, value: str) -> str:
+    return f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {key}={value}"
+
+
+def _names(log: KafkaLogSettings) -> tuple[str, ...]:
+    return (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
+
+
+def _found(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:
+    """The log's settings and its topics as they are; nothing where Kafka did not answer."""
+    kafka: KafkaFacts | None = facts.kafka
+    if kafka is not None and facts.settings.log.kafka is not None and not kafka.error:
+        yield facts.settings.log.kafka, dict(kafka.topics)

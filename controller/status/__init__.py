@@ -1,0 +1,1 @@
+"""What trimtab has done lately, and what it knows of one bundle."""

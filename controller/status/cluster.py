@@ -1,0 +1,150 @@
+"""What the controller did lately, and how even the cluster is."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.recent import backwards, journal_tail, last_tick, log_place, recent_results
+from controller.model.decision import Command
+from controller.model.errors import WireError
+from controller.model.memory import InFlight
+from controller.settings.trimtab_toml import Settings
+from controller.status.bundle import last_verdicts
+from controller.wire.base import read_object
+from controller.wire.journal import JournalEntry
+from controller.wire.results import Result
+
+_INTERVALS: Final = 10
+_RATES: Final = ("msgRateIn", "msgRateOut")
+_THROUGHPUTS: Final = ("msgThroughputIn", "msgThroughputOut")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imbalance:
+    """How much more the busiest broker has than all have on average; 1 is even.
+
+    NaN does not occur: where nothing flows it is 1.
+    """
+
+    brokers: int
+    msg_rate: float
+    msg_throughput: float
+    #: The busiest broker by messages.
+    busiest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus:
+    """The answer to ``trimtab status``."""
+
+    cluster: str
+    #: The newest leadership's number; 0 before the first.
+    epoch: int
+    #: The newest decision; None before the first.
+    last: JournalEntry | None
+    #: The newest tick, epoch ms.
+    ticked: int | None
+    #: Commands of the last intervals, newest first, with what became of them.
+    commands: tuple[tuple[Command, Result | None], ...]
+    #: The interval that the reasons are of, epoch ms, and how often each was given.
+    judged: int | None
+    reasons: Mapping[str, int]
+    imbalance: Imbalance | None
+    #: Brokers, or the whole of them, that did not answer -> why.
+    silent: Mapping[str, str]
+
+    @property
+    def in_flight(self) -> Mapping[str, InFlight]:
+        """Command id -> the command whose result the last decision was still waiting for."""
+        return {} if self.last is None else self.last.memory.in_flight
+
+
+def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStatus:
+    """Read the end of the log, the kept verdicts, and the brokers' load reports where there is an *admin*.
+
+    Where no broker has one (the extensible load manager's have not) their last sweeps tell how even the cluster is.
+
+    Raises TrimtabError where the log cannot be read.
+    """
+    entries, epoch = journal_tail(settings, _INTERVALS)
+    commands = [command for entry in entries for command in entry.decision.commands]
+    results = recent_results(settings, entries[-1].interval) if commands else {}
+    judged, verdicts = last_verdicts(settings)
+    reports, silent = _reports(admin)
+    if not reports:
+        reports = _swept(settings)
+    return ClusterStatus(
+        cluster=settings.cluster.name,
+        epoch=epoch,
+        last=entries[0] if entries else None,
+        ticked=last_tick(settings),
+        commands=tuple((command, results.get(command.id)) for command in commands),
+        judged=judged,
+        reasons=dict(Counter(str(verdict.reason) for verdict in verdicts).most_common()),
+        imbalance=imbalance(reports),
+        silent=silent,
+    )
+
+
+def imbalance(reports: Mapping[str, Mapping[str, Any]]) -> Imbalance | None:
+    """Of the brokers with a load report in *reports*; None of none."""
+    if not reports:
+        return None
+    rates = {name: _sum(report, _RATES) for name, report in reports.items()}
+    throughputs = {name: _sum(report, _THROUGHPUTS) for name, report in reports.items()}
+    return Imbalance(
+        brokers=len(reports),
+        msg_rate=_over_mean(rates),
+        msg_throughput=_over_mean(throughputs),
+        busiest=max(sorted(rates), key=lambda name: rates[name]),
+    )
+
+
+def _reports(admin: PulsarAdmin | None) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
+    reports: dict[str, Mapping[str, Any]] = {}
+    silent: dict[str, str] = {}
+    if admin is None:
+        return reports, silent
+    try:
+        brokers = admin.brokers()
+    except PulsarError as error:
+        return reports, {"all": str(error)}
+    for broker in brokers:
+        try:
+            reports[broker] = admin.load_report(broker)
+        except PulsarError as error:
+            silent[broker] = str(error)
+    return reports, silent
+
+
+def _swept(settings: Settings) -> dict[str, Mapping[str, Any]]:
+    """Broker -> a chunk of the sweep that counts for the last interval; all chunks have the broker's own fields."""
+    roster: dict[str, str] | None = None
+    chunks: dict[str, Mapping[str, Any]] = {}
+    for value in backwards(log_place(settings), "metrics", (b'"broker_sweep"', b'"tick"')):
+        try:
+            fields = read_object(value)
+        except WireError:
+            continue
+        if fields.get("cluster") != settings.cluster.name:
+            continue
+        if fields.get("type") == "tick" and fields.get("roster") is not None:
+            if roster is not None:
+                break
+            roster = {entry["broker"]: entry.get("sweepId") for entry in fields["roster"]}
+        elif fields.get("type") == "broker_sweep" and roster is not None:
+            broker, sweep = fields.get("broker", ""), fields.get("sweepId")
+            if sweep is not None and roster.get(broker) == sweep:
+                chunks[broker] = fields
+    return chunks
+
+
+def _sum(report: Mapping[str, Any], keys: tuple[str, ...]) -> float:
+    return float(sum(report.get(key, 0) for key in keys))
+
+
+def _over_mean(values: Mapping[str, float]) -> float:
+    total = sum(values.values())
+    return max(values.values()) * len(values) / total if total > 0 else 1.0

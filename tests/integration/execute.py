@@ -1,0 +1,107 @@
+"""`trimtab execute` as a process on real Kafka and real Pulsar, for the tests of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from controller.adapters.failpoints import VARIABLE
+from controller.adapters.kafka import Producer, read_all
+from controller.adapters.kafka_log import create_topics
+from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
+from controller.model.decision import Command
+from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.wire.commands import command_event, command_key, epoch_event
+from controller.wire.results import Result, decode_result
+
+PARTITIONS = 2
+TOPICS = ("metrics", "results", "commands", "journal", "dead_letters")
+
+
+def own_topics(bootstrap: str) -> KafkaLogSettings:
+    """Topics of the test's own."""
+    name = uuid4().hex[:8]
+    topics = {f"{each}_topic": f"{each}-{name}" for each in TOPICS}
+    settings = KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": PARTITIONS, **topics})
+    create_topics(settings)
+    return settings
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def issue(log: KafkaLogSettings, commands: Sequence[Command], *, epoch: int = 1) -> None:
+    """An epoch in every partition, then the *commands*, as a controller issues them."""
+    producer = Producer(log.bootstrap)
+    for partition in range(PARTITIONS):
+        producer.send(log.commands_topic, epoch_event(CLUSTER, epoch, now_ms()), partition=partition)
+    for command in commands:
+        producer.send(log.commands_topic, command_event(command, epoch, now_ms()), key=command_key(command).encode())
+    producer.flush()
+
+
+def results(log: KafkaLogSettings) -> list[Result]:
+    """Everything answered so far."""
+    found = []
+    for partition in range(PARTITIONS):
+        for record in read_all(log.bootstrap, log.results_topic, partition):
+            result = decode_result(record.value, cluster=CLUSTER, period_ms=60_000)
+            assert isinstance(result, Result)
+            found.append(result)
+    return found
+
+
+def wait_for_results(log: KafkaLogSettings, number: int, process: subprocess.Popen[bytes]) -> list[Result]:
+    deadline = time.monotonic() + 60
+    while len(found := results(log)) < number:
+        assert process.poll() is None, "the executor has ended"
+        assert time.monotonic() < deadline, f"{number} results are wanted, there are {found}"
+        time.sleep(0.2)
+    return found
+
+
+def write_conf(folder: Path, cluster: PulsarCluster, log: KafkaLogSettings) -> Path:
+    topics = "\n".join(f'{each}_topic = "{getattr(log, f"{each}_topic")}"' for each in TOPICS)
+    conf = folder / "trimtab.toml"
+    conf.write_text(
+        f"""
+        cluster.name = "{CLUSTER}"
+        election = {{ kind = "file", path = "election" }}
+        checkpoint.path = "checkpoint"
+        pulsar.admin_url = ["{cluster.admin_urls[0]}"]
+        [log]
+        kind = "kafka"
+        [log.kafka]
+        bootstrap = "{log.bootstrap}"
+        partitions = {PARTITIONS}
+        {topics}
+        [executor]
+        group = "{log.commands_topic}"
+        session_timeout_seconds = 6
+        max_per_second = 50.0
+        """,
+        encoding="utf-8",
+    )
+    return conf
+
+
+@contextmanager
+def executing(conf: Path, *, dies_at: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """An executor for the length of a block; *dies_at* is the failpoint that kills it."""
+    program = "from controller.cli import main; main()"
+    environment: Mapping[str, str] = {**os.environ, VARIABLE: dies_at}
+    command = [sys.executable, "-c", program, "execute", "--conf", str(conf)]
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.send_signal(signal.SIGTERM)
+            process.wait(30)

@@ -1,0 +1,115 @@
+"""The doctor, `status` and `lookup --live` on a real Pulsar cluster, clean and then with balancing switched on."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import typer
+import urllib3
+from typer.testing import CliRunner
+
+from controller.adapters.pulsar_admin import PulsarAdmin
+from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
+from controller.doctor.before_acting import refuse_rivals
+from controller.doctor_cli import doctor
+from controller.lookup_cli import lookup
+from controller.model.errors import SettingsError
+from controller.settings.trimtab_toml import read_settings
+from controller.status_cli import status
+from tests.integration.test_pulsar_cluster import put
+
+pytestmark = pytest.mark.integration
+
+SHEDDING = "loadBalancerSheddingEnabled"
+
+
+@pytest.fixture
+def conf(pulsar: PulsarCluster, tmp_path: Path) -> Path:
+    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
+    path = tmp_path / "trimtab.toml"
+    path.write_text(
+        f"""cluster.name = "{CLUSTER}"
+log = {{kind = "folder", folder.path = "log"}}
+election = {{kind = "file", path = "election"}}
+checkpoint.path = "checkpoint"
+pulsar.admin_url = ["{pulsar.admin_urls[0]}"]
+decisions.mode = "active"
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture
+def shedding(pulsar: PulsarCluster) -> Iterator[Callable[[], None]]:
+    """Switches the brokers' own shedding on, and at the end off again: others use this cluster."""
+    yield lambda: switch(pulsar, "true")
+    switch(pulsar, "false")
+
+
+def switch(pulsar: PulsarCluster, value: str) -> None:
+    """As pulsar-admin brokers update-dynamic-config does; returns when every broker has heard of it."""
+    path = f"/admin/v2/brokers/configuration/{SHEDDING}/{value}"
+    answer = urllib3.request("POST", pulsar.admin_urls[0] + path)
+    assert answer.status < 300, answer.data
+    admin = PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER)
+    deadline = time.monotonic() + 20
+    while any(admin.configuration(broker)[SHEDDING] != value for broker in pulsar.brokers):
+        assert time.monotonic() < deadline, "brokers did not take the setting over"
+        time.sleep(0.05)
+
+
+def run(command: Any, *arguments: object) -> tuple[int, dict[str, Any]]:
+    app = typer.Typer()
+    app.command()(command)
+    answer = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    return answer.exit_code, json.loads(answer.stdout)
+
+
+def test_a_clean_cluster_is_healthy_until_its_brokers_balance_by_themselves(
+    pulsar: PulsarCluster, conf: Path, shedding: Callable[[], None]
+) -> None:
+    code, answer = run(doctor, "--conf", conf)
+    problems = {each["code"]: each for each in answer["findings"] if each["severity"] != "ok"}
+    assert set(problems) == {"metrics-not-flowing"}, problems  # nobody collects
+    assert (code, answer["healthy"]) == (0, True)
+    fine = {each["code"]: each["objects"] for each in answer["findings"] if each["severity"] == "ok"}
+    assert sorted(fine["balancing-off"]) == sorted(fine["clocks"]) == sorted(pulsar.brokers)
+    assert {"permissions", "cluster-name", "broker-versions", "limits", "load-report-time"} <= set(fine)
+    refuse_rivals(read_settings(conf))
+
+    shedding()
+    code, answer = run(doctor, "--conf", conf)
+    (error,) = [each for each in answer["findings"] if each["severity"] == "error"]
+    assert (code, error["code"], sorted(error["objects"])) == (1, "balancing-not-off", sorted(pulsar.brokers))
+    with pytest.raises(SettingsError, match=f"{SHEDDING}=true"):
+        refuse_rivals(read_settings(conf))
+
+
+def test_a_topic_and_its_bundle_are_found_on_the_cluster_and_get_no_owner_by_it(
+    pulsar: PulsarCluster, conf: Path
+) -> None:
+    put(pulsar, "/tenants/lab", {"allowedClusters": [CLUSTER]})
+    namespace = f"lab/doctor-{uuid4().hex[:8]}"
+    put(pulsar, f"/namespaces/{namespace}", {"bundles": {"numBundles": 4}, "replication_clusters": [CLUSTER]})
+    topic = f"persistent://{namespace}/orders"
+    code, found = run(lookup, topic, "--live", "--conf", conf)
+    assert (code, found["bundles"], found["owner"]) == (0, 4, None)
+    assert run(lookup, topic, "--live", "--conf", conf)[1]["owner"] is None
+
+    admin = PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER)
+    put(pulsar, f"/persistent/{namespace}/orders")
+    answer = urllib3.request(
+        "GET", f"{pulsar.admin_urls[0]}/lookup/v2/topic/persistent/{namespace}/orders/bundle", redirect=True
+    )
+    assert found["bundle"] == f"{namespace}/{answer.data.decode()}"
+    code, told = run(status, found["bundle"], "--conf", conf)
+    assert (code, told["owner"]) == (0, admin.owner(found["bundle"]))
+    assert told["owner"] in pulsar.brokers
+    assert told["load"]["topics"] <= 1  # brokers count their topics every few seconds
+    even = run(status, "--conf", conf)[1]["imbalance"]
+    assert even["brokers"] == 3

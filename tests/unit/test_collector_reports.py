@@ -1,0 +1,191 @@
+"""From real answers of brokers to sweeps, read back with controller.wire alone."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.collector.reports import (
+    BrokerReport,
+    ReportError,
+    SweepName,
+    extensible_report,
+    modular_report,
+    swept,
+    usage_from_metrics,
+)
+from controller.wire.chunks import arrow_chunks, glance, json_chunks
+from controller.wire.metrics import Tick, decode_metric
+from controller.wire.sweep import ArrowSweep, BrokerSweep
+from tests.fake_pulsar import sample
+
+T = 1_795_233_660_000
+NAME = SweepName(cluster="lab", broker="127.0.0.1:18080", interval=T, sweep_id="s")
+BUNDLE = "lab/ns/0x20000000_0x40000000"
+
+
+def read_back(report: BrokerReport, topics: Any, **limits: int) -> list[BrokerSweep]:
+    columns, _ = swept(NAME, report, topics)
+    chunks = []
+    for key, value in json_chunks(columns, **limits):
+        assert key == NAME.broker
+        chunk = decode_metric(value, cluster="lab", period_ms=60_000)
+        assert isinstance(chunk, BrokerSweep)
+        chunks.append(chunk)
+    return chunks
+
+
+@pytest.mark.parametrize(("number", "topics", "rate_in"), [(1, 6, 100.011), (2, 13, 185.093)])
+def test_a_modular_broker_is_swept_with_its_resources_bundles_and_topics(
+    number: int, topics: int, rate_in: float
+) -> None:
+    report = sample(f"load_report_{number}.json")
+    [sweep] = read_back(modular_report(report), sample(f"topics_{number}.json"))
+    for name in ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"):
+        field = {"directMemory": "direct_memory", "bandwidthIn": "bandwidth_in", "bandwidthOut": "bandwidth_out"}
+        usage = getattr(sweep, field.get(name, name))
+        assert (usage.usage, usage.limit) == (report[name]["usage"], report[name]["limit"])
+    assert (sweep.interval, sweep.last_update) == (T, report["lastUpdate"])
+    assert [stats.bundle for stats in sweep.bundle_stats] == sorted(report["bundles"])
+    assert sum(len(stats.topic) for stats in sweep.bundle_stats) == sweep.num_topics == topics == report["numTopics"]
+    assert (sweep.num_producers, sweep.num_consumers) == (report["numProducers"], report["numConsumers"])
+    assert sweep.msg_rate_in == rate_in == pytest.approx(report["msgRateIn"], rel=1e-3)
+
+
+def test_a_topic_keeps_its_rates_sizes_and_sessions() -> None:
+    topics = sample("topics_1.json")
+    [sweep] = read_back(modular_report(sample("load_report_1.json")), topics)
+    stats = next(stats for stats in sweep.bundle_stats if stats.bundle == BUNDLE)
+    at = stats.topic.index("persistent://lab/ns/t22")
+    assert (stats.msg_rate_in[at], stats.msg_throughput_out[at]) == (24.999, 14149.92)
+    assert (stats.producer_count[at], stats.consumer_count[at]) == (1, 1)
+    assert (stats.storage_size[at], stats.backlog_size[at]) == (1015276, 2796)
+    assert stats.totals.msg_rate_in == pytest.approx(24.999 + 15.0)
+    assert (stats.totals.topics, stats.totals.consumer_count) == (2, 2)
+
+
+def test_json_and_arrow_hold_the_same_topics() -> None:
+    columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), sample("topics_2.json"))
+    [(_, as_json)], [(_, as_arrow)] = json_chunks(columns), arrow_chunks(columns)
+    json_sweep, arrow_sweep = (decode_metric(value, cluster="lab", period_ms=60_000) for value in (as_json, as_arrow))
+    assert isinstance(json_sweep, BrokerSweep)
+    assert isinstance(arrow_sweep, ArrowSweep)
+    rows = arrow_sweep.batch.to_pydict()
+    listed = [topic for stats in json_sweep.bundle_stats for topic in stats.topic]
+    assert rows["topic"] == listed
+    assert rows["msgRateOut"] == [rate for stats in json_sweep.bundle_stats for rate in stats.msg_rate_out]
+
+
+def test_a_sweep_too_large_for_a_record_comes_in_chunks_that_keep_every_topic() -> None:
+    report, topics = modular_report(sample("load_report_2.json")), sample("topics_2.json")
+    chunks = read_back(report, topics, max_bytes=2_500)
+    assert len(chunks) > 1
+    assert [(chunk.chunk, chunk.chunks) for chunk in chunks] == [(i, len(chunks)) for i in range(len(chunks))]
+    assert sum(len(stats.topic) for chunk in chunks for stats in chunk.bundle_stats) == 13
+
+
+def test_a_bundle_that_only_the_older_topic_statistics_list_has_been_unloaded_and_is_left_out() -> None:
+    report = sample("load_report_1.json")
+    del report["lastStats"][BUNDLE]
+    [sweep] = read_back(modular_report(report), sample("topics_1.json"))
+    assert [stats.bundle for stats in sweep.bundle_stats] == ["lab/ns/0xa0000000_0xc0000000"]
+
+
+def test_a_bundle_that_the_topic_statistics_do_not_list_yet_counts_with_its_totals() -> None:
+    topics = sample("topics_1.json")
+    del topics["lab/ns"]["0x20000000_0x40000000"]
+    [sweep] = read_back(modular_report(sample("load_report_1.json")), topics)
+    stats = next(stats for stats in sweep.bundle_stats if stats.bundle == BUNDLE)
+    assert stats.topic == ()
+    assert stats.totals.msg_rate_in == pytest.approx(40.0, abs=0.001)
+    assert (stats.totals.topics, stats.totals.producer_count) == (2, 2)
+
+
+@pytest.mark.parametrize("rate", [-1.0, float("nan"), "NaN", float("inf"), None])
+def test_a_rate_that_is_none_is_taken_for_0_and_counted_and_the_rest_is_kept(rate: object) -> None:
+    topics = sample("topics_1.json")
+    topics["lab/ns"]["0x20000000_0x40000000"]["persistent"]["persistent://lab/ns/t22"]["msgRateIn"] = rate
+    report = modular_report(sample("load_report_1.json"))
+    columns, flaws = swept(NAME, report, topics)
+    assert flaws == 1
+    [sweep] = read_back(report, topics)
+    stats = next(stats for stats in sweep.bundle_stats if stats.bundle == BUNDLE)
+    assert stats.msg_rate_in == (0.0, 15.0)
+    assert len(columns.topics) == 6
+
+
+def test_non_persistent_topics_count_and_have_no_size() -> None:
+    topics = sample("topics_1.json")
+    topic = {"msgRateIn": 2.0, "msgRateOut": 4.0, "msgThroughputIn": 20.0, "msgThroughputOut": 40.0, "producerCount": 3}
+    subscriptions: dict[str, Any] = {"a": {"consumers": [{}, {}]}, "b": {"consumers": [{}]}}
+    topics["lab/ns"]["0x20000000_0x40000000"]["non-persistent"] = {
+        "non-persistent://lab/ns/fast": topic | {"subscriptions": subscriptions}
+    }
+    [sweep] = read_back(modular_report(sample("load_report_1.json")), topics)
+    stats = next(stats for stats in sweep.bundle_stats if stats.bundle == BUNDLE)
+    at = stats.topic.index("non-persistent://lab/ns/fast")
+    assert (stats.producer_count[at], stats.consumer_count[at], stats.storage_size[at]) == (3, 3, 0)
+
+
+def test_an_unknown_limit_is_0_and_an_impossible_bundle_is_left_out() -> None:
+    report = sample("load_report_1.json")
+    report["bandwidthIn"]["limit"] = -1.0
+    report["lastStats"]["no bundle"] = report["lastStats"][BUNDLE]
+    [sweep] = read_back(modular_report(report), sample("topics_1.json"))
+    assert sweep.bandwidth_in.limit == 0
+    assert len(sweep.bundle_stats) == 2
+
+
+def test_a_report_without_a_resource_is_no_report() -> None:
+    report = sample("load_report_1.json")
+    del report["memory"]
+    with pytest.raises(ReportError, match="says nothing of memory"):
+        modular_report(report)
+
+
+def test_a_broker_without_bundles_still_says_so() -> None:
+    report = sample("load_report_1.json") | {"lastStats": {}}
+    [sweep] = read_back(modular_report(report), {})
+    assert (sweep.num_bundles, sweep.bundle_stats, sweep.chunks) == (0, (), 1)
+
+
+def test_an_extensible_broker_is_swept_from_its_load_data_its_topics_and_what_it_owns() -> None:
+    load = json.loads(sample("broker_load_data.json")["127.0.0.1:18080"])
+    report = extensible_report(load, owned={BUNDLE}, broker_version="4.0.8")
+    [sweep] = read_back(report, sample("topics_1.json"))
+    assert (sweep.cpu.usage, sweep.cpu.limit) == (load["cpu"]["usage"], 200.0)
+    assert sweep.last_update == load["updatedAt"]
+    assert [stats.bundle for stats in sweep.bundle_stats] == [BUNDLE]
+    assert sweep.num_topics == 2
+
+
+def test_metrics_stand_in_for_load_data_as_percent() -> None:
+    load = usage_from_metrics(sample("load_metrics.json"), now_ms=T)
+    [sweep] = read_back(extensible_report(load, owned=()), {})
+    assert (sweep.cpu.usage, sweep.cpu.limit) == (96.93477, 100.0)
+    assert sweep.bandwidth_out.usage == 0.00060408656
+    assert sweep.last_update == T
+    with pytest.raises(ReportError, match="neither load data nor load metrics"):
+        usage_from_metrics([{"metrics": {"brk_ml_count": 1}}], now_ms=T)
+
+
+def test_a_glance_tells_a_chunk_of_either_form_and_a_tick_and_nothing_else() -> None:
+    columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), sample("topics_1.json"))
+    for form in (json_chunks, arrow_chunks):
+        [(_, value)] = form(columns)
+        head = glance(value)
+        assert head is not None
+        assert not isinstance(head, Tick)
+        assert (head.broker, head.interval, head.sweep_id, head.chunk, head.chunks) == (NAME.broker, T, "s", 0, 1)
+    reordered = b'{"bundleStats":[],' + next(json_chunks(columns))[1].partition(b',"bundleStats"')[0][1:] + b"}"
+    assert glance(reordered) is not None
+    tick = Tick.model_validate({"cluster": "lab", "interval": T, "partitions": {"metrics": 1, "results": 1}})
+    assert glance(tick.model_dump_json(by_alias=True).encode()) == tick
+    for value in (b"", b"{}", b'{"type":"topic_stats"}', b"\xff\xff\xff\xff", b'"x"'):
+        assert glance(value) is None
+
+
+def test_sums_have_no_more_digits_than_the_rates_that_they_are_of() -> None:
+    columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), sample("topics_2.json"))
+    assert np.array_equal(columns.total_load, np.round(columns.total_load, 3))

@@ -1,0 +1,112 @@
+"""Records of what changes seldom, and when they are written."""
+
+import json
+from typing import Any
+
+from controller.collector.reports import modular_report
+from controller.collector.states import (
+    Due,
+    Namespace,
+    broker_state,
+    bundle_data,
+    domains_by_broker,
+    namespace_state,
+    records,
+)
+from controller.wire.metrics import BrokerState, BundleData, NamespaceState, decode_metric
+from tests.fake_pulsar import SAMPLES, sample
+
+T, PERIOD = 1_795_233_660_000, 60_000
+FOUND = Namespace("lab/ns", (0, 0x80000000, 0xFFFFFFFF), "apart")
+P1 = {
+    "namespaces": ["lab/ns.*"],
+    "primary": ["127.0.0.1"],
+    "secondary": [],
+    "auto_failover_policy": {"parameters": {"min_limit": "1", "usage_threshold": "80"}, "policy_type": "min_available"},
+    "unload_scope": "none",
+}
+BUNDLE = "lab/ns/0x00000000_0x20000000"
+
+
+def state(found: Namespace = FOUND, version: int = T, **policies: Any) -> NamespaceState:
+    return namespace_state("lab", found, policies, version=version)
+
+
+def test_a_namespace_is_told_with_its_boundaries_group_and_the_policies_that_name_it() -> None:
+    [(key, value)] = records([state(p0=P1 | {"namespaces": ["other/.*"]}, p1=P1)])
+    read = decode_metric(value, cluster="lab", period_ms=PERIOD)
+    assert key == "lab/ns"
+    assert isinstance(read, NamespaceState)
+    assert (read.boundaries, read.anti_affinity_group, read.version) == (FOUND.boundaries, "apart", T)
+    assert read.isolation_policies == (P1,)
+
+
+def test_a_policy_that_cannot_be_read_goes_along_and_one_that_is_none_is_left_out() -> None:
+    unreadable = P1 | {"namespaces": ["lab/(?<!x+)ns"]}
+    assert state(p1=unreadable, p2={"namespaces": []}).isolation_policies == (unreadable,)
+
+
+def test_a_broker_is_told_with_version_domain_and_capacity() -> None:
+    report = modular_report(sample("load_report_1.json"))
+    told = broker_state("lab", "a:8080", report, version=T, failure_domain="rack-1", capacity={"cpu": 800.0})
+    [(_, value)] = records([told])
+    read = decode_metric(value, cluster="lab", period_ms=PERIOD)
+    assert isinstance(read, BrokerState)
+    assert (read.broker_version_string, read.failure_domain) == ("4.0.8", "rack-1")
+    assert read.persistent_topics_enabled is True
+    assert read.capacity is not None
+    assert (read.capacity.cpu, read.capacity.memory) == (800.0, None)
+
+
+def test_stored_averages_and_quotas_are_told_as_they_are_and_flawed_ones_left_out() -> None:
+    stored = (SAMPLES / "bundle_data.json").read_bytes()
+    averages = bundle_data("lab", BUNDLE, "bundle_data", stored)
+    assert averages is not None
+    assert averages.bundle_data is not None
+    assert averages.bundle_data.topics == json.loads(stored)["topics"]
+    quota = {"msgRateIn": 40.0, "msgRateOut": 120.0, "bandwidthIn": 1e5, "bandwidthOut": 3e5, "memory": 80.0}
+    told = bundle_data("lab", BUNDLE, "resource_quota", json.dumps(quota | {"dynamic": True}).encode())
+    assert told is not None
+    assert told.resource_quota is not None
+    assert told.resource_quota.msg_rate_out == 120.0
+    assert bundle_data("lab", BUNDLE, "bundle_data", b"{}") is None
+    assert bundle_data("lab", "no bundle", "bundle_data", stored) is None
+
+
+def test_brokers_have_the_domain_that_lists_them() -> None:
+    domains = {"rack-1": {"brokers": ["a:8080", "b:8080"]}, "rack-2": {"brokers": ["c:8080"]}, "rack-3": {}}
+    assert domains_by_broker(domains) == {"a:8080": "rack-1", "b:8080": "rack-1", "c:8080": "rack-2"}
+
+
+def test_a_state_is_written_when_it_changes_and_again_every_few_intervals() -> None:
+    due = Due(3 * PERIOD)
+    changed = FOUND._replace(boundaries=(0, 0x40000000, 0x80000000, 0xFFFFFFFF))
+    written = []
+    for i, found in enumerate([FOUND, FOUND, changed, changed, changed, changed]):
+        interval = T + i * PERIOD
+        states = due.of([state(found, interval)], interval)
+        due.written(states, interval)
+        written.append(len(states))
+    assert written == [1, 0, 1, 0, 0, 1]
+
+
+def test_what_was_not_written_stays_due_and_after_forgetting_everything_is() -> None:
+    due = Due(10 * PERIOD)
+    assert len(due.of([state()], T)) == len(due.of([state()], T)) == 1
+    due.written([state()], T)
+    assert due.of([state()], T + PERIOD) == []
+    due.forget()
+    assert len(due.of([state()], T + PERIOD)) == 1
+
+
+def test_averages_that_move_are_not_written_each_time() -> None:
+    due = Due(10 * PERIOD)
+    stored = json.loads((SAMPLES / "bundle_data.json").read_bytes())
+    told = []
+    for topics in (4, 5):
+        averages = bundle_data("lab", BUNDLE, "bundle_data", json.dumps(stored | {"topics": topics}).encode())
+        assert isinstance(averages, BundleData)
+        told.append(averages)
+    due.written(due.of(told[:1], T), T)
+    assert due.of(told[1:], T + PERIOD) == []
+    assert due.of(told[1:], T + 10 * PERIOD) == told[1:]
