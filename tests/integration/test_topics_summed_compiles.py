@@ -10,6 +10,8 @@ import pytest
 from controller.model.errors import TrimtabError
 from streaming import jvm
 
+pytestmark = pytest.mark.integration
+
 SOURCES = Path(jvm.__file__).parent
 
 
