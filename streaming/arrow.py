@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from controller.aggregate.rows import BUNDLE, METRICS, RATES, STATS, SWEEP
+from controller.aggregate.rows import BUNDLE, METRICS, SWEEP
 from controller.aggregate.shard import DetailLimits
 from controller.model.errors import WireError
 from controller.model.load import Floats, Ints
@@ -108,23 +108,20 @@ def _rows(where: list[object], sweep: ArrowSweep, limits: DetailLimits, schema: 
         "body": None,
         **dict(zip(_WHERE, where, strict=True)),
     }
-    stats = np.vstack([np.zeros(len(STATS)), load.stats])
-    sizes = np.concatenate([[0], load.detail_size])
-    columns: dict[str, Any] = {
+    ends = np.cumsum(load.detail_size)
+    starts = ends - load.detail_size
+    columns: dict[str, list[Any]] = {
         "kind": [SWEEP] + [BUNDLE] * bundles,
-        "bundle": ["", *sweep.bundles],
-        "numbers": [numbers_of(sweep).tolist()] + [None] * bundles,
-        "detail_position": _lists(sizes, load.detail_position),
-        **{f"detail_{name}": _lists(sizes, load.detail_load[:, i]) for i, name in enumerate(RATES)},
-        **{name: np.ascontiguousarray(stats[:, i]) for i, name in enumerate(STATS)},
+        "bundles": ["", *sweep.bundles],
+        "stats": [None, *_packed(load.stats.astype("<i8"), range(bundles), range(1, bundles + 1))],
+        "numbers": [numbers_of(sweep).astype("<f8").tobytes()] + [None] * bundles,
+        "detail_size": [None, *_packed(load.detail_size.astype("<i8"), range(bundles), range(1, bundles + 1))],
+        "detail_position": [None, *_packed(load.detail_position.astype("<i8"), starts.tolist(), ends.tolist())],
+        "detail_load": [None, *_packed(load.detail_load.astype("<f8"), starts.tolist(), ends.tolist())],
     }
-    arrays = []
-    for field in schema:
-        values = columns[field.name] if field.name in columns else [said[field.name]] * (1 + bundles)
-        arrays.append(values if isinstance(values, pa.Array) else pa.array(values, field.type))
+    arrays = [pa.array(columns.get(field.name, [said.get(field.name)] * (1 + bundles)), field.type) for field in schema]
     return pa.record_batch(arrays, schema=schema)
 
 
-def _lists(sizes: Ints, values: Ints | Floats) -> "pa.Array[Any]":
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
+def _packed(values: Ints | Floats, starts: Iterable[int], ends: Iterable[int]) -> Iterator[bytes]:
+    return (values[start:end].tobytes() for start, end in zip(starts, ends, strict=True))

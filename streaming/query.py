@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.state import GroupStateTimeout
 
@@ -71,7 +70,6 @@ def dead_letter_query(
     """The second query over the same source: what the first one could not use."""
     return (
         suspects(records, options.decode)
-        .where(F.col("suspect"))
         .writeStream.queryName("trimtab-dead-letters")
         .option("checkpointLocation", f"{checkpoint}/dead-letters")
         .foreachBatch(sink)

@@ -1,4 +1,4 @@
-"""The shapes of records and rows in Spark.  Field by field the same as controller.wire; a test compares them."""
+"""The shapes of records and rows in Spark."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -13,14 +13,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from controller.aggregate.rows import RATES as _DETAIL_RATES
-
 
 def _struct(**fields: object) -> StructType:
     return StructType([StructField(name, kind) for name, kind in fields.items()])  # type: ignore[arg-type]
 
 
-_LONG, _DOUBLE, _STRING = LongType(), DoubleType(), StringType()
+_INT, _LONG, _DOUBLE, _STRING, _BYTES = IntegerType(), LongType(), DoubleType(), StringType(), BinaryType()
 
 #: Load of one topic; in a broker_sweep each is an array parallel to ``topic``.
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
@@ -47,52 +45,57 @@ _BUNDLE_STATS = _struct(
     **dict.fromkeys(COUNTS, ArrayType(_LONG)),
 )
 
-#: One bundle as streaming.jvm sums it up: ``load`` as controller.aggregate.rows.STATS, and where its topics are kept
-#: their ``positions`` on the ring, and their ``rates``.
-BUNDLE_LOAD = _struct(
+#: Every field of every record of the metrics and result topics that matters before Python, as Spark would parse it.
+RECORD = _struct(
+    v=_LONG,
+    type=_STRING,
+    cluster=_STRING,
+    broker=_STRING,
+    interval=_LONG,
+    sweepId=_STRING,
+    chunk=_LONG,
+    chunks=_LONG,
+    **_BROKER_FIELDS,
+    **_ADDRESSES,
+    **_LAST_STATS,
+    bundleStats=ArrayType(_BUNDLE_STATS),
     bundle=_STRING,
-    flawed=BooleanType(),
-    load=ArrayType(_LONG),
-    positions=ArrayType(_LONG),
-    rates=ArrayType(ArrayType(_DOUBLE)),
+    topic=_STRING,
+    **dict.fromkeys(COUNTS, _LONG),
+    partitions=_struct(metrics=_LONG, results=_LONG),
+    report=_struct(**_BROKER_FIELDS, **_ADDRESSES, **_LAST_STATS),
+    _corrupt_record=_STRING,
 )
-_LAST_SUMMED: dict[str, object] = {"lastStats": ArrayType(BUNDLE_LOAD)}
 
-#: A LocalBrokerData, summed up.
-REPORT = _struct(**_BROKER_FIELDS, **_ADDRESSES, **_LAST_SUMMED)
-
-
-def _record(bundles: dict[str, object], report_bundles: dict[str, object]) -> StructType:
-    return _struct(
-        v=_LONG,
-        type=_STRING,
-        cluster=_STRING,
-        broker=_STRING,
-        interval=_LONG,
-        sweepId=_STRING,
-        chunk=_LONG,
-        chunks=_LONG,
-        **_BROKER_FIELDS,
-        **_ADDRESSES,
-        **bundles,
-        bundle=_STRING,
-        topic=_STRING,
-        **dict.fromkeys(COUNTS, _LONG),
-        partitions=_struct(metrics=_LONG, results=_LONG),
-        report=_struct(**_BROKER_FIELDS, **_ADDRESSES, **report_bundles),
-        _corrupt_record=_STRING,
-    )
-
-
-#: Every field of every record type of the metrics and result topics that matters before Python, in one struct.
-#: Kinds of which the fold reads the whole record (tick, result, states) pass as text.
-RECORD = _record({**_LAST_STATS, "bundleStats": ArrayType(_BUNDLE_STATS)}, _LAST_STATS)
-#: The same, its topics summed.
-SUMMED_RECORD = _record({**_LAST_SUMMED, "bundleStats": ArrayType(BUNDLE_LOAD)}, _LAST_SUMMED)
-
-#: Columns of per-topic detail.
-DETAIL_LOAD = tuple(f"detail_{name}" for name in _DETAIL_RATES)
+#: A row for one shard, without where its record lies.  Several bundles can share it: ``bundles`` are their names, one a
+#: line, and each binary column holds numbers of eight bytes, little-endian, of one bundle after another.
+ROW = _struct(
+    shard=_INT,
+    #: The same as in controller.aggregate.rows.Rows, from here
+    kind=_INT,
+    interval=_LONG,
+    broker=_STRING,
+    sweep=_STRING,
+    chunk=_LONG,
+    chunks=_LONG,
+    last_update=_LONG,
+    #: to here.
+    bundles=_STRING,
+    #: Whole numbers, STATS a bundle; null for kinds that have none.
+    stats=_BYTES,
+    topic_hash=_LONG,
+    topic_position=_LONG,
+    #: NUMBERS of them; SWEEP and REPORT.
+    numbers=_BYTES,
+    #: Null where no bundle of the row has topics of detail: how many each has, and of each its place on the ring
+    #: (whole numbers) and four rates.
+    detail_size=_BYTES,
+    detail_position=_BYTES,
+    detail_load=_BYTES,
+)
+#: What streaming.jvm makes of a record.  Suspect are the refused ones, and facts and ticks: controller.wire reads them.
+RECORD_ROWS = _struct(suspect=BooleanType(), refused=BooleanType(), rows=ArrayType(ROW))
 
 #: One shard's state in the state store, and what it emits when an interval closes.
-SHARD_STATE = _struct(state=BinaryType())
-SHARD_SNAPSHOT = _struct(interval=_LONG, shard=IntegerType(), shards=IntegerType(), snapshot=BinaryType())
+SHARD_STATE = _struct(state=_BYTES)
+SHARD_SNAPSHOT = _struct(interval=_LONG, shard=_INT, shards=_INT, snapshot=_BYTES)

@@ -19,8 +19,6 @@ _FIXED: Mapping[str, str] = {
     # Batches to Python end by their number of rows alone.  This number switches the limit in bytes off: for that one
     # Spark measures all columns anew for each row, and it takes most of the time there is.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-    # Its default is looked up in the environment for each element of an array that a lambda takes.
-    "spark.sql.types.framework.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
 }
 #: What suits one machine; the settings may say otherwise.

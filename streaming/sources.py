@@ -5,6 +5,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from controller.adapters.java_kafka import java_options
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.settings.trimtab_toml import KafkaLogSettings
 
@@ -27,7 +28,7 @@ def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
         # A batch ends at the log's end and would otherwise wait there for most of a second.
         "kafka.fetch.max.wait.ms": "20",
         "kafka.max.partition.fetch.bytes": str(16 << 20),
-        **{f"kafka.{name}": str(value) for name, value in log.client.items()},
+        **{f"kafka.{name}": value for name, value in java_options(log.client).items()},
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from controller.adapters.kafka import Producer, Reader, TopicSpec, ensure_topics
+from controller.adapters.kafka import Producer, Reader, TopicSpec, Transaction, ensure_topics
 from controller.adapters.log import IssuedEvent
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.base import encode
@@ -26,12 +26,12 @@ def create_topics(settings: KafkaLogSettings) -> dict[str, int]:
 
 
 class KafkaMetricsLog:
-    """MetricsLog on Kafka."""
+    """MetricsLog on Kafka; with a *transaction*, all that is written appears at its commit."""
 
-    def __init__(self, settings: KafkaLogSettings, *, cluster: str) -> None:
+    def __init__(self, settings: KafkaLogSettings, *, cluster: str, transaction: Transaction | None = None) -> None:
         self._settings, self._cluster = settings, cluster
         create_topics(settings)
-        self._producer = Producer(settings.bootstrap, settings.client)
+        self._producer = transaction or Producer(settings.bootstrap, settings.client)
 
     def publish(self, records: Iterable[tuple[str, bytes]]) -> None:
         """See MetricsLog."""

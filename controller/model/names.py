@@ -16,7 +16,7 @@ FULL_LOWER = 0x00000000
 #: The ring's end; only the last bundle includes it.
 FULL_UPPER = 0xFFFFFFFF
 
-_BUNDLE = re.compile(r"(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/0x(?P<lower>[0-9a-f]{8})_0x(?P<upper>[0-9a-f]{8})")
+_BUNDLE = re.compile(r"(?P<namespace>[^/\n]+/[^/\n]+(?:/[^/\n]+)?)/0x(?P<lower>[0-9a-f]{8})_0x(?P<upper>[0-9a-f]{8})")
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
 #: SLA monitor ``sla-monitor/cluster/host:port``; heartbeat ``pulsar/host:port`` or with a cluster between.
 _BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^/]+:\d+")

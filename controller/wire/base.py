@@ -113,7 +113,7 @@ def _bundle(name: str) -> str:
 Bundle: TypeAlias = Annotated[
     str,
     AfterValidator(_bundle),
-    WithJsonSchema({"type": "string", "pattern": "^[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}$"}),
+    WithJsonSchema({"type": "string", "pattern": "^[^/\\n]+(/[^/\\n]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}$"}),
 ]
 
 

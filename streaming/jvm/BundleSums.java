@@ -1,22 +1,19 @@
 package trimtab;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
- * One bundle of a sweep or a load report while it is read, and what is left of it:
- *
- *     {"bundle": ..., "flawed": false, "load": [7 whole numbers],
- *      "positions": [...], "rates": [[...], [...], [...], [...]]}
+ * One bundle of a sweep or a load report while it is read, and what is left of it: its LOAD, and its topics where its
+ * totals reach one of the limits.
  *
  * The load is that of the topics, summed in their order, or the totals where no topics are listed: thousandths of
- * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.  The last two fields are there for
- * bundles whose totals reach one of the limits: the topics' places on the hash ring, and their rates.
+ * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.
  *
  * Of a field given twice the last counts, as in controller.wire.
  */
@@ -25,6 +22,8 @@ final class BundleSums {
         "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
         "producerCount", "consumerCount", "storageSize", "backlogSize"
     };
+    /** How many numbers a load is. */
+    static final int LOAD = 7;
     private static final int RATES = 4;
     /** What is summed is followed by the number of topics. */
     private static final int TOPICS = 6;
@@ -176,49 +175,39 @@ final class BundleSums {
         return value < TWO_TO_63 || in.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
     }
 
-    void write(JsonGenerator json) throws IOException {
+    boolean isFlawed() {
         boolean flawed = this.flaws != 0 || !this.hasTotals || !isBundle(this.name);
         for (int i = 0; i < NUMBERS.length; i++) {
             flawed |= this.sizes[i] != this.topics;
         }
-        boolean kept = this.topics > 0 && this.near;
         // Totals given twice, the topics between: rather refused than without the detail that they ask for.
-        flawed |= kept && this.names == null;
-        json.writeStartObject();
-        json.writeStringField("bundle", this.name);
-        json.writeBooleanField("flawed", flawed);
-        if (!flawed) {
-            json.writeArrayFieldStart("load");
-            for (int i = 0; i <= TOPICS; i++) {
-                double load = this.topics == 0 ? this.totals[i] : i == TOPICS ? this.topics : this.sum(i);
-                json.writeNumber((long) (i < RATES ? Math.rint(load * 1000) : load));
-            }
-            json.writeEndArray();
-            if (kept) {
-                this.writeTopics(json);
-            }
-        }
-        json.writeEndObject();
+        return flawed || this.kept() > 0 && this.names == null;
     }
 
-    private void writeTopics(JsonGenerator json) throws IOException {
-        json.writeArrayFieldStart("positions");
-        for (int i = 0; i < this.topics; i++) {
+    /** How many topics are kept one by one: all or none. */
+    int kept() {
+        return this.near ? this.topics : 0;
+    }
+
+    /** Its LOAD numbers. */
+    void putLoad(ByteBuffer out) {
+        for (int i = 0; i <= TOPICS; i++) {
+            double load = this.topics == 0 ? this.totals[i] : i == TOPICS ? this.topics : this.sum(i);
+            out.putLong((long) (i < RATES ? Math.rint(load * 1000) : load));
+        }
+    }
+
+    /** Of the topics kept: their places on the hash ring, and the rates of one after the other. */
+    void putTopics(ByteBuffer positions, ByteBuffer rates) {
+        for (int i = 0; i < this.kept(); i++) {
             CRC32 crc = new CRC32();
             byte[] name = this.names[i].getBytes(StandardCharsets.UTF_8);
             crc.update(name, 0, name.length);
-            json.writeNumber(crc.getValue());
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("rates");
-        for (int rate = 0; rate < RATES; rate++) {
-            json.writeStartArray();
-            for (int i = 0; i < this.topics; i++) {
-                json.writeNumber(this.values[rate][i]);
+            positions.putLong(crc.getValue());
+            for (int rate = 0; rate < RATES; rate++) {
+                rates.putDouble(this.values[rate][i]);
             }
-            json.writeEndArray();
         }
-        json.writeEndArray();
     }
 
     private double sum(int which) {
@@ -230,7 +219,7 @@ final class BundleSums {
     }
 
     /** tenant/namespace/0xLLLLLLLL_0xUUUUUUUU, the lower end below the upper one; or with a cluster in it. */
-    private static boolean isBundle(String name) {
+    static boolean isBundle(String name) {
         int at = name == null ? -1 : name.lastIndexOf('/');
         if (at < 3 || name.length() - at != 22 || name.charAt(at + 11) != '_') {
             return false;
@@ -238,7 +227,9 @@ final class BundleSums {
         long lower = hexadecimal(name, at + 1), upper = hexadecimal(name, at + 12);
         int parts = 1, length = 0;
         for (int i = 0; i < at; i++) {
-            if (name.charAt(i) != '/') {
+            if (name.charAt(i) == '\n') {
+                return false; // names lie one a line
+            } else if (name.charAt(i) != '/') {
                 length++;
             } else if (length == 0) {
                 return false;

@@ -1,4 +1,4 @@
-"""The one function that Spark does not have: a record's topics, added up in one look at its bytes.
+"""The one function that Spark does not have: a record's rows, its topics added up in one look at its bytes.
 
 PySpark ships a Java compiler, Janino, so the sources beside this file need nothing but a JRE.  They are compiled once
 for each content, into the git-ignored folder where fetched jars lie.
@@ -15,17 +15,18 @@ from typing import Any, Final
 import pyspark
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType
 
 from controller.adapters import jars
+from controller.aggregate.shard import DetailLimits
 from controller.model.errors import TrimtabError
+from streaming.schemas import RECORD_ROWS
 
 _SOURCES: Final = Path(__file__).parent
-_NAME: Final = "topics_summed"
+_NAME: Final = "record_rows"
 _COMPILER: Final = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _PYSPARK_JARS: Final = Path(pyspark.__file__).parent / "jars"
 #: What the source imports.
-_USED: Final = ("jackson-core-*.jar", "spark-sql-api_*.jar")
+_USED: Final = ("jackson-core-*", "scala-library-*", "spark-catalyst_*", "spark-sql-api_*", "spark-unsafe_*")
 
 
 def jar(folder: Path = jars.FOLDER, sources: Path = _SOURCES) -> Path:
@@ -48,22 +49,29 @@ def register(spark: SparkSession) -> None:
     # Not registerJavaFunction: it asks for the type parameters of the interface, which Janino leaves out.
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
-    session.udf().register(_NAME, jvm.trimtab.TopicsSummed(), session.parseDataType(BinaryType().json()))
+    session.udf().register(_NAME, jvm.trimtab.RecordRows(), session.parseDataType(RECORD_ROWS.json()))
 
 
-def topics_summed(value: str, topics: float, sessions: float, msg_rate: float, throughput: float) -> Column:
-    """The bytes of the JSON record in column *value* with its topics summed; those of bundles at a limit are kept too.
-
-    Null where it is not one JSON object.  The sources say in what form.
-    """
-    limits = (F.lit(float(limit)) for limit in (topics, sessions, msg_rate, throughput))
-    return F.call_function(_NAME, F.col(value), *limits)
+def record_rows(
+    value: Column,
+    source: Column,
+    append_time: Column,
+    *,
+    cluster: str,
+    period_ms: int,
+    shards: int,
+    limits: DetailLimits,
+) -> Column:
+    """The RECORD_ROWS of the record whose bytes *value* holds; of a refused one, and null is one, without rows."""
+    near = (limits.topics, limits.sessions, limits.msg_rate, limits.throughput)
+    constants = (cluster, period_ms, shards, *map(float, near))
+    return F.call_function(_NAME, value, source, append_time, *map(F.lit, constants))
 
 
 def _compile(files: Sequence[Path], scratch: Path) -> Path:
     classes, archive = scratch / "classes", scratch / "classes.jar"
     classes.mkdir()
-    used = ":".join(str(path) for pattern in _USED for path in sorted(_PYSPARK_JARS.glob(pattern)))
+    used = ":".join(str(path) for pattern in _USED for path in sorted(_PYSPARK_JARS.glob(f"{pattern}.jar")))
     command = [
         jars.java(),
         "-cp",

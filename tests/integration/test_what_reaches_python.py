@@ -7,13 +7,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.aggregate.rows import METRICS
+from controller.aggregate.rows import METRICS, TOPICS
 from controller.aggregate.shard import DetailLimits
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.base import encode
 from controller.wire.metrics import Partitions, RosterEntry, Tick
-from streaming.decode import DecodeOptions, rows
+from controller.wire.rows import rows_from_columns
+from streaming import decode
+from streaming.decode import DecodeOptions
 
 pytestmark = pytest.mark.integration
 
@@ -37,7 +39,7 @@ def table(spark: SparkSession, options: DecodeOptions, *, brokers: int, bundles:
     last = encode(Tick(cluster="lab", interval=_NOW, partitions=Partitions(metrics=1, results=1), roster=roster))
     values = [*(value for sweep in sweeps for _, value in json_records(sweep)), last]
     data = [(METRICS, 0, offset, "", _NOW, value) for offset, value in enumerate(values)]
-    return rows(spark.createDataFrame(data, _SCHEMA).coalesce(1), options).toArrow()
+    return decode.rows(spark.createDataFrame(data, _SCHEMA).coalesce(1), options).toArrow()
 
 
 def reached(spark: SparkSession, options: DecodeOptions = _OPTIONS, **shape: int) -> Reached:
@@ -47,34 +49,43 @@ def reached(spark: SparkSession, options: DecodeOptions = _OPTIONS, **shape: int
 
 @pytest.fixture(scope="module")
 def usual(spark: SparkSession) -> Reached:
-    return reached(spark, brokers=6, bundles=96, topics=1_000)
+    return reached(spark, brokers=6, bundles=192, topics=2_000)
 
 
-def test_a_row_a_bundle_a_broker_and_a_shard(usual: Reached) -> None:
-    assert usual.rows == 96 + 6 + 4
+def most_rows(brokers: int, shards: int) -> int:
+    """One a sweep, one a tick and shard, and one for a broker's bundles in a shard."""
+    return brokers + shards + brokers * shards
+
+
+def test_a_row_a_broker_and_shard_a_broker_and_a_shard(usual: Reached) -> None:
+    assert 6 + 4 < usual.rows <= most_rows(6, 4)
 
 
 def test_ten_times_the_topics_of_the_same_bundles_are_the_same_rows_and_bytes(
     spark: SparkSession, usual: Reached
 ) -> None:
-    more = reached(spark, brokers=6, bundles=96, topics=10_000)
+    more = reached(spark, brokers=6, bundles=192, topics=20_000)
     assert more.rows == usual.rows
     assert more.size == pytest.approx(usual.size, rel=0.02)
 
 
-def test_it_grows_with_bundles_brokers_and_shards(spark: SparkSession, usual: Reached) -> None:
-    assert reached(spark, brokers=6, bundles=192, topics=1_000).rows == usual.rows + 96
-    assert reached(spark, brokers=12, bundles=96, topics=1_000).rows == usual.rows + 6
-    assert reached(spark, replace(_OPTIONS, shards=8), brokers=6, bundles=96, topics=1_000).rows == usual.rows + 4
+def test_rows_grow_with_brokers_and_shards_and_bytes_with_bundles(spark: SparkSession, usual: Reached) -> None:
+    more_bundles = reached(spark, brokers=6, bundles=384, topics=2_000)
+    assert more_bundles.rows <= most_rows(6, 4)
+    # A name, seven numbers of eight bytes.
+    assert 192 * 7 * 8 < more_bundles.size - usual.size < 2 * 192 * 7 * 8
+    assert reached(spark, brokers=12, bundles=384, topics=2_000).rows <= most_rows(12, 4)
+    assert reached(spark, replace(_OPTIONS, shards=2), brokers=6, bundles=192, topics=2_000).rows <= most_rows(6, 2)
 
 
 def test_topics_come_one_by_one_only_for_bundles_near_a_split(spark: SparkSession, usual: Reached) -> None:
-    """10,000 topics are about 104 a bundle; some have a few more."""
+    """20,000 topics are about 104 a bundle; some have a few more."""
     some_near = replace(_OPTIONS, detail=replace(_NONE_NEAR, topics=105))
-    found = table(spark, some_near, brokers=6, bundles=96, topics=10_000)
-    topics = [int(count or 0) for count in found.column("topics").to_pylist()]
-    sizes = [len(positions or ()) for positions in found.column("detail_position").to_pylist()]
+    found = table(spark, some_near, brokers=6, bundles=192, topics=20_000)
+    columns = {str(name): column.to_numpy() for name, column in found.to_pandas().items()}
+    rows = rows_from_columns(columns, cluster="lab", period_ms=60_000, files=False)
+    sizes, topics = rows.detail_size.tolist(), rows.stats[:, TOPICS].tolist()
     assert sizes == [count if count >= 105 else 0 for count in topics]
-    assert 0 < sum(sizes) < 10_000
+    assert 0 < sum(sizes) < 20_000
     # A place on the ring and four rates, of eight bytes each.
     assert found.nbytes == pytest.approx(usual.size + sum(sizes) * 5 * 8, rel=0.1)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model.names import FULL_UPPER
@@ -12,7 +12,6 @@ from controller.model.topic_name import partition_index
 from controller.strategies.assignment.round_robin import RoundRobinTopicBundleAssigner
 from controller.strategies.catalogue import ASSIGNMENTS
 
-_FEW = settings(max_examples=60, deadline=None)
 _inner = st.sets(st.integers(1, FULL_UPPER - 1), max_size=12)
 _names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
@@ -36,7 +35,6 @@ _boundaries = _inner.map(_ring)
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-@_FEW
 @given(topics=topics_of_a_namespace(), boundaries=_boundaries)
 def test_every_topic_has_one_bundle_and_always_the_same(
     name: str, topics: list[str], boundaries: Sequence[int]
@@ -50,7 +48,6 @@ def test_every_topic_has_one_bundle_and_always_the_same(
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-@_FEW
 @given(topics=topics_of_a_namespace(), before=_inner, cuts=_inner)
 def test_after_a_split_topics_lie_where_they_would_have_and_who_moves_has_another_range(
     name: str, topics: list[str], before: set[int], cuts: set[int]
@@ -64,7 +61,6 @@ def test_after_a_split_topics_lie_where_they_would_have_and_who_moves_has_anothe
     assert moved.tolist() == [row for row, (was, now) in enumerate(ranges) if was != now]
 
 
-@_FEW
 @given(boundaries=_boundaries, count=st.integers(1, 100), topic=_names)
 def test_by_round_robin_no_bundle_has_two_partitions_more_than_another(
     boundaries: Sequence[int], count: int, topic: str

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model.load import ClusterView
@@ -21,7 +21,6 @@ from controller.strategies.filters.modular_select_broker import ModularSelectBro
 from controller.strategies.protocols import Filter
 from tests.cluster import Broker, bundle, view
 
-_FEW = settings(max_examples=80, deadline=None)
 #: With options that make each of them exclude someone now and then.
 EVERY: tuple[Filter, ...] = (
     IsolationPolicies(),
@@ -96,7 +95,6 @@ def permitted(cluster: ClusterView, bundle: str) -> set[str]:
 
 
 @pytest.mark.parametrize("by", EVERY, ids=lambda by: type(by).__name__)
-@_FEW
 @given(cluster=clusters(), data=st.data())
 def test_keeps_an_ascending_part_of_the_candidates_the_same_every_time(
     by: Filter, cluster: ClusterView, data: st.DataObject
@@ -111,7 +109,6 @@ def test_keeps_an_ascending_part_of_the_candidates_the_same_every_time(
 
 
 @pytest.mark.parametrize("by", [MaxTopics(max_topics=20), AntiAffinity(failure_domains=True), FewestBundles()], ids=str)
-@_FEW
 @given(cluster=clusters(), data=st.data())
 def test_some_filters_always_leave_a_broker(by: Filter, cluster: ClusterView, data: st.DataObject) -> None:
     rows = sorted(data.draw(st.sets(st.integers(0, len(cluster.brokers) - 1), min_size=1)))
@@ -119,7 +116,6 @@ def test_some_filters_always_leave_a_broker(by: Filter, cluster: ClusterView, da
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
-@_FEW
 @given(cluster=clusters(), data=st.data())
 def test_a_placement_never_returns_a_broker_that_the_filters_exclude(
     name: str, cluster: ClusterView, data: st.DataObject
@@ -138,7 +134,6 @@ def test_a_placement_never_returns_a_broker_that_the_filters_exclude(
     assert bool(taken) == bool(permitted(cluster, cluster.bundles.names[asked]))
 
 
-@_FEW
 @given(cluster=clusters(), data=st.data())
 def test_isolation_is_what_the_policies_say_broker_by_broker(cluster: ClusterView, data: st.DataObject) -> None:
     asked = data.draw(st.integers(0, len(cluster.bundles) - 1))

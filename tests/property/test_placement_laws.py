@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
@@ -19,7 +19,6 @@ from controller.strategies.placement.least_long_term_message_rate import LeastLo
 from controller.strategies.placement.least_resource_usage_with_weight import LeastResourceUsageWithWeight
 from tests.cluster import Broker, Bundle, bundle, view
 
-_FEW = settings(max_examples=60, deadline=None)
 _OVERLOADED: Final = 0.85
 #: Bits that a sum of a few fractions may be off by.
 _ROUNDING: Final = 1e-9
@@ -57,7 +56,6 @@ def chosen(name: str, cluster: ClusterView, candidates: Sequence[int]) -> list[i
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
-@_FEW
 @given(cluster=clusters(), data=st.data())
 def test_brokers_that_are_no_candidates_make_no_difference(
     name: str, cluster: ClusterView, data: st.DataObject
@@ -71,7 +69,6 @@ def test_brokers_that_are_no_candidates_make_no_difference(
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
-@_FEW
 @given(cluster=clusters())
 def test_the_only_candidate_is_acceptable_however_full(name: str, cluster: ClusterView) -> None:
     for row in everyone(cluster).tolist():
@@ -101,7 +98,6 @@ def test_a_placement_that_does_not_look_at_load_chooses_the_same_whoever_is_busy
     assert chosen(name, busy_and_free("a", "b"), [0, 1]) == chosen(name, busy_and_free("b", "a"), [0, 1])
 
 
-@_FEW
 @given(cluster=clusters())
 def test_no_broker_that_can_take_more_has_a_lower_rate_than_those_chosen(cluster: ClusterView) -> None:
     brokers = cluster.brokers
@@ -115,7 +111,6 @@ def test_no_broker_that_can_take_more_has_a_lower_rate_than_those_chosen(cluster
         assert found == fit[rate[fit] == rate[fit].min()].tolist()
 
 
-@_FEW
 @given(cluster=clusters(), start=st.lists(_usages, min_size=7, max_size=7))
 def test_the_chosen_are_well_below_the_average_of_what_is_remembered(cluster: ClusterView, start: list[float]) -> None:
     placement, names = LeastResourceUsageWithWeight(), cluster.brokers.names
@@ -129,7 +124,6 @@ def test_the_chosen_are_well_below_the_average_of_what_is_remembered(cluster: Cl
     assert set(found.tolist()) <= set(perhaps) or (not surely and found.tolist() == everyone(cluster).tolist())
 
 
-@_FEW
 @given(cluster=clusters(), start=_usages)
 def test_smoothed_usage_lies_between_the_past_and_the_present(cluster: ClusterView, start: float) -> None:
     placement, names = LeastResourceUsageWithWeight(), cluster.brokers.names

@@ -15,7 +15,8 @@ from controller.wire.journal import JournalEntry, parse_entry
 from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal
 
-_FEW = settings(max_examples=10, deadline=None)
+#: Every example folds a whole log twice.
+_FEW = settings(max_examples=settings().max_examples // 4)
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from controller.model.decision import Reason, SplitDecision, Unload, Verdict
@@ -16,7 +16,6 @@ from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITH
 from controller.strategies.splitting.cutting import cut
 from tests.cluster import NAMESPACE, Broker, bundle, view
 
-_FEW = settings(max_examples=60, deadline=None)
 _ROUNDS = 10
 _mbytes = st.floats(0, 500) | st.sampled_from([0.0, 10.0, 100.0])
 _usages = st.floats(0, 1.2) | st.sampled_from([0.0, 0.5, 0.95])
@@ -71,27 +70,23 @@ def owners(cluster: ClusterView) -> Mapping[str, str]:
 
 @pytest.mark.parametrize("name", SHEDDERS)
 class TestShedders:
-    @_FEW
     @given(cluster=clusters())
     def test_unloads_only_bundles_the_source_owns_and_each_once(self, name: str, cluster: ClusterView) -> None:
         unloads = _shed(name, cluster).unloads
         assert {(u.bundle, u.source) for u in unloads} <= set(owners(cluster).items())
         assert len({u.bundle for u in unloads}) == len(unloads)
 
-    @_FEW
     @given(cluster=clusters())
     def test_never_unloads_what_was_unloaded_recently(self, name: str, cluster: ClusterView) -> None:
         recent = {cluster.bundles.names[row] for row in np.flatnonzero(cluster.recently_unloaded)}
         assert not {u.bundle for u in _shed(name, cluster).unloads} & recent
 
-    @_FEW
     @given(cluster=alike())
     def test_does_nothing_when_all_brokers_are_alike(self, name: str, cluster: ClusterView) -> None:
         decision = _shed(name, cluster)
         assert decision.unloads == ()
         assert decision.reason in (Reason.BALANCED, Reason.NO_LOAD_DATA)
 
-    @_FEW
     @given(cluster=clusters())
     def test_says_something_about_every_broker_or_nothing_at_all_is_known(
         self, name: str, cluster: ClusterView
@@ -100,7 +95,6 @@ class TestShedders:
         looked_at = {v.subject for v in decision.verdicts}
         assert decision.reason is Reason.NO_LOAD_DATA or set(cluster.brokers.names) <= looked_at
 
-    @_FEW
     @given(cluster=clusters())
     def test_same_input_gives_the_same_answer(self, name: str, cluster: ClusterView) -> None:
         shedder = SHEDDERS[name]()
@@ -108,7 +102,6 @@ class TestShedders:
         assert shedder.decide(cluster, memory) == shedder.decide(cluster, memory)
         assert memory == shedder.initial_memory()
 
-    @_FEW
     @given(clusters=st.lists(clusters(), min_size=2, max_size=4))
     def test_the_laws_hold_with_a_memory_too(self, name: str, clusters: list[ClusterView]) -> None:
         shedder = SHEDDERS[name]()
@@ -141,7 +134,6 @@ def test_the_laws_of_shedding_are_not_empty(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLACEMENTS)
 class TestPlacements:
-    @_FEW
     @given(cluster=clusters(), data=st.data())
     def test_acceptable_is_a_non_empty_ascending_part_of_the_candidates(
         self, name: str, cluster: ClusterView, data: st.DataObject
@@ -154,7 +146,6 @@ class TestPlacements:
         assert found.tolist() == sorted(set(found.tolist()) & rows)
         assert len(found)
 
-    @_FEW
     @given(cluster=clusters())
     def test_same_input_gives_the_same_answer(self, name: str, cluster: ClusterView) -> None:
         assume(len(cluster.bundles))
@@ -183,7 +174,6 @@ def test_the_laws_of_splitting_are_not_empty(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SPLIT_POLICIES)
-@_FEW
 @given(cluster=clusters())
 def test_splits_only_bundles_of_their_broker_and_each_once_within_the_namespace_limit(
     name: str, cluster: ClusterView
@@ -214,7 +204,6 @@ def bundles_with_topics(draw: st.DrawFn) -> ClusterView:
 
 
 @pytest.mark.parametrize("name", SPLIT_ALGORITHMS)
-@_FEW
 @given(cluster=bundles_with_topics())
 def test_a_bundle_is_cut_inside_of_it_at_ascending_positions_or_there_is_a_reason(
     name: str, cluster: ClusterView

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.simulator.connect_group import Change, play
@@ -252,7 +252,6 @@ def test_equal_members_take_turns_in_the_order_of_their_names() -> None:
     assert list(found.items()) == [("c", ["u", "v", "y"]), ("a", ["w", "z"]), ("b", ["x"])]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     connectors=st.dictionaries(st.sampled_from(["k1", "k2", "k3", "k4"]), st.integers(0, 9), min_size=1),
     joins=st.lists(st.integers(1, 3), min_size=1, max_size=4),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model.decision import Reason, Unload, UnloadDecision
@@ -374,7 +374,6 @@ def test_eager_fills_the_lowest_first_where_brokers_keep_some() -> None:
 # ---- laws ----
 
 
-@settings(max_examples=80, deadline=None)
 @given(data=st.data(), protocol=st.sampled_from(["eager", "cooperative"]))
 def test_whoever_comes_and_goes_only_bundles_that_may_move_do_and_cooperative_ones_to_joiners_alone(
     data: st.DataObject, protocol: str

@@ -4,7 +4,6 @@ import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -22,6 +21,7 @@ import org.apache.pulsar.broker.loadbalance.extensions.LoadManagerContext;
 import org.apache.pulsar.broker.loadbalance.extensions.data.BrokerLoadData;
 import org.apache.pulsar.broker.loadbalance.extensions.data.BrokerLookupData;
 import org.apache.pulsar.broker.loadbalance.extensions.data.TopBundlesLoadData;
+import org.apache.pulsar.broker.loadbalance.extensions.models.TopKBundles;
 import org.apache.pulsar.broker.loadbalance.extensions.models.UnloadCounter;
 import org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder;
 import org.apache.pulsar.broker.loadbalance.extensions.store.LoadDataStore;
@@ -55,7 +55,6 @@ public final class DecisionsBench {
     private final List<String> brokers = new ArrayList<>();
     private final Map<String, Integer> bundlesOfNamespace = new HashMap<>();
     private final List<Map.Entry<BundleData, NamespaceBundleStats>> samples = new ArrayList<>();
-    private Map<String, List<TopBundlesLoadData.BundleLoadData>> topBundles = new HashMap<>();
 
     public static void main(String[] arguments) throws Exception {
         DecisionsBench bench = new DecisionsBench();
@@ -102,13 +101,15 @@ public final class DecisionsBench {
         Map<String, BrokerLookupData> available = new HashMap<>();
         for (String broker : brokers) {
             loads.put(broker, new BrokerLoadData());
-            TopBundlesLoadData top = new TopBundlesLoadData();
-            top.getTopBundlesLoadData().addAll(topBundles.getOrDefault(broker, List.of()));
-            tops.put(broker, top);
             available.put(broker, null);
         }
         TransferShedder shedder = new TransferShedder(new UnloadCounter());
         LoadManagerContext context = Stubs.context(conf, new Store<>(loads), new Store<>(tops), available);
+        // Without the look at the policies of every bundle's namespace, which brokers would have to read.
+        ServiceConfiguration withPolicies = new ServiceConfiguration();
+        withPolicies.setLoadBalancerSheddingBundlesWithPoliciesEnabled(true);
+        PulsarService reporter = Stubs.pulsar(withPolicies, Map.of());
+        int most = conf.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport();
         return () -> {
             for (Map.Entry<String, BrokerLoadData> entry : loads.entrySet()) {
                 LocalBrokerData local = loadData.getBrokerData().get(entry.getKey()).getLocalData();
@@ -120,6 +121,9 @@ public final class DecisionsBench {
                 usage.setBandwidthOut(local.getBandwidthOut());
                 entry.getValue().update(usage, local.getMsgThroughputIn(), local.getMsgThroughputOut(),
                         local.getMsgRateIn(), local.getMsgRateOut(), local.getNumBundles(), local.getNumTopics(), conf);
+                TopKBundles top = new TopKBundles(reporter);
+                top.update(local.getLastStats(), most);
+                tops.put(entry.getKey(), top.getLoadData());
             }
             return shedder.findBundlesForUnloading(context, new HashMap<>(), new HashMap<>()).size();
         };
@@ -151,13 +155,6 @@ public final class DecisionsBench {
         for (BrokerData broker : loadData.getBrokerData().values()) {
             LocalBrokerData local = broker.getLocalData();
             local.setNumBundles(local.getBundles().size());
-        }
-        Comparator<TopBundlesLoadData.BundleLoadData> byStats = Comparator.comparing(one -> one.stats());
-        for (List<TopBundlesLoadData.BundleLoadData> all : topBundles.values()) {
-            all.sort(byStats.reversed());
-            all.subList(Math.min(all.size(), conf.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()), all.size())
-                    .clear();
-            all.sort(byStats);
         }
     }
 
@@ -216,8 +213,6 @@ public final class DecisionsBench {
         loadData.getBundleData().put(bundle, data);
         samples.add(Map.entry(data, stats));
         bundlesOfNamespace.merge(bundle.substring(0, bundle.lastIndexOf('/')), 1, Integer::sum);
-        topBundles.computeIfAbsent(broker, name -> new ArrayList<>())
-                .add(new TopBundlesLoadData.BundleLoadData(bundle, stats));
     }
 
     private static void fill(TimeAverageMessageData average, double[] numbers, int from) {

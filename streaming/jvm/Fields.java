@@ -1,0 +1,253 @@
+package trimtab;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonFactoryBuilder;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The fields of a JSON object that mean something to the query, its bundles summed up while they are read.
+ *
+ * What a field must be is asked when it is used: each getter throws Refused where the value is not that.  So a field
+ * that a type of record does not have may hold anything, and of one given twice the last counts, as in controller.wire.
+ */
+final class Fields {
+    /** As deep as the parser of controller.wire goes. */
+    private static final int DEPTH = 200;
+    private static final JsonFactory JSON =
+        ((JsonFactoryBuilder) JsonFactory.builder())
+            .enable(StreamReadFeature.USE_FAST_DOUBLE_PARSER)
+            .streamReadConstraints(StreamReadConstraints.builder().maxNestingDepth(DEPTH).build())
+            .build();
+    private static final Set PLAIN = new HashSet(
+        Arrays.asList(
+            new Object[] {
+                "v", "type", "cluster", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
+                "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
+                "producerCount", "consumerCount", "storageSize", "backlogSize",
+                "numTopics", "numBundles", "numProducers", "numConsumers",
+                "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit"
+            }
+        )
+    );
+    private static final Set OBJECTS = new HashSet(
+        Arrays.asList(
+            new Object[] {
+                "cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut", "report", "partitions"
+            }
+        )
+    );
+    /** In the place of a value of a shape that no field has. */
+    private static final Object SPOILT = new Object();
+
+    /** Something is wrong with a record; what, controller.wire finds out. */
+    static final class Refused extends Exception {
+        Refused() {
+            super(null, null, false, false);
+        }
+    }
+
+    private final Map values = new HashMap();
+
+    /** Those of the JSON object in *value*, or Refused where that is not what it is. */
+    static Fields of(byte[] value, double[] limits) throws Refused {
+        try {
+            checkText(value);
+            JsonParser in = JSON.createParser(value);
+            if (in.nextToken() != JsonToken.START_OBJECT) {
+                throw new Refused();
+            }
+            Fields fields = new Fields(in, limits);
+            if (in.nextToken() != null) {
+                throw new Refused();
+            }
+            return fields;
+        } catch (IOException notJson) {
+            throw new Refused();
+        }
+    }
+
+    private Fields(JsonParser in, double[] limits) throws IOException {
+        while (in.nextToken() != JsonToken.END_OBJECT) {
+            String name = in.getCurrentName();
+            JsonToken token = in.nextToken();
+            Object value = read(in, name, token, limits);
+            if (token == JsonToken.VALUE_NULL) {
+                this.values.remove(name);
+            } else if (value != null) {
+                this.values.put(name, value);
+            }
+        }
+    }
+
+    /** Null for a field that is none of ours. */
+    private static Object read(JsonParser in, String name, JsonToken token, double[] limits) throws IOException {
+        if (PLAIN.contains(name)) {
+            if (token == JsonToken.VALUE_STRING) {
+                return in.getText();
+            } else if (token == JsonToken.VALUE_NUMBER_FLOAT) {
+                return Double.valueOf(in.getDoubleValue());
+            } else if (token == JsonToken.VALUE_NUMBER_INT) {
+                boolean isLong = in.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
+                return isLong ? (Object) Long.valueOf(in.getLongValue()) : Double.valueOf(in.getDoubleValue());
+            }
+        } else if (OBJECTS.contains(name)) {
+            if (token == JsonToken.START_OBJECT) {
+                return new Fields(in, limits);
+            }
+        } else if (name.equals("bundleStats")) {
+            if (token == JsonToken.START_ARRAY) {
+                return readBundles(in, limits);
+            }
+        } else if (name.equals("lastStats")) {
+            if (token == JsonToken.START_OBJECT) {
+                return readTotals(in, limits);
+            }
+        } else {
+            in.skipChildren();
+            return null;
+        }
+        in.skipChildren();
+        return SPOILT;
+    }
+
+    private static List readBundles(JsonParser in, double[] limits) throws IOException {
+        List found = new ArrayList();
+        while (in.nextToken() != JsonToken.END_ARRAY) {
+            found.add(new BundleSums(null, limits).read(in));
+        }
+        return found;
+    }
+
+    private static List readTotals(JsonParser in, double[] limits) throws IOException {
+        Map found = new LinkedHashMap();
+        while (in.nextToken() != JsonToken.END_OBJECT) {
+            BundleSums bundle = new BundleSums(in.getCurrentName(), limits);
+            in.nextToken();
+            bundle.readTotals(in);
+            bundle.follow((BundleSums) found.put(bundle.name, bundle));
+        }
+        return new ArrayList(found.values());
+    }
+
+    boolean has(String name) {
+        return this.values.containsKey(name);
+    }
+
+    /** Text, "" too; null where there is none. */
+    String textOrNull(String name) throws Refused {
+        Object value = this.values.get(name);
+        if (value != null && !(value instanceof String)) {
+            throw new Refused();
+        }
+        return (String) value;
+    }
+
+    /** Text that is not empty. */
+    String text(String name) throws Refused {
+        String value = this.textOrNull(name);
+        if (value == null || value.isEmpty()) {
+            throw new Refused();
+        }
+        return value;
+    }
+
+    /** A whole number from 0 on. */
+    long count(String name) throws Refused {
+        Object value = this.values.get(name);
+        if (!(value instanceof Long) || ((Long) value).longValue() < 0) {
+            throw new Refused();
+        }
+        return ((Long) value).longValue();
+    }
+
+    double number(String name, double least, double most) throws Refused {
+        Object value = this.values.get(name);
+        double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
+        if (!(number >= least && number <= most)) {
+            throw new Refused();
+        }
+        return number;
+    }
+
+    Fields object(String name) throws Refused {
+        Object value = this.values.get(name);
+        if (!(value instanceof Fields)) {
+            throw new Refused();
+        }
+        return (Fields) value;
+    }
+
+    /** BundleSums, none of them flawed. */
+    List bundles(String name) throws Refused {
+        Object value = this.values.get(name);
+        if (!(value instanceof List)) {
+            throw new Refused();
+        }
+        List found = (List) value;
+        for (int i = 0; i < found.size(); i++) {
+            if (((BundleSums) found.get(i)).isFlawed()) {
+                throw new Refused();
+            }
+        }
+        return found;
+    }
+
+    /** UTF-8 without a byte order mark, and no half of a surrogate pair in it, not as an escape either. */
+    private static void checkText(byte[] value) throws IOException {
+        boolean ascii = true;
+        for (int i = 0; i < value.length; i++) {
+            byte b = value[i];
+            if (b < 0) {
+                ascii = false;
+            } else if (b == '\\') {
+                int unit = escaped(value, i);
+                if (unit >= 0xDC00 && unit <= 0xDFFF) {
+                    throw new IOException("low surrogate first");
+                } else if (unit >= 0xD800 && unit <= 0xDBFF) {
+                    int low = escaped(value, i + 6);
+                    if (low < 0xDC00 || low > 0xDFFF) {
+                        throw new IOException("high surrogate alone");
+                    }
+                    i += 10;
+                }
+                i++; // whatever it is, it is no backslash that begins an escape
+            }
+        }
+        if (!ascii) {
+            if (value[0] < 0) {
+                throw new IOException("byte order mark");
+            }
+            StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value));
+        }
+    }
+
+    /** The UTF-16 code unit that the escape at *at* stands for; -1 where none begins. */
+    private static int escaped(byte[] value, int at) {
+        if (at + 6 > value.length || value[at] != '\\' || value[at + 1] != 'u') {
+            return -1;
+        }
+        int unit = 0;
+        for (int i = at + 2; i < at + 6; i++) {
+            int digit = Character.digit((char) value[i], 16);
+            if (digit < 0) {
+                return -1;
+            }
+            unit = unit * 16 + digit;
+        }
+        return unit;
+    }
+}

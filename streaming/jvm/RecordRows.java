@@ -1,0 +1,292 @@
+package trimtab;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.zip.CRC32;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.api.java.UDF10;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * A record of the metrics or the result topic, as the rows that it is: see streaming.schemas.RECORD_ROWS.
+ *
+ * A row is for one shard and may hold many bundles: their names one a line, their numbers packed one bundle after
+ * another, little-endian.  Good and bad are told apart as controller.wire does; facts and ticks it reads itself.
+ */
+public final class RecordRows implements UDF10 {
+    /** As controller.aggregate.rows has them. */
+    private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5, FACT = 6;
+    private static final int RESULTS = 1;
+    private static final double MAX_RATE = 1e12, MAX_QUANTITY = 1e15;
+    /** The seed of Spark's own xxhash64. */
+    private static final long SEED = 42;
+    private static final String[] RESOURCES = {"cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"};
+    private static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
+    private static final String[] COUNTS = {"producerCount", "consumerCount", "storageSize", "backlogSize"};
+    private static final String[] NUMBERS = {"numTopics", "numBundles", "numProducers", "numConsumers", "lastUpdate"};
+    private static final Set STATES = new HashSet(
+        Arrays.asList(new Object[] {"namespace_state", "broker_state", "bundle_data"})
+    );
+    /** Types that pass as text. */
+    private static final Set READ_LATER = new HashSet(Arrays.asList(new Object[] {"tick", "result"}));
+    private static final Pattern ADDRESS = Pattern.compile("\\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)");
+    private static final Object[] NO_ROWS = {};
+
+    static {
+        READ_LATER.addAll(STATES);
+    }
+
+    /** {suspect, refused, rows}. */
+    public Object call(
+        Object value, Object source, Object appended, Object cluster, Object period, Object shards,
+        Object topics, Object sessions, Object msgRate, Object throughput
+    ) {
+        double[] limits = {number(topics), number(sessions), number(msgRate), number(throughput)};
+        try {
+            if (value == null) {
+                throw new Fields.Refused();
+            }
+            Fields record = Fields.of((byte[]) value, limits);
+            // A LocalBrokerData as brokers write it has no type.
+            boolean bare = !record.has("type") && record.has("lastStats");
+            String type = bare ? "broker_load" : record.textOrNull("type");
+            String named = record.textOrNull("cluster");
+            if (!bare && named != null && !named.equals(cluster)) {
+                return RowFactory.create(new Object[] {Boolean.FALSE, Boolean.FALSE, NO_ROWS});
+            }
+            if (!bare && (named == null || record.count("v") != 1)) {
+                throw new Fields.Refused();
+            }
+            Rows rows = new Rows((String) cluster, ((Number) shards).intValue());
+            long millis = ((Number) period).longValue();
+            boolean isResults = ((Number) source).intValue() == RESULTS;
+            rows.add(record, type, bare, isResults, millis, ((Number) appended).longValue() + millis);
+            return RowFactory.create(new Object[] {Boolean.valueOf(READ_LATER.contains(type)), Boolean.FALSE, rows.found.toArray()});
+        } catch (Fields.Refused refused) {
+            return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, NO_ROWS});
+        }
+    }
+
+    private static double number(Object value) {
+        return ((Number) value).doubleValue();
+    }
+
+    /** The rows of one record, and what they have in common. */
+    private static final class Rows {
+        final List found = new ArrayList();
+        private final byte[] cluster;
+        private final int shards;
+        private long interval = -1, chunk, chunks, lastUpdate;
+        private String broker = "", sweep = "";
+
+        Rows(String cluster, int shards) {
+            this.cluster = cluster.getBytes(StandardCharsets.UTF_8);
+            this.shards = shards;
+        }
+
+        void add(Fields record, String type, boolean bare, boolean isResults, long period, long latest)
+            throws Fields.Refused {
+            if (type == null) {
+                throw new Fields.Refused();
+            } else if (type.equals("tick")) {
+                this.interval = interval(record, period, latest);
+                record.object("partitions");
+                this.addToAll(TICK, null);
+            } else if (isResults) {
+                if (!type.equals("result")) {
+                    throw new Fields.Refused();
+                }
+                this.add(0, FACT);
+            } else if (type.equals("broker_sweep")) {
+                this.interval = interval(record, period, latest);
+                this.addSweep(record);
+            } else if (type.equals("broker_load")) {
+                this.addReport(record, bare);
+            } else if (type.equals("topic_stats")) {
+                this.addTopic(record);
+            } else if (STATES.contains(type)) {
+                String bundle = type.equals("bundle_data") ? record.textOrNull("bundle") : null;
+                this.add(bundle == null ? 0 : this.shardOf(bundle), FACT);
+            } else {
+                throw new Fields.Refused();
+            }
+        }
+
+        private void addSweep(Fields record) throws Fields.Refused {
+            this.broker = record.text("broker");
+            this.sweep = record.text("sweepId");
+            this.chunk = record.count("chunk");
+            this.chunks = record.count("chunks");
+            List bundles = record.bundles("bundleStats");
+            Set names = new HashSet();
+            for (int i = 0; i < bundles.size(); i++) {
+                names.add(((BundleSums) bundles.get(i)).name);
+            }
+            if (this.chunk >= this.chunks || names.size() != bundles.size()) {
+                throw new Fields.Refused();
+            }
+            byte[] own = this.own(record, 0.0);
+            this.add(0, SWEEP, own);
+            this.addBundles(BUNDLE, bundles);
+        }
+
+        private void addReport(Fields record, boolean bare) throws Fields.Refused {
+            Fields report = bare ? record : record.object("report");
+            String address = report.textOrNull("webServiceUrl");
+            String secure = report.textOrNull("webServiceUrlTls");
+            Matcher host = ADDRESS.matcher(address == null || address.isEmpty() ? secure == null ? "" : secure : address);
+            if (!host.find()) {
+                throw new Fields.Refused();
+            }
+            this.broker = !bare && record.has("broker") ? record.text("broker") : host.group(1);
+            byte[] own = this.own(report, -MAX_QUANTITY);
+            List bundles = report.bundles("lastStats");
+            this.addToAll(REPORT, own);
+            this.addBundles(REPORT_BUNDLE, bundles);
+        }
+
+        private void addTopic(Fields record) throws Fields.Refused {
+            this.broker = record.text("broker");
+            String bundle = record.text("bundle");
+            byte[] topic = record.text("topic").getBytes(StandardCharsets.UTF_8);
+            if (!BundleSums.isBundle(bundle)) {
+                throw new Fields.Refused();
+            }
+            ByteBuffer stats = packed(BundleSums.LOAD);
+            for (int i = 0; i < RATES.length; i++) {
+                stats.putLong((long) Math.rint(record.number(RATES[i], 0, MAX_RATE) * 1000));
+            }
+            stats.putLong(record.count(COUNTS[0])).putLong(record.count(COUNTS[1])).putLong(1);
+            record.count(COUNTS[2]);
+            record.count(COUNTS[3]);
+            CRC32 position = new CRC32();
+            position.update(topic, 0, topic.length);
+            this.add(
+                this.shardOf(bundle), TOPIC, bundle, stats.array(), hash(topic, SEED), position.getValue(),
+                null, null, null, null
+            );
+        }
+
+        /** One row a shard that has any of *bundles*. */
+        private void addBundles(int kind, List bundles) {
+            List[] parts = new List[this.shards];
+            for (int i = 0; i < bundles.size(); i++) {
+                int shard = this.shardOf(((BundleSums) bundles.get(i)).name);
+                if (parts[shard] == null) {
+                    parts[shard] = new ArrayList();
+                }
+                parts[shard].add(bundles.get(i));
+            }
+            for (int shard = 0; shard < parts.length; shard++) {
+                if (parts[shard] != null) {
+                    this.addPart(shard, kind, parts[shard]);
+                }
+            }
+        }
+
+        private void addPart(int shard, int kind, List bundles) {
+            int size = bundles.size(), kept = 0;
+            StringBuilder names = new StringBuilder();
+            ByteBuffer stats = packed(size * BundleSums.LOAD), sizes = packed(size);
+            for (int i = 0; i < size; i++) {
+                BundleSums bundle = (BundleSums) bundles.get(i);
+                names.append(i == 0 ? "" : "\n").append(bundle.name);
+                bundle.putLoad(stats);
+                sizes.putLong(bundle.kept());
+                kept += bundle.kept();
+            }
+            if (kept == 0) {
+                this.add(shard, kind, names.toString(), stats.array(), 0, 0, null, null, null, null);
+                return;
+            }
+            ByteBuffer positions = packed(kept), rates = packed(kept * RATES.length);
+            for (int i = 0; i < size; i++) {
+                ((BundleSums) bundles.get(i)).putTopics(positions, rates);
+            }
+            this.add(
+                shard, kind, names.toString(), stats.array(), 0, 0,
+                null, sizes.array(), positions.array(), rates.array()
+            );
+        }
+
+        private void addToAll(int kind, byte[] own) {
+            for (int shard = 0; shard < this.shards; shard++) {
+                this.add(shard, kind, own);
+            }
+        }
+
+        private void add(int shard, int kind) {
+            this.add(shard, kind, null);
+        }
+
+        private void add(int shard, int kind, byte[] own) {
+            this.add(shard, kind, "", null, 0, 0, own, null, null, null);
+        }
+
+        private void add(
+            int shard, int kind, String bundles, byte[] stats, long topic, long position,
+            byte[] own, byte[] sizes, byte[] positions, byte[] rates
+        ) {
+            this.found.add(
+                RowFactory.create(
+                    new Object[] {
+                        Integer.valueOf(shard), Integer.valueOf(kind), Long.valueOf(this.interval), this.broker,
+                        this.sweep, Long.valueOf(this.chunk), Long.valueOf(this.chunks), Long.valueOf(this.lastUpdate),
+                        bundles, stats, Long.valueOf(topic), Long.valueOf(position), own, sizes, positions, rates
+                    }
+                )
+            );
+        }
+
+        /** What a broker says of itself, in the order of controller.aggregate.rows.NUMBERS. */
+        private byte[] own(Fields said, double leastLimit) throws Fields.Refused {
+            ByteBuffer own = packed(2 * RESOURCES.length + RATES.length + 2);
+            for (int i = 0; i < RESOURCES.length; i++) {
+                Fields resource = said.object(RESOURCES[i]);
+                own.putDouble(resource.number("usage", 0, MAX_QUANTITY));
+                own.putDouble(resource.number("limit", leastLimit, MAX_QUANTITY));
+            }
+            for (int i = 0; i < RATES.length; i++) {
+                own.putDouble(said.number(RATES[i], 0, MAX_RATE));
+            }
+            for (int i = 0; i < NUMBERS.length; i++) {
+                long count = said.count(NUMBERS[i]);
+                if (i < 2) {
+                    own.putDouble(count);
+                }
+                this.lastUpdate = count; // the last of them
+            }
+            return own.array();
+        }
+
+        private int shardOf(String bundle) {
+            byte[] name = bundle.getBytes(StandardCharsets.UTF_8);
+            return (int) Math.floorMod(hash(name, hash(this.cluster, SEED)), (long) this.shards);
+        }
+
+        private static long interval(Fields record, long period, long latest) throws Fields.Refused {
+            long interval = record.count("interval");
+            if (interval % period != 0 || interval > latest) {
+                throw new Fields.Refused();
+            }
+            return interval;
+        }
+
+        private static long hash(byte[] value, long seed) {
+            return XXH64.hashUnsafeBytes(value, (long) Platform.BYTE_ARRAY_OFFSET, value.length, seed);
+        }
+
+        private static ByteBuffer packed(int numbers) {
+            return ByteBuffer.allocate(8 * numbers).order(ByteOrder.LITTLE_ENDIAN);
+        }
+    }
+}
