@@ -25,7 +25,8 @@ from controller import (
 from controller.model.errors import TrimtabError
 from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.simulator.demo import demo_settings, run_demo
+from controller.simulator.demo import INTERVALS, demo_settings, run_demo
+from controller.simulator.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
 from streaming import supervisor
 
 app = typer.Typer(help="trimtab: an external load-balance controller for Apache Pulsar.", no_args_is_help=True)
@@ -60,10 +61,24 @@ class _ControllerThread(threading.Thread):
 @app.command()
 def demo(
     seed: Annotated[int, typer.Option(help="Of the modelled cluster; the same seed, the same decisions.")] = 1,
-    intervals: Annotated[int, typer.Option(min=1, help="How many intervals to play.")] = 20,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="How many intervals to play.", show_default="20; 24 with --pulsar")
+    ] = None,
     folder: Annotated[Path, typer.Option(help="Where runs keep their logs, a folder each.")] = Path(".trimtab/demo"),
+    pulsar: Annotated[
+        bool,
+        typer.Option(
+            "--pulsar", help="A real Pulsar cluster on this machine, with real traffic, collector and executor."
+        ),
+    ] = False,
 ) -> None:
     """Balance a modelled cluster with the real controller: no server, some minutes at most."""
+    if pulsar:
+        # Whoever ends us, with TERM or in the background of a shell: all that was started is stopped in order.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.default_int_handler)
+        run_pulsar_demo(folder, console=Console(), intervals=intervals or PULSAR_INTERVALS)
+        return
     settings = demo_settings(folder)
     controllers: list[_ControllerThread] = []
 
@@ -73,7 +88,7 @@ def demo(
         return controllers[0]
 
     try:
-        run_demo(settings, start_controller=start, console=Console(), seed=seed, intervals=intervals)
+        run_demo(settings, start_controller=start, console=Console(), seed=seed, intervals=intervals or INTERVALS)
     except TrimtabError as error:
         raise (controllers[0].failure if controllers else None) or error from error
 

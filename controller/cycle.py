@@ -48,6 +48,12 @@ class BalancerOptions:
     shedding_interval_minutes: int = option(
         "loadBalancerSheddingIntervalMinutes", default=1, unit="min", meaning="bundles are unloaded this often"
     )
+    shedding_interval_seconds: int = option(
+        "trimtabSheddingIntervalSeconds",
+        default=0,
+        unit="s",
+        meaning="if not 0, bundles are unloaded this often instead: for intervals shorter than a minute",
+    )
     grace_period_minutes: int = option(
         "loadBalancerSheddingGracePeriodMinutes",
         default=30,
@@ -57,6 +63,17 @@ class BalancerOptions:
     unload_split_bundles: bool = option(
         "loadBalancerAutoUnloadSplitBundlesEnabled", default=True, meaning="unload the halves of a split bundle"
     )
+
+    @property
+    def shedding_interval_ms(self) -> int:
+        """Bundles are unloaded at the T that are multiples of this."""
+        return self.shedding_interval_seconds * 1000 or self.shedding_interval_minutes * _MINUTE_MS
+
+    @property
+    def shedding_interval_option(self) -> str:
+        """The option that this comes from."""
+        seconds = self.shedding_interval_seconds
+        return "trimtabSheddingIntervalSeconds" if seconds else "loadBalancerSheddingIntervalMinutes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,8 +283,8 @@ def _unloads(
 ) -> tuple[list[Command], Memory, list[Verdict]]:
     if not policy.shed:
         return [], memory, [_off("shed")]
-    if view.as_of_ms % (policy.balancer.shedding_interval_minutes * _MINUTE_MS):
-        why = Verdict(subject=_CLUSTER, reason=Reason.NOT_THIS_INTERVAL, by="loadBalancerSheddingIntervalMinutes")
+    if view.as_of_ms % policy.balancer.shedding_interval_ms:
+        why = Verdict(subject=_CLUSTER, reason=Reason.NOT_THIS_INTERVAL, by=policy.balancer.shedding_interval_option)
         return [], memory, [why]
     if len(view.brokers) < 2:
         return [], memory, [_too_few_brokers(view, "shed")]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from controller.adapters.failpoints import watch_state_commits
@@ -31,11 +32,13 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
     """
     read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
     refuse_rivals(settings)
+    # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running.
+    spark = assembly.session(settings)
     leadership = assembly.leadership(settings)
     try:
         while leadership.acquire(stop):
             try:
-                _lead(settings, leadership, stop)
+                _lead(settings, spark, leadership, stop)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
@@ -46,7 +49,7 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
         leadership.release()
 
 
-def _lead(settings: Settings, leadership: Leadership, stop: Callable[[], bool]) -> None:
+def _lead(settings: Settings, spark: SparkSession, leadership: Leadership, stop: Callable[[], bool]) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
     assembly.check_shared_checkpoint(settings, leadership)
     refuse_rivals(settings, must_know=False)  # they may have been switched on since this process stood by
@@ -54,7 +57,7 @@ def _lead(settings: Settings, leadership: Leadership, stop: Callable[[], bool]) 
     decisions, letters = assembly.decision_sink(settings, leadership), assembly.dead_letter_sink(settings, options)
     log.info("leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(decision_checkpoint(checkpoint, options)))
-    records = assembly.records(assembly.session(settings), settings)
+    records = assembly.records(spark, settings)
     writers = (
         decision_query(records, options, decisions, checkpoint=checkpoint),
         dead_letter_query(records, options, letters, checkpoint=checkpoint),

@@ -67,7 +67,7 @@ def kill_process_tree() -> NoReturn:
     The JVM would notice the end of its parent by itself, but only after it had time to commit.  Needs Linux'
     /proc for the descendants; the caller has nothing to prepare.
     """
-    for pid in _descendants(os.getpid()):
+    for pid in descendants(os.getpid()):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -76,7 +76,8 @@ def kill_process_tree() -> NoReturn:
     raise AssertionError("unreachable")
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """Every process that *pid* has started, and those that they have; Linux alone."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -110,12 +111,12 @@ def _pass_each(torn: Iterator[int]) -> None:
 
 def torn_commits(operator: Path) -> Iterator[int]:
     """Each state version from now on, once, while only some partitions (folders in *operator*) have it."""
-    return _torn_above(max(_newest_versions(operator).values(), default=0), operator)
+    return _torn_above(max(newest_versions(operator).values(), default=0), operator)
 
 
 def _torn_above(seen: int, operator: Path) -> Iterator[int]:
     while True:
-        newest = _newest_versions(operator)
+        newest = newest_versions(operator)
         version = max(newest.values(), default=0)
         if version > seen and min(newest.values()) < version:
             seen = version
@@ -123,7 +124,8 @@ def _torn_above(seen: int, operator: Path) -> Iterator[int]:
         time.sleep(_WATCH_SECONDS)
 
 
-def _newest_versions(operator: Path) -> Mapping[str, int]:
+def newest_versions(operator: Path) -> Mapping[str, int]:
+    """Partition (folder in *operator*) -> the newest version of its state, 0 where it has none."""
     newest = {}
     for partition in operator.glob("[0-9]*"):
         versions = (_STATE_FILE.fullmatch(path.name) for path in partition.rglob("*"))

@@ -35,10 +35,14 @@ def replace(path: Path, content: bytes) -> None:
 def _write_beside(path: Path, content: bytes) -> Path:
     # A leading dot keeps it from Spark's file source and from listings by "*".
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
-    with temporary.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)  # on a full disk, of all places, nothing is to be left lying about
+        raise
     return temporary
 
 

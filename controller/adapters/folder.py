@@ -142,6 +142,8 @@ class FolderJournal:
             files.create(path, encode_epoch(self._cluster, epoch))
         except FileExistsError as error:
             raise LeadershipLostError(f"epoch {epoch} is another's already: {path}") from error
+        except OSError as error:
+            raise JournalError(f"{path}: {error.strerror}") from error
 
     def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
         """See Journal."""
@@ -155,6 +157,8 @@ class FolderJournal:
             files.create(path, encode_entry(entry), before=before)
         except FileExistsError as error:
             raise LeadershipLostError(f"{entry.interval} is decided already: {path}") from error
+        except OSError as error:
+            raise JournalError(f"{path}: {error.strerror}") from error
         failpoint("after-commit")
         self._issue(entry, epoch=epoch, issued_at_ms=issued_at_ms)
 

@@ -49,8 +49,8 @@ BROKER_CONF: Final[Mapping[str, str]] = {
     "loadBalancerHostUsageCheckIntervalMinutes": "1",
     "loadBalancerResourceQuotaUpdateIntervalMinutes": "1",
     "defaultNumberOfNamespaceBundles": "4",
-    "statsUpdateFrequencyInSecs": "5",
-    "statsUpdateInitialDelayInSecs": "5",
+    "statsUpdateFrequencyInSecs": "2",
+    "statsUpdateInitialDelayInSecs": "2",
     "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,topic_count_equally_divide,"
     "specified_positions_divide,flow_or_qps_equally_divide",
     "allowAutoTopicCreation": "true",

@@ -3,14 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
 from controller.adapters.failpoints import failpoint
 from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError, probe_topic
 from controller.executor.judge import Answer, Failure, Observation, after, before
 from controller.model.decision import Command
-from controller.model.names import namespace_of, parse_bundle
+from controller.model.names import namespace_of
 from controller.wire.results import Status
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def carry_out(
             sleep(pause_seconds * 2 ** (nth - 1))
         try:
             seen = cluster.look(command)
-            if maybe_begun and command.action == "unload" and seen.boundaries and not seen.owner:
+            if maybe_begun and command.action == "unload" and seen.has(command.bundle) and not seen.owner:
                 first, seen = seen, cluster.look_after(command)
         except PulsarError as error:
             failure = _failure(error)
@@ -126,15 +126,14 @@ class PulsarTarget:
 
     def look(self, command: Command) -> Observation:
         """See Cluster."""
-        boundaries = self._boundaries(command)
-        name = parse_bundle(command.bundle)
-        if name.lower not in boundaries or name.upper not in boundaries:
-            return Observation(boundaries=boundaries)
+        seen = self._boundaries(command)
+        if not seen.has(command.bundle):
+            return seen
         if command.action == "unload" and not probe_topic(command.bundle):
             # Without one it could not be looked up afterwards, and the wish for a destination would outlive it.
             raise PulsarError(f"{command.bundle} is too narrow to find the name of a topic in it", sent=False)
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
-        return Observation(boundaries=boundaries, owner=owner)
+        return replace(seen, owner=owner)
 
     def act(self, command: Command) -> None:
         """See Cluster."""
@@ -152,33 +151,36 @@ class PulsarTarget:
     def look_after(self, command: Command) -> Observation:
         """See Cluster."""
         if command.action == "split":
-            return Observation(boundaries=self._boundaries(command))
-        return Observation(boundaries=self._boundaries(command), owner=self._placed(command.bundle))
+            return self._boundaries(command)
+        while True:
+            seen = self._boundaries(command)
+            owner = self._placed(command.bundle) if seen.has(command.bundle) else ""
+            if owner or not seen.has(command.bundle):
+                return replace(seen, owner=owner)
+            time.sleep(_LOOK_AGAIN_SECONDS)
 
-    def _boundaries(self, command: Command) -> tuple[int, ...]:
+    def _boundaries(self, command: Command) -> Observation:
         try:
-            return self._admin.boundaries(namespace_of(command.bundle))
+            return Observation(boundaries=self._admin.boundaries(namespace_of(command.bundle)))
         except PulsarError as error:
             if error.status == _NOT_FOUND:
-                return ()
+                return Observation(boundaries=())
             raise
 
     def _placed(self, bundle: str) -> str:
-        """Whoever has *bundle* now.  A lookup makes the brokers place it, before they forget where it was to go.
+        """Whoever has *bundle* now, "" while nobody has.  PulsarError when time is over.
 
-        With a broker that died it may take the length of its session till anybody can have it.
+        A lookup makes the brokers place it, before they forget where it was to go.  With a broker that died it may take
+        the length of its session till anybody can have it.
         """
-        while True:
-            try:
-                owner = self._admin.lookup(bundle)
-                # Brokers name a dead one as the owner as long as its session lasts.
-                if self._admin.serves(owner, bundle):
-                    return owner
-                if self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
-                    raise PulsarError(f"{bundle} is {owner}'s, which does not have it")
-            except PulsarError as error:
-                if error.status == _NOT_FOUND:
-                    return ""
-                if self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
-                    raise
-            time.sleep(_LOOK_AGAIN_SECONDS)
+        try:
+            owner = self._admin.lookup(bundle)
+            # Brokers name a dead one as the owner as long as its session lasts.
+            if self._admin.serves(owner, bundle):
+                return owner
+            problem = PulsarError(f"{bundle} is {owner}'s, which does not have it")
+        except PulsarError as error:
+            problem = error
+        if self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
+            raise problem
+        return ""

@@ -28,6 +28,11 @@ class Observation:
     #: Who has the bundle, "" when nobody has, or when there is no such bundle.
     owner: str = ""
 
+    def has(self, bundle: str) -> bool:
+        """Whether there is such a *bundle*: with its very boundaries, and none in between."""
+        name = parse_bundle(bundle)
+        return (name.lower, name.upper) in pairwise(self.boundaries)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -87,7 +92,7 @@ def after(command: Command, seen: Observation, failure: Failure | None) -> Answe
         return _nothing_happened(
             command, seen, failure, "answered as done, but nothing was split: too few topics in it?"
         )
-    if failure is not None and failure.status in _NO_SUCH_BUNDLE and not _has(seen, command.bundle):
+    if failure is not None and failure.status in _NO_SUCH_BUNDLE and not seen.has(command.bundle):
         return Answer(status="obsolete", detail=failure.detail)
     if seen.owner and seen.owner == command.destination:
         return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
@@ -110,7 +115,7 @@ def children(command: Command) -> tuple[tuple[int, int], ...]:
 
 
 def _unload_precondition(command: Command, seen: Observation) -> Answer | None:
-    if not _has(seen, command.bundle):
+    if not seen.has(command.bundle):
         return _gone(seen)
     if seen.owner and seen.owner == command.destination:
         # Pulsar would close it and open it again where it is.
@@ -124,7 +129,7 @@ def _split_precondition(command: Command, seen: Observation) -> Answer | None:
     if outside:
         # Pulsar answers 204 and leaves such boundaries out.
         return Answer(status="failed", detail=f"0x{outside[0]:08x} does not lie inside the bundle")
-    if _has(seen, command.bundle):
+    if seen.has(command.bundle):
         return None
     if children(command) and _is_split(command, seen):
         return Answer(status="already_done")
@@ -134,7 +139,7 @@ def _split_precondition(command: Command, seen: Observation) -> Answer | None:
 def _is_split(command: Command, seen: Observation) -> bool:
     wanted = children(command)
     if not wanted:
-        return bool(seen.boundaries) and not _has(seen, command.bundle)
+        return bool(seen.boundaries) and not seen.has(command.bundle)
     return set(wanted) <= set(pairwise(seen.boundaries))
 
 
@@ -142,7 +147,7 @@ def _nothing_happened(command: Command, seen: Observation, failure: Failure | No
     if failure is None:
         return Answer(status="failed", detail=otherwise)
     # The same status is given for requests that brokers do not like; the extensible load manager only halves.
-    if failure.status in _NO_SUCH_BUNDLE and not _has(seen, command.bundle):
+    if failure.status in _NO_SUCH_BUNDLE and not seen.has(command.bundle):
         return Answer(status="obsolete", detail=failure.detail)
     if failure.status in _CLIENT_ERRORS:
         return Answer(status="failed", detail=failure.detail)
@@ -150,11 +155,6 @@ def _nothing_happened(command: Command, seen: Observation, failure: Failure | No
         # It may still be under way: to send it again could do it twice.
         return Answer(status="unknown", detail=failure.detail)
     return None
-
-
-def _has(seen: Observation, bundle: str) -> bool:
-    name = parse_bundle(bundle)
-    return (name.lower, name.upper) in pairwise(seen.boundaries)
 
 
 def _gone(seen: Observation) -> Answer:

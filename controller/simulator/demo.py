@@ -27,6 +27,9 @@ T = TypeVar("T")
 #: The demo's settings, with a broker.conf beside them.
 SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
 
+#: Enough to see it all.
+INTERVALS: Final = 20
+
 #: The cluster's clock begins on 2025-01-01, 00:00 UTC.
 _START_MS: Final = 1_735_689_600_000
 
@@ -50,9 +53,7 @@ class DemoOutcome:
 def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
     """The settings of *scenario* for one run in a folder of its own under *base*: no run meets another's log."""
     settings = read_settings(scenario)
-    number = 1 + max((int(run.name) for run in base.glob("[0-9]*")), default=0)
-    folder = (base / f"{number:04d}").resolve()
-    folder.mkdir(parents=True)
+    folder = new_run(base)
     log = FolderLogSettings(path=str(folder))
     moved = {
         "log": settings.log.model_copy(update={"kind": "folder", "folder": log}),
@@ -62,13 +63,21 @@ def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
     return settings.model_copy(update=moved)
 
 
+def new_run(base: Path) -> Path:
+    """A new folder for one run under *base*."""
+    number = 1 + max((int(run.name) for run in base.glob("[0-9]*")), default=0)
+    folder = (base / f"{number:04d}").resolve()
+    folder.mkdir(parents=True)
+    return folder
+
+
 def run_demo(
     settings: Settings,
     *,
     start_controller: StartController,
     console: Console,
     seed: int = 1,
-    intervals: int = 20,
+    intervals: int = INTERVALS,
     shape: ClusterShape | None = None,
 ) -> DemoOutcome:
     """Play *intervals* intervals and show them on *console*; Ctrl-C ends it early, and cleanly.
@@ -96,7 +105,7 @@ def run_demo(
                     intervals=intervals,
                     interval=interval,
                     brokers=cluster.brokers,
-                    throughput=throughput,
+                    load=throughput,
                     at_start=at_start,
                     summary=entry.decision.summary,
                     commands=commands,
@@ -120,9 +129,12 @@ def run_demo(
     return outcome
 
 
-def command_line(command: Command, result: CommandResult) -> str:
-    """What a person is told of a command: what, where to, and why; its status where that is not ``done``."""
-    source, destination = (name.partition(":")[0] for name in (command.source, command.destination))
+def command_line(command: Command, result: CommandResult, *, ports: bool = False) -> str:
+    """What a person is told of a command: what, where to, and why; its status where that is not ``done``.
+
+    *ports*: brokers are told apart by them.
+    """
+    source, destination = (name if ports else name.partition(":")[0] for name in (command.source, command.destination))
     move = f"  {source} -> {destination or 'any'}" if command.action == "unload" else ""
     why = str(command.why).removeprefix(f"{command.why.subject}: ")
     status = "" if result.status == "done" else f"  [{result.status}: {result.detail}]"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,7 +14,6 @@ from rich.text import Text
 
 from controller.model.load import Floats
 
-_MB = 1e6
 _BAR_WIDTH = 40
 #: The newest commands that fit a screen of 24 lines beside the bars.
 _COMMANDS_SHOWN = 8
@@ -23,22 +22,42 @@ _WARM, _HOT = 1.15, 1.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """What load is told in."""
+
+    name: str
+    #: One of it, in what load is counted in.
+    size: float
+
+    def told(self, load: float, width: int = 0) -> str:
+        """*load* for a person, padded to *width*."""
+        return f"{load / self.size:{width}.1f} {self.name}"
+
+
+#: Of bytes/s, and of messages/s.
+MEGABYTES: Final = Unit(name="MB/s", size=1e6)
+MESSAGES: Final = Unit(name="msg/s", size=1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Imbalance:
     """How uneven the brokers' load is."""
 
     #: The busiest broker over the mean; 1 is even.
     max_over_mean: float
-    #: Standard deviation over the brokers, bytes/s.
+    #: Standard deviation over the brokers.
     deviation: float
+    unit: Unit = MEGABYTES
 
     @classmethod
-    def of(cls, throughput: Floats) -> Self:
-        """Of (brokers,) bytes/s; a cluster without load is even."""
-        mean = throughput.mean()
-        return cls(max_over_mean=float(throughput.max() / mean) if mean else 1.0, deviation=float(throughput.std()))
+    def of(cls, load: Floats, unit: Unit = MEGABYTES) -> Self:
+        """Of (brokers,) bytes/s, or what *unit* is of; a cluster without load is even."""
+        mean = load.mean()
+        over = float(load.max() / mean) if mean else 1.0
+        return cls(max_over_mean=over, deviation=float(load.std()), unit=unit)
 
     def __str__(self) -> str:
-        return f"max/mean {self.max_over_mean:.2f}, standard deviation {self.deviation / _MB:.1f} MB/s"
+        return f"max/mean {self.max_over_mean:.2f}, standard deviation {self.unit.told(self.deviation)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,24 +69,26 @@ class Frame:
     #: T, epoch ms, in the cluster's own time.
     interval: int
     brokers: tuple[str, ...]
-    #: (brokers,) bytes/s in + out that the decision was made on.
-    throughput: Floats
+    #: (brokers,) in + out that the decision was made on, counted as the imbalance at the start.
+    load: Floats
     at_start: Imbalance
     #: The controller's own sentence about T.
     summary: str
     #: The commands of T, a line each, and those of all intervals so far, oldest first.
     commands: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
+    #: Intervals are shorter than a minute.
+    with_seconds: bool = False
 
     @property
     def imbalance(self) -> Imbalance:
         """Of this frame's load."""
-        return Imbalance.of(self.throughput)
+        return Imbalance.of(self.load, self.at_start.unit)
 
     @property
     def clock(self) -> str:
         """T as the time of day, UTC."""
-        return f"{datetime.fromtimestamp(self.interval / 1000, UTC):%H:%M}"
+        return f"{datetime.fromtimestamp(self.interval / 1000, UTC):{'%H:%M:%S' if self.with_seconds else '%H:%M'}}"
 
 
 class View(Protocol):
@@ -189,11 +210,11 @@ def _progress(frame: Frame) -> RenderableType:
 
 def _bars(frame: Frame) -> RenderableType:
     """A bar for each broker, on one scale for the whole demo, the mean marked."""
-    mean = float(frame.throughput.mean())
-    scale = max(frame.at_start.max_over_mean * mean, float(frame.throughput.max()), 1.0)
+    mean, unit = float(frame.load.mean()), frame.at_start.unit
+    scale = max(frame.at_start.max_over_mean * mean, float(frame.load.max()), 1.0)
     table = Table.grid(padding=(0, 1))
-    for broker, load in zip(frame.brokers, frame.throughput.tolist(), strict=True):
-        table.add_row(broker, _bar(load / scale, mean / scale), f"{load / _MB:7.1f} MB/s")
+    for broker, load in zip(frame.brokers, frame.load.tolist(), strict=True):
+        table.add_row(broker, _bar(load / scale, mean / scale), unit.told(load, 7))
     return table
 
 

@@ -18,7 +18,6 @@ from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
 from controller.wire.rows import Located, rows_from_records
 
-_MINUTE_MS: Final = 60_000
 #: Nothing is forgotten on the way to the last interval.
 _NEVER_MS: Final = 1 << 60
 #: Every topic is kept: it is one load, and it is gone after the answer.
@@ -47,7 +46,7 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
         raise SettingsError("the load closes no interval: a tick, or reports of one, are needed")
     memory = policy.initial_memory(seed)
     view = _with_bundle_counts(view_of(snapshots[-1:], memory, policy))
-    step = policy.balancer.shedding_interval_minutes * _MINUTE_MS
+    step = policy.balancer.shedding_interval_ms
     # The next time that bundles are unloaded at all.
     begin = -(-view.as_of_ms // step) * step
     for number in range(1, rounds + 1):
@@ -60,7 +59,7 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
 
 def _unhindered(policy: Policy) -> Policy:
     """*policy* without the guardrails that ask how long the controller has been there and how whole its data is."""
-    step = policy.balancer.shedding_interval_minutes * _MINUTE_MS
+    step = policy.balancer.shedding_interval_ms
     balancer = replace(policy.balancer, enabled=True)
     # A gap is measured in periods: rounds are no gaps.
     period_ms = max(step, policy.period_ms)

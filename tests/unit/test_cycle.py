@@ -339,6 +339,16 @@ def test_bundles_are_unloaded_at_multiples_of_the_shedding_interval_only() -> No
     assert verdicts(decision, "cluster") == [(Reason.NOT_THIS_INTERVAL, "loadBalancerSheddingIntervalMinutes")]
 
 
+def test_the_shedding_interval_can_be_some_seconds_and_the_minutes_count_no_more_then() -> None:
+    every_ten_seconds = balancer(shedding_interval_minutes=5, shedding_interval_seconds=10)
+    due = INTERVAL + (-INTERVAL) % (5 * MINUTE) + 10_000
+    for at, commands in ((due, 1), (due + 5_000, 0)):
+        memory = replace(WARM, last_interval=at - PERIOD)
+        decision, _ = cycle(replace(UNEVEN, as_of_ms=at), memory=memory, policy=every_ten_seconds)
+        assert len(decision.commands) == commands
+    assert verdicts(decision, "cluster") == [(Reason.NOT_THIS_INTERVAL, "trimtabSheddingIntervalSeconds")]
+
+
 def test_shedding_and_splitting_can_be_switched_off_each() -> None:
     hot = Broker(name="hot", usage=0.9, bundles={LEFT: bundle(1, topics=101), "big": bundle(60)})
     cluster = view(hot, broker("cold", usage=0.1))

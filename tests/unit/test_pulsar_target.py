@@ -12,6 +12,7 @@ from controller.executor.attempt import PulsarTarget
 from controller.executor.judge import Observation
 from tests.commands import BUNDLE, QUARTERS, A, B, C, split, unload
 
+HALVED = (0, 0x40000000, 0x60000000, 0x80000000, 0xC0000000, 0xFFFFFFFF)
 GONE = PulsarError("404 Not Found", status=404)
 NO_BROKER_YET = PulsarError("503 Service Unavailable", status=503)
 
@@ -19,8 +20,16 @@ NO_BROKER_YET = PulsarError("503 Service Unavailable", status=503)
 class Admin:
     """Lookups answer in this order; *dead* brokers serve nothing; time passes with every look at it."""
 
-    def __init__(self, *lookups: str | PulsarError, dead: Sequence[str] = (), seconds: float = 60.0) -> None:
+    def __init__(
+        self,
+        *lookups: str | PulsarError,
+        dead: Sequence[str] = (),
+        seconds: float = 60.0,
+        boundaries: Sequence[tuple[int, ...]] = (QUARTERS,),
+    ) -> None:
         self.lookups, self.dead, self.seconds = list(lookups), dead, seconds
+        #: One after the other, the last one for good.
+        self.cuts = list(boundaries)
         self.acted: list[tuple[str, float]] = []
 
     def within(self, seconds: float) -> "Admin":
@@ -36,7 +45,7 @@ class Admin:
     def boundaries(self, namespace: str) -> tuple[int, ...]:
         if namespace != "tenant/ns":
             raise GONE
-        return QUARTERS
+        return self.cuts.pop(0) if len(self.cuts) > 1 else self.cuts[0]
 
     def owner(self, bundle: str, brokers: Sequence[str]) -> str:
         assert bundle == BUNDLE
@@ -91,8 +100,12 @@ def test_what_nobody_takes_when_time_is_over_cannot_be_told_of() -> None:
         target(Admin(*[NO_BROKER_YET] * 3, B, seconds=2)).look_after(unload())
 
 
-def test_a_namespace_that_is_gone_by_then_has_no_owner() -> None:
-    assert target(Admin(GONE)).look_after(unload()) == Observation(boundaries=QUARTERS)
+def test_a_bundle_or_a_namespace_that_is_gone_by_then_is_not_waited_for() -> None:
+    gone = Admin(GONE, boundaries=[QUARTERS, ()])
+    assert target(gone).look_after(unload()) == Observation(boundaries=())
+    halved = Admin(NO_BROKER_YET, boundaries=[QUARTERS, HALVED])
+    assert target(halved).look_after(unload()) == Observation(boundaries=HALVED)
+    assert target(Admin(boundaries=[HALVED])).look(unload()) == Observation(boundaries=HALVED)
 
 
 def test_behind_a_split_only_the_boundaries_are_looked_at() -> None:

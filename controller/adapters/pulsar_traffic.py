@@ -1,0 +1,117 @@
+"""Traffic of known rates on a real Pulsar cluster, by Pulsar's own client: for the demo and for tests.
+
+Every message carries its number within its topic, which is its sequence id, too.  So it can be told in the end whether
+each one that the brokers acknowledged was received.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pulsar
+
+_SUBSCRIPTION: Final = "trimtab-traffic"
+_STEP_SECONDS: Final = 0.02
+_PAYLOAD_BYTES: Final = 200
+
+
+class Traffic:
+    """*rates*: topic -> msg/s sent to it; all of it is received and acknowledged by one consumer.
+
+    A block: it flows from its beginning to its end, or until it is drained.
+    """
+
+    def __init__(self, service_url: str, rates: Mapping[str, float]) -> None:
+        self.topics: Sequence[str] = tuple(rates)
+        self._rates, self._service_url = list(rates.values()), service_url
+        #: Numbers of messages, by topic: sent, acknowledged by the brokers, received by the consumer.
+        self.sent = [0] * len(self.topics)
+        self.acknowledged: list[set[int]] = [set() for _ in self.topics]
+        self.received: list[set[int]] = [set() for _ in self.topics]
+        self._until = threading.Event()
+        self._sending = threading.Thread(target=self._send, name="traffic", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._client = pulsar.Client(self._service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+        try:
+            # First the subscriptions: they keep whatever is sent.
+            self._consumer = self._client.subscribe(
+                list(self.topics), _SUBSCRIPTION, message_listener=self._receive, receiver_queue_size=100
+            )
+            self._producers = [
+                self._client.create_producer(topic, block_if_queue_full=True, batching_enabled=True)
+                for topic in self.topics
+            ]
+        except BaseException:
+            self._client.close()
+            raise
+        self._sending.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop_sending()
+        with suppress(pulsar.PulsarException):  # the cluster may be gone
+            self._client.close()
+
+    def change(self, rates: Mapping[str, float]) -> None:
+        """From now on other msg/s to the topics in *rates*."""
+        for topic, rate in rates.items():
+            self._rates[self.topics.index(topic)] = rate
+
+    def drain(self, seconds: float) -> dict[str, list[int]]:
+        """Send no more, wait until all is acknowledged and received: what was acknowledged and is missing, by topic.
+
+        Gives up after *seconds*.
+        """
+        deadline = time.monotonic() + seconds
+        self._stop_sending()
+        while time.monotonic() < deadline:
+            if [*map(len, self.acknowledged)] == self.sent and not self.missing():
+                break
+            time.sleep(0.1)
+        return self.missing()
+
+    def missing(self) -> dict[str, list[int]]:
+        """Topic -> numbers that the brokers acknowledged and that have not been received yet; only topics with some."""
+        # In this order: what is received while this is asked is not missed.
+        kept = [acknowledged.copy() for acknowledged in self.acknowledged]
+        lost = [sorted(numbers - received) for numbers, received in zip(kept, self.received, strict=True)]
+        return {topic: numbers for topic, numbers in zip(self.topics, lost, strict=True) if numbers}
+
+    @property
+    def total_acknowledged(self) -> int:
+        """Messages that the brokers acknowledged."""
+        return sum(map(len, self.acknowledged))
+
+    def _stop_sending(self) -> None:
+        self._until.set()
+        if self._sending.is_alive():
+            self._sending.join()
+
+    def _send(self) -> None:
+        due, last = [0.0] * len(self.topics), time.monotonic()
+        while not self._until.wait(_STEP_SECONDS):
+            now = time.monotonic()
+            since, last = now - last, now
+            for topic, (producer, rate) in enumerate(zip(self._producers, self._rates, strict=True)):
+                due[topic] += since * rate
+                for number in range(self.sent[topic], int(due[topic])):
+                    self.sent[topic] = number + 1
+                    content = f"{topic} {number} ".encode().ljust(_PAYLOAD_BYTES, b".")
+                    producer.send_async(content, partial(self._acknowledge, topic, number), sequence_id=number)
+
+    def _acknowledge(self, topic: int, number: int, result: Any, _: Any) -> None:
+        if result == pulsar.Result.Ok:
+            self.acknowledged[topic].add(number)
+
+    def _receive(self, consumer: Any, message: Any) -> None:
+        topic, number, _ = message.data().split(b" ", 2)
+        self.received[int(topic)].add(int(number))
+        with suppress(pulsar.PulsarException):  # its topic is moving: it comes once more
+            consumer.acknowledge(message)

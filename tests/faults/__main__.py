@@ -1,0 +1,61 @@
+"""`scripts/faults`: every fault so many times on real parts; the results become the table in docs/faults.md."""
+
+import argparse
+import logging
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from controller.adapters.servers import kafka_server, zookeeper_server
+from tests.faults import report
+from tests.faults.faults import DISK_FULL, FAULTS, Around, Fault
+from tests.faults.prove import Outcome, prove, prove_disk_full, site_on_small_disk
+from tests.faults.site import kafka_site
+
+log = logging.getLogger("faults")
+
+_PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 1 where something was lost, done twice or wrong."""
+    parser = argparse.ArgumentParser(prog="faults", description=__doc__)
+    parser.add_argument("--runs", type=int, default=20, help="of each fault")
+    parser.add_argument("--only", choices=[*(fault.name for fault in FAULTS), DISK_FULL])
+    parser.add_argument("--kafka-away-seconds", type=float, default=60.0)
+    parser.add_argument("--page", type=Path, default=_PAGE, help="where the table is")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
+        for outcome in _outcomes(Path(folder), options):
+            failed |= bool(outcome.findings or outcome.differences)
+            log.info("%s", report.row(outcome))
+            for finding in (*outcome.findings.lost, *outcome.findings.twice, *outcome.findings.wrong):
+                log.error("%s: %s", outcome.fault, finding)
+            for difference in outcome.differences:
+                log.error("%s: %s", outcome.fault, difference)
+            report.write(options.page, [outcome])
+    return int(failed)
+
+
+def _outcomes(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
+    wanted: list[Fault] = [fault for fault in FAULTS if options.only in (None, fault.name)]
+    if wanted:
+        with (
+            kafka_server(folder / "kafka") as kafka,
+            zookeeper_server(folder / "zookeeper") as zookeeper,
+            kafka_site(folder / "site", kafka, zookeeper) as site,
+        ):
+            around = Around(kafka, zookeeper, kafka_away_seconds=options.kafka_away_seconds)
+            for fault in wanted:
+                yield prove(fault, site, around, options.runs)
+    if options.only in (None, DISK_FULL):
+        with site_on_small_disk(folder / "disk") as (site, disk):
+            yield prove_disk_full(site, disk, options.runs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

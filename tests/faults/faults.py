@@ -1,0 +1,177 @@
+"""The faults.  Each is inflicted on a site in the middle of its work, and undone; the rest is for the site to do."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from controller.adapters.failpoints import newest_versions, torn_commits
+from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from streaming.assembly import query_options
+from streaming.query import decision_checkpoint
+from tests.faults.clock import eventually, now_ms
+from tests.faults.disk import Disk
+from tests.faults.pulsar import Act
+from tests.faults.site import SESSION_SECONDS, Site
+
+_EX_TEMPFAIL = 75
+#: So that faults do not always meet the same step.
+_LATER_EACH_TIME_SECONDS = 0.17
+_TRIES = 20
+
+
+class Around(NamedTuple):
+    """What a site stands on, and how long it is taken away."""
+
+    kafka: KafkaServer
+    zookeeper: ZooKeeperServer
+    kafka_away_seconds: float = 60.0
+    zookeeper_away_seconds: float = SESSION_SECONDS + 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """*inflict* gets the site, its surroundings and the number of the run; it returns the recovery, seconds."""
+
+    name: str
+    #: What is done, and from when to when recovery is measured.
+    what: str
+    inflict: Callable[[Site, Around, int], float]
+
+
+def kill(site: Site, _: Around, nth: int) -> float:
+    """kill -9 of the leader."""
+    _busy(site, nth)
+    leader = site.leader()
+    at = now_ms()
+    leader.kill()
+    return _decided_again(site, at)
+
+
+def hang(site: Site, _: Around, nth: int) -> float:
+    """SIGSTOP of the leader for longer than its session, then SIGCONT."""
+    _busy(site, nth)
+    leader = site.leader()
+    at = now_ms()
+    leader.hang()
+    recovery = _decided_again(site, at)
+    leader.resume()
+    assert leader.exit_code(60) == _EX_TEMPFAIL, leader.last_words()
+    return recovery
+
+
+def hang_in_state_commit(site: Site, _: Around, __: int) -> float:
+    """The same, while one shard's state is written and another's is not."""
+    leader = site.leader()
+    at = _hang_while_torn(site)
+    recovery = _decided_again(site, at)
+    leader.resume()
+    assert leader.exit_code(60) == _EX_TEMPFAIL, leader.last_words()
+    return recovery
+
+
+def zookeeper_away(site: Site, around: Around, nth: int) -> float:
+    """ZooKeeper stopped, and started again."""
+    _busy(site, nth)
+    around.zookeeper.stop()
+    try:
+        time.sleep(around.zookeeper_away_seconds)
+    finally:
+        around.zookeeper.start()
+    return _decided_again(site, now_ms())
+
+
+def kafka_away(site: Site, around: Around, nth: int) -> float:
+    """Kafka killed, and started again."""
+    _busy(site, nth)
+    around.kafka.stop(signal.SIGKILL)
+    try:
+        time.sleep(around.kafka_away_seconds)
+    finally:
+        around.kafka.start()
+    return _decided_again(site, now_ms())
+
+
+def executor_killed(site: Site, _: Around, __: int) -> float:
+    """An executor killed when the broker has done what it was told and not yet said so."""
+    killed: list[tuple[int, str]] = []
+
+    def kill_it(entrance: int, act: Act) -> None:
+        killed.append((now_ms(), act.bundle))
+        site.executors[entrance].life.kill()
+
+    site.pulsar.on_act = kill_it
+    interval = site.publish()
+    commands = site.wait_for_decision(interval).entry.decision.commands
+    eventually(lambda: bool(killed), "an executor acts")
+    [(at, bundle)] = killed
+    [command] = [command.id for command in commands if command.bundle == bundle]
+    eventually(lambda: site.answer(command) is not None, "another executor answers")
+    answered = site.answer(command)
+    assert answered is not None
+    assert answered.result.status == "already_done", answered.result
+    return (answered.at_ms - at) / 1000
+
+
+def journal_disk_full(site: Site, disk: Disk) -> float:
+    """The disk of the journal full, and room made on it again."""
+    life = site.controllers[0].life
+    with disk.full(life.pid):
+        interval = site.publish()
+        eventually(lambda: not life.is_alive(), "the controller gives up")
+        assert life.exit_code(1) != 0
+        assert site.decision(interval) is None
+    at = now_ms()
+    return (site.wait_for_decision(interval).at_ms - at) / 1000
+
+
+FAULTS = (
+    Fault(name="kill", what="`kill -9` of the leader", inflict=kill),
+    Fault(name="hang", what="SIGSTOP of the leader until another leads, then SIGCONT", inflict=hang),
+    Fault(name="hang-in-state-commit", what="the same inside a state commit", inflict=hang_in_state_commit),
+    Fault(name="zookeeper-away", what="ZooKeeper stopped and started", inflict=zookeeper_away),
+    Fault(name="kafka-away", what="Kafka killed and started", inflict=kafka_away),
+    Fault(name="executor-killed", what="an executor killed between act and answer", inflict=executor_killed),
+)
+DISK_FULL = "journal-disk-full"
+
+
+def _busy(site: Site, nth: int) -> None:
+    """An interval, and a moment later."""
+    site.publish()
+    time.sleep(nth * _LATER_EACH_TIME_SECONDS % 1.0)
+
+
+def _decided_again(site: Site, at_ms: int) -> float:
+    """Seconds from *at_ms* until the journal has an interval that was not published before now."""
+    interval = site.publish()
+    return (site.wait_for_decision(interval).at_ms - at_ms) / 1000
+
+
+def _hang_while_torn(site: Site) -> int:
+    """Hang the leader inside a state commit; returns when, epoch ms."""
+    operator = Path(decision_checkpoint(str(site.checkpoint), query_options(site.settings))) / "state" / "0"
+    leader = site.leader()
+    for _ in range(_TRIES):
+        tree, torn, hung_at = leader.tree(), torn_commits(operator), list[int]()
+
+        def hang_at_once() -> None:
+            next(torn)  # noqa: B023
+            leader.hang(tree)  # noqa: B023
+            hung_at.append(now_ms())  # noqa: B023
+
+        watch = threading.Thread(target=hang_at_once, daemon=True)
+        watch.start()
+        site.publish()
+        watch.join(60)
+        assert hung_at, "no state was committed"
+        time.sleep(0.1)
+        if len(set(newest_versions(operator).values())) > 1:
+            return hung_at[0]
+        # Too late: all of it was written.
+        leader.resume()
+        site.come_to_rest()
+    raise AssertionError(f"in {_TRIES} tries no state commit was met")

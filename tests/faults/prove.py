@@ -1,0 +1,92 @@
+"""One fault, several times, and what came of it."""
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults.audit import Findings
+from tests.faults.disk import Disk, small_disk
+from tests.faults.faults import DISK_FULL, Around, Fault, journal_disk_full
+from tests.faults.site import Site, folder_site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A fault's runs together."""
+
+    fault: str
+    commands: int
+    #: Seconds, a run each.
+    recoveries: Sequence[float]
+    findings: Findings
+    #: Where the journal is not what follows from the log.
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def wrong(self) -> int:
+        return len(self.findings.wrong) + len(self.differences)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.recoveries)
+
+    @property
+    def p95(self) -> float:
+        return p95(self.recoveries)
+
+
+def p95(values: Sequence[float]) -> float:
+    """The smallest of *values* that at least 95 % of them do not exceed."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
+
+def prove(fault: Fault, site: Site, around: Around, runs: int) -> Outcome:
+    """Inflict *fault* so many times; what holds is looked at over all that ever happened at the *site*."""
+    before, recoveries = _issued(site), []
+    for nth in range(runs):
+        site.wait_for_standby()
+        site.pile_up()
+        recoveries.append(fault.inflict(site, around, nth))
+        _work_on(site)
+    return _outcome(fault.name, site, recoveries, before)
+
+
+def prove_disk_full(site: Site, disk: Disk, runs: int) -> Outcome:
+    """The same for the one fault that wants another site."""
+    before, recoveries = _issued(site), []
+    for _ in range(runs):
+        site.pile_up()
+        recoveries.append(journal_disk_full(site, disk))
+        _work_on(site)
+    return _outcome(DISK_FULL, site, recoveries, before)
+
+
+@contextmanager
+def site_on_small_disk(folder: Path) -> Iterator[tuple[Site, Disk]]:
+    """A site whose journal has a small disk of its own."""
+    with small_disk(folder / "log" / "journal") as disk, folder_site(folder) as site:
+        yield site, disk
+
+
+def _work_on(site: Site) -> None:
+    """One interval more than the fault needed: the checkpoint still serves whoever leads now."""
+    site.come_to_rest()
+    site.publish()
+    site.come_to_rest()
+
+
+def _issued(site: Site) -> int:
+    return sum(len(each.entry.decision.commands) for each in site.log.decisions())
+
+
+def _outcome(name: str, site: Site, recoveries: Sequence[float], before: int) -> Outcome:
+    return Outcome(
+        fault=name,
+        commands=_issued(site) - before,
+        recoveries=recoveries,
+        findings=site.audit(),
+        differences=site.differences(),
+    )

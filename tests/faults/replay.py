@@ -1,0 +1,27 @@
+"""What is decided about a log where nothing ever fails: the same code, without Spark, from the first record on."""
+
+from collections.abc import Sequence
+
+from controller.aggregate.shard import ShardState, fold
+from controller.cycle import decide, view_of
+from controller.model.controls import Controls
+from controller.settings.policy import read_policy
+from controller.settings.trimtab_toml import Settings
+from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.rows import Located, rows_from_records
+from streaming.assembly import query_options
+
+
+def undisturbed(settings: Settings, records: Sequence[Located]) -> list[bytes]:
+    """The journal's entries, oldest first, of a controller that reads all *records* at once."""
+    policy, options = read_policy(settings), query_options(settings)
+    rows = rows_from_records(records, options.decode.detail, files=options.files)
+    _, snapshots = fold(ShardState(shard=0, shards=1), rows, options.fold)
+    memory, entries = policy.initial_memory(settings.decisions.seed), []
+    for snapshot in sorted(snapshots, key=lambda each: each.interval):
+        controls = Controls(mode=settings.decisions.mode)
+        view = view_of([snapshot], memory, policy)
+        decision, memory = decide(view, list(snapshot.results), memory, controls, policy)
+        entry = JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
+        entries.append(encode_entry(entry))
+    return entries

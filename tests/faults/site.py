@@ -1,0 +1,210 @@
+"""A site: two controllers, two executors, their log and a Pulsar, all of them processes but the last."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from kazoo.client import KazooClient
+
+from controller.adapters import transport
+from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.simulator.encode import json_records, namespace_record
+from tests.faults.audit import Findings, audit, differences
+from tests.faults.clock import eventually
+from tests.faults.log import Answered, Decided, site_log
+from tests.faults.processes import Life, Service
+from tests.faults.pulsar import CLUSTER, PlayedPulsar, played_pulsar
+from tests.faults.replay import undisturbed
+
+_START, _PERIOD = 1_735_689_600_000, 60_000
+#: ZooKeeper's session, and an executor's, which cannot be shorter.
+SESSION_SECONDS, EXECUTOR_SESSION_SECONDS = 4, 6
+_BROKERS = 4
+_LEADS = "leads, epoch"
+_BROKER_CONF = """
+loadBalancerLoadPlacementStrategy=LeastResourceUsageWithWeight
+loadBalancerBrokerThresholdShedderPercentage=5
+loadBalancerHistoryResourcePercentage=0
+loadBalancerSheddingGracePeriodMinutes=0
+"""
+_CONF = """
+[cluster]
+name = "{cluster}"
+[intervals]
+shards = 4
+stale_after_seconds = 3_153_600_000
+[log]
+{log}
+[election]
+{election}
+[checkpoint]
+path = "checkpoint"
+[spark]
+master = "local[2]"
+shuffle_partitions = 2
+# A short life: started quickly beats compiled well.
+conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
+[decisions]
+mode = "active"
+split = false
+command_ttl_seconds = 3_153_600_000
+"""
+_EXECUTOR_CONF = """
+[pulsar]
+admin_url = ["{entrance}"]
+[executor]
+group = "{group}"
+session_timeout_seconds = {session}
+max_per_second = 100.0
+"""
+
+
+class Site:
+    """See the module docstring.  Time passes only when an interval is published."""
+
+    def __init__(self, folder: Path, conf: str, pulsar: PlayedPulsar, *, controllers: int) -> None:
+        self.folder, self.pulsar = folder, pulsar
+        (folder / "broker.conf").write_text(_BROKER_CONF)
+        (folder / "controller.toml").write_text(conf)
+        self.settings: Settings = read_settings(folder / "controller.toml")
+        self.log = site_log(self.settings)
+        self.interval = _START
+        self._rounds = 0
+        for number, entrance in enumerate(pulsar.entrances):
+            executor = _EXECUTOR_CONF.format(entrance=entrance, group=folder.name, session=EXECUTOR_SESSION_SECONDS)
+            (folder / f"executor-{number}.toml").write_text(conf + executor)
+        self.controllers = [self._service(f"controller-{number}", "run") for number in range(controllers)]
+        self.executors = [self._service(f"executor-{n}", "execute") for n in range(len(pulsar.entrances))]
+
+    def _service(self, name: str, command: str) -> Service:
+        conf = self.folder / f"{'controller' if command == 'run' else name}.toml"
+        return Service(self.folder, name, command, "--conf", str(conf))
+
+    def close(self) -> None:
+        for service in (*self.controllers, *self.executors):
+            service.stop()
+
+    @property
+    def checkpoint(self) -> Path:
+        return Path(self.settings.checkpoint.path)
+
+    def pile_up(self) -> None:
+        """Make work: another broker gets too much."""
+        self._rounds += 1
+        with self.pulsar.lock:
+            self.pulsar.cluster.pile_up(self._rounds)
+
+    def publish(self) -> int:
+        """Sweep the brokers and end the interval; nobody is waited for."""
+        self.interval += _PERIOD
+        with self.pulsar.lock:
+            cluster = self.pulsar.cluster
+            states, sweeps = cluster.changed_namespaces(), list(cluster.sweeps(self.interval))
+        # A new one each time: a client that saw Kafka go needs up to ten seconds to see it come back.
+        metrics = transport.metrics_log(self.settings)
+        metrics.publish(namespace_record(CLUSTER, state) for state in states)
+        metrics.publish(record for sweep in sweeps for record in json_records(sweep))
+        metrics.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+        return self.interval
+
+    def decision(self, interval: int) -> Decided | None:
+        return next((each for each in reversed(self.log.decisions()) if each.entry.interval == interval), None)
+
+    def wait_for_decision(self, interval: int) -> Decided:
+        eventually(lambda: self.decision(interval) is not None, f"interval {interval} is decided")
+        decided = self.decision(interval)
+        assert decided is not None
+        return decided
+
+    def answer(self, command: str) -> Answered | None:
+        return next((each for each in self.log.answers() if each.result.id == command), None)
+
+    def come_to_rest(self) -> None:
+        """Wait until all that was published is decided, and all that was decided is answered."""
+        self.wait_for_decision(self.interval)
+        wanted = {command.id for each in self.log.decisions() for command in each.entry.decision.commands}
+        eventually(lambda: wanted <= {each.result.id for each in self.log.answers()}, "all commands are answered")
+
+    def leader(self) -> Life:
+        """The process that leads, by what it says."""
+        alive = [service.life for service in self.controllers if service.life.is_alive()]
+        leading = max(alive, key=_newest_epoch)
+        assert _newest_epoch(leading), "nobody leads"
+        return leading
+
+    def wait_for_standby(self) -> None:
+        """Until every controller is alive and stands for election."""
+        election = self.settings.election
+        client = KazooClient(hosts=election.hosts)
+        client.start(30)
+        try:
+            path = f"{election.path}/{CLUSTER}/contenders"
+            eventually(lambda: len(client.get_children(path)) == len(self.controllers), "all controllers contend")
+        finally:
+            client.stop()
+            client.close()
+
+    def service_of(self, life: Life) -> Service:
+        return next(each for each in (*self.controllers, *self.executors) if life in each.lives)
+
+    def warm_up(self) -> None:
+        """The first intervals: nothing is issued before there are some."""
+        eventually(lambda: any(_newest_epoch(each.life) for each in self.controllers), "somebody leads")
+        for _ in range(2):
+            self.publish()
+            self.come_to_rest()
+
+    def audit(self) -> Findings:
+        return audit(self.log, list(self.pulsar.acts))
+
+    def differences(self) -> list[str]:
+        """Where the journal is not what follows from the log."""
+        return differences(self.log.decisions(), undisturbed(self.settings, self.log.inputs()))
+
+
+def _newest_epoch(life: Life) -> int:
+    lines = life.log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return max((int(line.rpartition(_LEADS)[2]) for line in lines if _LEADS in line), default=0)
+
+
+@contextmanager
+def kafka_site(folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Iterator[Site]:
+    """Two controllers and two executors with their log in Kafka."""
+    name = uuid4().hex[:8]
+    topics = "\n".join(
+        f'{each}_topic = "{each}-{name}"' for each in ("metrics", "results", "commands", "journal", "dead_letters")
+    )
+    conf = _CONF.format(
+        cluster=CLUSTER,
+        log=f'kind = "kafka"\n[log.kafka]\nbootstrap = "{kafka.bootstrap}"\npartitions = 2\n{topics}',
+        election=f'kind = "zookeeper"\nhosts = "{zookeeper.hosts}"\npath = "/{name}"'
+        f"\nsession_timeout_seconds = {SESSION_SECONDS}",
+    )
+    with _site(folder, conf, controllers=2, executors=2) as site:
+        yield site
+
+
+@contextmanager
+def folder_site(folder: Path) -> Iterator[Site]:
+    """One controller and one executor with their log in a folder."""
+    conf = _CONF.format(
+        cluster=CLUSTER,
+        log='kind = "folder"\n[log.folder]\npath = "log"',
+        election='kind = "file"\npath = "log/election"',
+    )
+    with _site(folder, conf, controllers=1, executors=1) as site:
+        yield site
+
+
+@contextmanager
+def _site(folder: Path, conf: str, *, controllers: int, executors: int) -> Iterator[Site]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with played_pulsar(brokers=_BROKERS, entrances=executors) as pulsar:
+        site = Site(folder, conf, pulsar, controllers=controllers)
+        try:
+            site.warm_up()
+            yield site
+        finally:
+            site.close()
