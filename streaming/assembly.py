@@ -25,7 +25,7 @@ from controller.strategies.protocols import SplitThresholds
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions
 from streaming.query import QueryOptions
-from streaming.session import ROWS_TO_PYTHON, SWEEPS_TO_PYTHON, start_session
+from streaming.session import start_session
 from streaming.sink import DecisionSink
 from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
 
@@ -77,7 +77,6 @@ def session(settings: Settings) -> SparkSession:
         settings.spark.shuffle_partitions,
         settings.spark.conf,
         connector,
-        rows_to_python=ROWS_TO_PYTHON if settings.log.sweeps == "json" else SWEEPS_TO_PYTHON,
     )
 
 
@@ -103,7 +102,6 @@ def query_options(settings: Settings) -> QueryOptions:
             max_record_bytes=intervals.max_record_bytes,
             shards=intervals.shards,
             detail=detail,
-            sweeps=settings.log.sweeps,
         ),
         fold=FoldOptions(bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms, detail=detail),
         files=settings.log.kind == "folder",

@@ -128,7 +128,7 @@ def _settings(form: str, bootstrap: str, folder: Path) -> Settings:
             "cluster": {"name": _CLUSTER, "broker_conf": str(conf)},
             # The modelled clock is far behind the one on the wall.
             "intervals": {"stale_after_seconds": 3_153_600_000},
-            "log": {"kind": "kafka", "kafka": kafka, "sweeps": "arrow" if form == "broker_sweep_arrow" else "json"},
+            "log": {"kind": "kafka", "kafka": kafka},
             "election": {"kind": "file", "path": str(folder / "election")},
             "checkpoint": {"path": str(folder / "checkpoint")},
             "spark": {

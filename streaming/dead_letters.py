@@ -11,7 +11,6 @@ from controller.model.errors import WireError
 from controller.wire.dead_letter import DeadLetter, Source, dead_letter_for
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result
-from controller.wire.sweep import ARROW_MAGIC
 from streaming.decode import DecodeOptions
 
 log = logging.getLogger(__name__)
@@ -51,8 +50,6 @@ class DeadLetterSink:
         """What controller.wire finds wrong with the record; None for a good fact or tick."""
         if row["value"] is None:
             return WireError("too_large", f"{row['size']} bytes, allowed: {self._options.max_record_bytes}")
-        if self._options.sweeps == "json" and bytes(row["value"]).startswith(ARROW_MAGIC):
-            return WireError("not_json", 'an Arrow sweep, and [log] sweeps = "json"; "arrow" reads both')
         decode = decode_metric if row["source"] == METRICS else decode_result
         try:
             record = decode(

@@ -8,21 +8,16 @@ Topics never leave the JVM one by one: the function (streaming.jvm) adds them up
 a split keep them.  A refused record is refused whole; why, in words, controller.wire finds out when it becomes a dead
 letter.
 
-Arrow sweeps take another way, see streaming.arrow.
-
 Cost: one look at each byte of a record; what leaves grows with bundles in bytes, and in rows with brokers times shards.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from controller.aggregate.rows import SWEEP
 from controller.aggregate.shard import DetailLimits
 from controller.wire.dead_letter import KEPT_BYTES
-from streaming import arrow
 from streaming.jvm import record_rows
 
 
@@ -36,31 +31,10 @@ class DecodeOptions:
     shards: int
     #: From where on a bundle's topics are kept one by one.
     detail: DetailLimits
-    #: Whether Arrow sweeps are read, besides JSON.
-    sweeps: Literal["json", "arrow"] = "json"
 
 
 def rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
     """The good records of our cluster as streaming.schemas.ROW, with their places and the ``body`` of facts."""
-    if options.sweeps == "json":
-        return _json_rows(records, options)
-    is_arrow = arrow.is_arrow(options.max_record_bytes)
-    from_json = _json_rows(records.where(~is_arrow), options)
-    swept = arrow.rows(records.where(is_arrow), _arrow(options), from_json.drop("shard").schema)
-    own = F.pmod(F.xxhash64(F.lit(options.cluster), "bundles"), F.lit(options.shards)).cast("int")
-    return from_json.unionByName(swept.withColumn("shard", F.when(F.col("kind") == SWEEP, 0).otherwise(own)))
-
-
-def _arrow(options: DecodeOptions) -> arrow.ArrowOptions:
-    return arrow.ArrowOptions(
-        cluster=options.cluster,
-        period_ms=options.period_ms,
-        max_record_bytes=options.max_record_bytes,
-        detail=options.detail,
-    )
-
-
-def _json_rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
     where = ("source", "partition", "offset", "file")
     body = F.when(F.col("r.suspect"), F.col("value").cast("string")).alias("body")
     # Not the plain explode, which brings a filter: pushed below the function, that would have each record read twice.
@@ -73,30 +47,22 @@ def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
 
     ``value`` is null where the record is too large to look at.
     """
-    if options.sweeps == "json":
-        return _json_suspects(records, options)
-    is_arrow = arrow.is_arrow(options.max_record_bytes)
-    of_arrow = arrow.refused(records.where(is_arrow), _arrow(options))
-    return _json_suspects(records.where(~is_arrow), options).unionByName(_suspects(of_arrow, F.lit(True), options))
-
-
-def _json_suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
-    return _suspects(_judged(records, options).where(F.col("r.suspect")), F.col("r.refused"), options)
-
-
-def _suspects(records: DataFrame, refused: Column, options: DecodeOptions) -> DataFrame:
     fits = F.length("value") <= options.max_record_bytes
-    return records.select(
-        "source",
-        "partition",
-        "offset",
-        "file",
-        "append_time",
-        refused.alias("refused"),
-        F.when(fits, F.col("value")).alias("value"),
-        F.length("value").alias("size"),
-        F.sha2("value", 256).alias("sha256"),
-        F.substring("value", 1, KEPT_BYTES).alias("head"),
+    return (
+        _judged(records, options)
+        .where(F.col("r.suspect"))
+        .select(
+            "source",
+            "partition",
+            "offset",
+            "file",
+            "append_time",
+            F.col("r.refused").alias("refused"),
+            F.when(fits, F.col("value")).alias("value"),
+            F.length("value").alias("size"),
+            F.sha2("value", 256).alias("sha256"),
+            F.substring("value", 1, KEPT_BYTES).alias("head"),
+        )
     )
 
 

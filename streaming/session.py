@@ -19,6 +19,7 @@ _FIXED: Mapping[str, str] = {
     # Batches to Python end by their number of rows alone.  This number switches the limit in bytes off: for that one
     # Spark measures all columns anew for each row, and it takes most of the time there is.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.session.timeZone": "UTC",
 }
 #: What suits one machine; the settings may say otherwise.
@@ -32,18 +33,11 @@ _DEFAULT: Mapping[str, str] = {
 }
 
 
-#: Rows of one batch to Python, and the same where a row may be a whole Arrow sweep.
-ROWS_TO_PYTHON = 20_000
-SWEEPS_TO_PYTHON = 500
-
-
 def start_session(
     master: str,
     shuffle_partitions: int,
     conf: Mapping[str, object],
     jars: Sequence[Path] = (),
-    *,
-    rows_to_python: int = ROWS_TO_PYTHON,
 ) -> SparkSession:
     """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's."""
     # Without it workers take whatever python3 the PATH finds.
@@ -54,7 +48,6 @@ def start_session(
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         **{name: str(value) for name, value in conf.items()},
         **_FIXED,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(rows_to_python),
     }
     options["spark.jars"] = ",".join(map(str, (jvm.jar(), *jars)))
     for name, value in options.items():

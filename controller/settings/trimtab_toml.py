@@ -136,8 +136,7 @@ class LogSettings(_Section):
     kind: Literal["kafka", "folder"]
     """Which of the two sections below is used."""
     sweeps: Literal["json", "arrow"] = "json"
-    """In which form sweeps are read: "json" alone, or "arrow" as well.  Only a log in Kafka can hold Arrow, and
-    reading both costs reading it twice."""
+    """In which form collectors publish sweeps; both are read.  Only a log in Kafka can hold Arrow."""
     kafka: KafkaLogSettings | None = None
     folder: FolderLogSettings | None = None
 

@@ -9,21 +9,15 @@ import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
- * One bundle of a sweep or a load report while it is read, and what is left of it: its LOAD, and its topics where its
- * totals reach one of the limits.
- *
- * The load is that of the topics, summed in their order, or the totals where no topics are listed: thousandths of
- * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.
+ * One bundle of JSON while it is read; its topics are kept where its totals reach one of the limits.
  *
  * Of a field given twice the last counts, as in controller.wire.
  */
-final class BundleSums {
+final class BundleSums extends Bundle {
     private static final String[] NUMBERS = {
         "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
         "producerCount", "consumerCount", "storageSize", "backlogSize"
     };
-    /** How many numbers a load is. */
-    static final int LOAD = 7;
     private static final int RATES = 4;
     /** What is summed is followed by the number of topics. */
     private static final int TOPICS = 6;
@@ -32,7 +26,6 @@ final class BundleSums {
     private static final double MAX_RATE = 1e12;
     private static final double TWO_TO_63 = 9.223372036854775808e18;
 
-    String name;
     /** The fields with something wrong, a bit each; all bits where it is no bundle at all. */
     private int flaws;
     private boolean hasTotals;
@@ -47,7 +40,7 @@ final class BundleSums {
     private final double[] limits;
 
     BundleSums(String name, double[] limits) {
-        this.name = name;
+        super(name);
         this.limits = limits;
     }
 
@@ -184,12 +177,10 @@ final class BundleSums {
         return flawed || this.kept() > 0 && this.names == null;
     }
 
-    /** How many topics are kept one by one: all or none. */
     int kept() {
         return this.near ? this.topics : 0;
     }
 
-    /** Its LOAD numbers. */
     void putLoad(ByteBuffer out) {
         for (int i = 0; i <= TOPICS; i++) {
             double load = this.topics == 0 ? this.totals[i] : i == TOPICS ? this.topics : this.sum(i);
@@ -197,7 +188,6 @@ final class BundleSums {
         }
     }
 
-    /** Of the topics kept: their places on the hash ring, and the rates of one after the other. */
     void putTopics(ByteBuffer positions, ByteBuffer rates) {
         for (int i = 0; i < this.kept(); i++) {
             CRC32 crc = new CRC32();
@@ -216,45 +206,6 @@ final class BundleSums {
             sum += this.values[which][i];
         }
         return sum;
-    }
-
-    /** tenant/namespace/0xLLLLLLLL_0xUUUUUUUU, the lower end below the upper one; or with a cluster in it. */
-    static boolean isBundle(String name) {
-        int at = name == null ? -1 : name.lastIndexOf('/');
-        if (at < 3 || name.length() - at != 22 || name.charAt(at + 11) != '_') {
-            return false;
-        }
-        long lower = hexadecimal(name, at + 1), upper = hexadecimal(name, at + 12);
-        int parts = 1, length = 0;
-        for (int i = 0; i < at; i++) {
-            if (name.charAt(i) == '\n') {
-                return false; // names lie one a line
-            } else if (name.charAt(i) != '/') {
-                length++;
-            } else if (length == 0) {
-                return false;
-            } else {
-                parts++;
-                length = 0;
-            }
-        }
-        return length > 0 && (parts == 2 || parts == 3) && lower >= 0 && lower < upper;
-    }
-
-    private static long hexadecimal(String text, int at) {
-        if (text.charAt(at) != '0' || text.charAt(at + 1) != 'x') {
-            return -1;
-        }
-        long value = 0;
-        for (int i = at + 2; i < at + 10; i++) {
-            char c = text.charAt(i);
-            int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-            if (digit < 0) {
-                return -1;
-            }
-            value = value * 16 + digit;
-        }
-        return value;
     }
 
     private static int indexOf(String field) {

@@ -55,9 +55,12 @@ public final class RecordRows implements UDF10 {
             if (value == null) {
                 throw new Fields.Refused();
             }
-            Fields record = Fields.of((byte[]) value, limits);
+            byte[] bytes = (byte[]) value;
+            boolean isResults = ((Number) source).intValue() == RESULTS;
+            ArrowSweep arrow = !isResults && ArrowSweep.begins(bytes) ? new ArrowSweep(bytes, (String) cluster, limits) : null;
+            Fields record = arrow == null ? Fields.of(bytes, limits) : arrow.header;
             // A LocalBrokerData as brokers write it has no type.
-            boolean bare = !record.has("type") && record.has("lastStats");
+            boolean bare = arrow == null && !record.has("type") && record.has("lastStats");
             String type = bare ? "broker_load" : record.textOrNull("type");
             String named = record.textOrNull("cluster");
             if (!bare && named != null && !named.equals(cluster)) {
@@ -68,8 +71,7 @@ public final class RecordRows implements UDF10 {
             }
             Rows rows = new Rows((String) cluster, ((Number) shards).intValue());
             long millis = ((Number) period).longValue();
-            boolean isResults = ((Number) source).intValue() == RESULTS;
-            rows.add(record, type, bare, isResults, millis, ((Number) appended).longValue() + millis);
+            rows.add(record, arrow, type, bare, isResults, millis, ((Number) appended).longValue() + millis);
             return RowFactory.create(new Object[] {Boolean.valueOf(READ_LATER.contains(type)), Boolean.FALSE, rows.found.toArray()});
         } catch (Fields.Refused refused) {
             return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, NO_ROWS});
@@ -93,9 +95,10 @@ public final class RecordRows implements UDF10 {
             this.shards = shards;
         }
 
-        void add(Fields record, String type, boolean bare, boolean isResults, long period, long latest)
-            throws Fields.Refused {
-            if (type == null) {
+        void add(
+            Fields record, ArrowSweep arrow, String type, boolean bare, boolean isResults, long period, long latest
+        ) throws Fields.Refused {
+            if (type == null || arrow != null && !type.equals("broker_sweep")) {
                 throw new Fields.Refused();
             } else if (type.equals("tick")) {
                 this.interval = interval(record, period, latest);
@@ -108,7 +111,7 @@ public final class RecordRows implements UDF10 {
                 this.add(0, FACT);
             } else if (type.equals("broker_sweep")) {
                 this.interval = interval(record, period, latest);
-                this.addSweep(record);
+                this.addSweep(record, arrow == null ? record.bundles("bundleStats") : arrow.bundles());
             } else if (type.equals("broker_load")) {
                 this.addReport(record, bare);
             } else if (type.equals("topic_stats")) {
@@ -121,15 +124,14 @@ public final class RecordRows implements UDF10 {
             }
         }
 
-        private void addSweep(Fields record) throws Fields.Refused {
+        private void addSweep(Fields record, List bundles) throws Fields.Refused {
             this.broker = record.text("broker");
             this.sweep = record.text("sweepId");
             this.chunk = record.count("chunk");
             this.chunks = record.count("chunks");
-            List bundles = record.bundles("bundleStats");
             Set names = new HashSet();
             for (int i = 0; i < bundles.size(); i++) {
-                names.add(((BundleSums) bundles.get(i)).name);
+                names.add(((Bundle) bundles.get(i)).name);
             }
             if (this.chunk >= this.chunks || names.size() != bundles.size()) {
                 throw new Fields.Refused();
@@ -158,10 +160,10 @@ public final class RecordRows implements UDF10 {
             this.broker = record.text("broker");
             String bundle = record.text("bundle");
             byte[] topic = record.text("topic").getBytes(StandardCharsets.UTF_8);
-            if (!BundleSums.isBundle(bundle)) {
+            if (!Bundle.isBundle(bundle)) {
                 throw new Fields.Refused();
             }
-            ByteBuffer stats = packed(BundleSums.LOAD);
+            ByteBuffer stats = packed(Bundle.LOAD);
             for (int i = 0; i < RATES.length; i++) {
                 stats.putLong((long) Math.rint(record.number(RATES[i], 0, MAX_RATE) * 1000));
             }
@@ -180,7 +182,7 @@ public final class RecordRows implements UDF10 {
         private void addBundles(int kind, List bundles) {
             List[] parts = new List[this.shards];
             for (int i = 0; i < bundles.size(); i++) {
-                int shard = this.shardOf(((BundleSums) bundles.get(i)).name);
+                int shard = this.shardOf(((Bundle) bundles.get(i)).name);
                 if (parts[shard] == null) {
                     parts[shard] = new ArrayList();
                 }
@@ -196,9 +198,9 @@ public final class RecordRows implements UDF10 {
         private void addPart(int shard, int kind, List bundles) {
             int size = bundles.size(), kept = 0;
             StringBuilder names = new StringBuilder();
-            ByteBuffer stats = packed(size * BundleSums.LOAD), sizes = packed(size);
+            ByteBuffer stats = packed(size * Bundle.LOAD), sizes = packed(size);
             for (int i = 0; i < size; i++) {
-                BundleSums bundle = (BundleSums) bundles.get(i);
+                Bundle bundle = (Bundle) bundles.get(i);
                 names.append(i == 0 ? "" : "\n").append(bundle.name);
                 bundle.putLoad(stats);
                 sizes.putLong(bundle.kept());
@@ -210,7 +212,7 @@ public final class RecordRows implements UDF10 {
             }
             ByteBuffer positions = packed(kept), rates = packed(kept * RATES.length);
             for (int i = 0; i < size; i++) {
-                ((BundleSums) bundles.get(i)).putTopics(positions, rates);
+                ((Bundle) bundles.get(i)).putTopics(positions, rates);
             }
             this.add(
                 shard, kind, names.toString(), stats.array(), 0, 0,

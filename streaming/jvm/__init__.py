@@ -25,8 +25,6 @@ _SOURCES: Final = Path(__file__).parent
 _NAME: Final = "record_rows"
 _COMPILER: Final = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _PYSPARK_JARS: Final = Path(pyspark.__file__).parent / "jars"
-#: What the source imports.
-_USED: Final = ("jackson-core-*", "scala-library-*", "spark-catalyst_*", "spark-sql-api_*", "spark-unsafe_*")
 
 
 def jar(folder: Path = jars.FOLDER, sources: Path = _SOURCES) -> Path:
@@ -71,7 +69,7 @@ def record_rows(
 def _compile(files: Sequence[Path], scratch: Path) -> Path:
     classes, archive = scratch / "classes", scratch / "classes.jar"
     classes.mkdir()
-    used = ":".join(str(path) for pattern in _USED for path in sorted(_PYSPARK_JARS.glob(f"{pattern}.jar")))
+    used = ":".join(str(path) for path in sorted(_PYSPARK_JARS.glob("*.jar")))
     command = [
         jars.java(),
         "-cp",

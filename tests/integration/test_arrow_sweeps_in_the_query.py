@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +36,7 @@ Form: TypeAlias = Callable[[BrokerSweep], Iterator[Record]]
 _NOW, _PERIOD, _CLUSTER = 1_735_689_600_000, 60_000, "demo"
 #: About half of the bundles reach one.
 _LIMITS = DetailLimits(topics=9, sessions=1e9, msg_rate=1_200, throughput=1e12)
-_JSON = DecodeOptions(cluster=_CLUSTER, period_ms=_PERIOD, max_record_bytes=1_000_000, shards=3, detail=_LIMITS)
-_ARROW = replace(_JSON, sweeps="arrow")
+_OPTIONS = DecodeOptions(cluster=_CLUSTER, period_ms=_PERIOD, max_record_bytes=1_000_000, shards=3, detail=_LIMITS)
 _SCHEMA = "source int, partition int, offset long, file string, append_time long, value binary"
 
 
@@ -67,8 +66,8 @@ def test_arrow_and_json_give_the_same_rows_bit_for_bit(spark: SparkSession) -> N
     of_json = [value for sweep in sweeps for _, value in json_records(sweep)]
     of_arrow = [value for sweep in sweeps for _, value in arrow_records(sweep)]
     assert len(of_json) == len(of_arrow) == 3
-    from_json, json_columns = read(spark, of_json, _JSON)
-    from_arrow, arrow_columns = read(spark, of_arrow, _ARROW)
+    from_json, json_columns = read(spark, of_json, _OPTIONS)
+    from_arrow, arrow_columns = read(spark, of_arrow, _OPTIONS)
     assert plain(from_arrow) == plain(from_json)
     assert 0 < len(from_json.detail_position) < 200
     shards = [
@@ -91,7 +90,7 @@ def test_chunks_that_divide_a_bundle_close_an_interval_as_the_whole_sweep_does(s
         values = [value for sweep in sweeps for _, value in arrow_records(sweep, max_bytes=max_bytes)]
         roster = [{"broker": sweep.broker, "sweepId": sweep.sweep_id} for sweep in sweeps]
         values.append(as_bytes(tick(_NOW, partitions={"metrics": 1, "results": 0}, roster=roster)))
-        found, _ = read(spark, values, replace(_ARROW, shards=1))
+        found, _ = read(spark, values, replace(_OPTIONS, shards=1))
         fold_options = FoldOptions(bundle_ttl_ms=_PERIOD, detail=_LIMITS)
         _, (snapshot,) = fold(ShardState(shard=0, shards=1), found, fold_options)
         snapshots.append((len(values), snapshot))
@@ -120,33 +119,26 @@ _SPOILT: dict[str, tuple[bytes, str]] = {
 def test_spoilt_arrow_becomes_dead_letters_with_their_reasons_and_no_rows(spark: SparkSession) -> None:
     values = [value for value, _ in _SPOILT.values()]
     good, foreign = respun(), respun(cluster="other")
-    found = letters(spark, [*values, good, foreign], _ARROW)
+    found = letters(spark, [*values, good, foreign], _OPTIONS)
     assert len(found) == len(_SPOILT)
     for told, (_, reason) in zip(found, _SPOILT.values(), strict=True):
         assert told.startswith(reason)
-    assert set(read(spark, [*values, good, foreign], _ARROW)[0].offset.tolist()) == {len(values)}
+    assert set(read(spark, [*values, good, foreign], _OPTIONS)[0].offset.tolist()) == {len(values)}
 
 
 def test_arrow_that_is_too_large_is_not_looked_at(spark: SparkSession) -> None:
-    found = letters(spark, [respun()], replace(_ARROW, max_record_bytes=1000))
+    found = letters(spark, [respun()], replace(_OPTIONS, max_record_bytes=1000))
     assert len(found) == 1
     assert found[0].startswith("too_large: ")
 
 
-def test_where_sweeps_are_json_an_arrow_record_is_a_dead_letter_that_names_the_setting(spark: SparkSession) -> None:
-    assert letters(spark, [respun()], _JSON) == [
-        'not_json: an Arrow sweep, and [log] sweeps = "json"; "arrow" reads both'
-    ]
-    assert len(read(spark, [respun()], _JSON)[0]) == 0
-
-
 def test_the_result_topic_has_no_arrow(spark: SparkSession) -> None:
-    (found,) = letters(spark, [respun()], _ARROW, RESULTS)
+    (found,) = letters(spark, [respun()], _OPTIONS, RESULTS)
     assert found.startswith("not_json: ")
-    assert rows(frame(spark, [respun()], RESULTS), _ARROW).count() == 0
+    assert rows(frame(spark, [respun()], RESULTS), _OPTIONS).count() == 0
 
 
-def decided(spark: SparkSession, folder: Path, form: Form, sweeps: Literal["json", "arrow"]) -> list[bytes]:
+def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
     """The journal that the real query writes for a log of three intervals in *form*."""
     settings = write_settings(folder)
     cluster = ModelledCluster(ClusterShape(brokers=3, bundles=18, topics=120), seed=1, name="lab")
@@ -164,7 +156,7 @@ def decided(spark: SparkSession, folder: Path, form: Form, sweeps: Literal["json
     leader = FileLeadership(folder / "election")
     assert leader.acquire(lambda: False)
     options = assembly.query_options(settings)
-    options = replace(options, decode=replace(options.decode, sweeps=sweeps), files=False)
+    options = replace(options, files=False)
     records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
     sink = assembly.decision_sink(settings, leader)
     query = decision_query(records, options, sink, checkpoint=settings.checkpoint.path)
@@ -174,8 +166,8 @@ def decided(spark: SparkSession, folder: Path, form: Form, sweeps: Literal["json
 
 
 def test_a_stream_of_arrow_decides_byte_for_byte_as_one_of_json(spark: SparkSession, tmp_path: Path) -> None:
-    of_json = decided(spark, tmp_path / "json", json_records, "json")
-    of_arrow = decided(spark, tmp_path / "arrow", arrow_records, "arrow")
+    of_json = decided(spark, tmp_path / "json", json_records)
+    of_arrow = decided(spark, tmp_path / "arrow", arrow_records)
     assert len(of_json) == 3
     assert b"trimtab.unload" in b"".join(of_json)
     assert of_arrow == of_json
