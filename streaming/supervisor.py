@@ -65,11 +65,13 @@ def _lead(settings: Settings, spark: SparkSession, leadership: Leadership, stop:
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
     with _running([writer.trigger(processingTime=_TRIGGER).start() for writer in writers]) as queries:
+        log.info("reads the log")
         try:
             _watch(queries, leadership, stop)
         except TrimtabError:
             raise
         except Exception as error:
+            leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
             raise decisions.failure or letters.failure or TrimtabError(f"a query ended: {error}") from error
 
 

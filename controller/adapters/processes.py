@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,8 @@ from typing import Final, Self
 from controller.model.errors import TrimtabError
 
 _STOP_SECONDS: Final = 30.0
+_PATIENCE_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.1
 _LOG_LINES_SHOWN: Final = 15
 
 
@@ -38,6 +41,15 @@ class Processes:
             self._running[command] = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+
+    def wait_for(self, command: str, text: str) -> None:
+        """Until the log of *command* says *text*.  TrimtabError where it ends before, or takes too long."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while text not in self.log(command).read_text(encoding="utf-8", errors="replace"):
+            self.check()
+            if time.monotonic() > deadline:
+                raise TrimtabError(f"trimtab {command} is not ready after {_PATIENCE_SECONDS:g} s: {self.log(command)}")
+            time.sleep(_POLL_SECONDS)
 
     def log(self, command: str) -> Path:
         """What *command* says."""

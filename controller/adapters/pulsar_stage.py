@@ -55,11 +55,6 @@ class Stage:
         for bundle in self.bundles:
             self._bring(bundle, broker)
 
-    def on(self, broker: str) -> tuple[str, ...]:
-        """The topics that *broker* has now."""
-        owned = self.admin.owned(broker)
-        return tuple(topic for bundle, topic in zip(self.bundles, self.topics, strict=True) if bundle in owned)
-
     def msg_rates(self, brokers: Sequence[str]) -> Floats:
         """(brokers,) msg/s in and out of this namespace's topics, as each of *brokers* tells it."""
         return np.array([self._msg_rate(broker) for broker in brokers])

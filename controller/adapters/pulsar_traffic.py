@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -22,12 +23,14 @@ _PAYLOAD_BYTES: Final = 200
 class Traffic:
     """*rates*: topic -> msg/s sent to it; all of it is received and acknowledged by one consumer.
 
+    The client tells the file *log* what it meets with: connections that close are no errors here.
+
     A block: it flows from its beginning to its end, or until it is drained.
     """
 
-    def __init__(self, service_url: str, rates: Mapping[str, float]) -> None:
+    def __init__(self, service_url: str, rates: Mapping[str, float], log: Path) -> None:
         self.topics: Sequence[str] = tuple(rates)
-        self._rates, self._service_url = list(rates.values()), service_url
+        self._rates, self._service_url, self._log = tuple(rates.values()), service_url, log
         #: Numbers of messages, by topic: sent, acknowledged by the brokers, received by the consumer.
         self.sent = [0] * len(self.topics)
         self.acknowledged: list[set[int]] = [set() for _ in self.topics]
@@ -36,7 +39,9 @@ class Traffic:
         self._sending = threading.Thread(target=self._send, name="traffic", daemon=True)
 
     def __enter__(self) -> Self:
-        self._client = pulsar.Client(self._service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+        self._client = pulsar.Client(
+            self._service_url, logger=pulsar.FileLogger(pulsar.LoggerLevel.Warn, str(self._log))
+        )
         try:
             # First the subscriptions: they keep whatever is sent.
             self._consumer = self._client.subscribe(
@@ -58,11 +63,6 @@ class Traffic:
         self._stop_sending()
         with suppress(pulsar.PulsarException):  # the cluster may be gone
             self._client.close()
-
-    def change(self, rates: Mapping[str, float]) -> None:
-        """From now on other msg/s to the topics in *rates*."""
-        for topic, rate in rates.items():
-            self._rates[self.topics.index(topic)] = rate
 
     def drain(self, seconds: float) -> dict[str, list[int]]:
         """Send no more, wait until all is acknowledged and received: what was acknowledged and is missing, by topic.
@@ -95,13 +95,11 @@ class Traffic:
             self._sending.join()
 
     def _send(self) -> None:
-        due, last = [0.0] * len(self.topics), time.monotonic()
+        started = time.monotonic()
         while not self._until.wait(_STEP_SECONDS):
-            now = time.monotonic()
-            since, last = now - last, now
+            elapsed = time.monotonic() - started
             for topic, (producer, rate) in enumerate(zip(self._producers, self._rates, strict=True)):
-                due[topic] += since * rate
-                for number in range(self.sent[topic], int(due[topic])):
+                for number in range(self.sent[topic], int(elapsed * rate)):
                     self.sent[topic] = number + 1
                     content = f"{topic} {number} ".encode().ljust(_PAYLOAD_BYTES, b".")
                     producer.send_async(content, partial(self._acknowledge, topic, number), sequence_id=number)

@@ -35,6 +35,7 @@ def wait_for(path: Path, processes: Processes) -> None:
 def test_a_command_runs_till_it_is_stopped_and_ends_in_order(tmp_path: Path) -> None:
     with Processes(write_conf(tmp_path), tmp_path) as processes:
         processes.start("execute")
+        processes.wait_for("execute", "")
         wait_for(tmp_path / "log" / "executor", processes)
         assert processes.stop() == {"execute": 0}
         assert processes.stop() == {}
@@ -44,4 +45,4 @@ def test_a_command_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None
     with Processes(tmp_path / "nowhere.toml", tmp_path) as processes:
         processes.start("execute")
         with pytest.raises(TrimtabError, match=r"trimtab execute has ended; .*execute\.log ends with\n.*nowhere\.toml"):
-            wait_for(tmp_path / "log" / "executor", processes)
+            processes.wait_for("execute", "it is never said")

@@ -21,7 +21,7 @@ from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator import pulsar_demo
 from controller.simulator.executor import result_record
-from controller.simulator.pulsar_demo import COMMANDS, PulsarDemoOutcome, run_pulsar_demo
+from controller.simulator.pulsar_demo import PulsarDemoOutcome, run_pulsar_demo
 from controller.wire.journal import JournalEntry
 from tests.commands import T, unload
 
@@ -39,9 +39,6 @@ class StubStage:
     def gather(self, broker: str) -> None:
         self.told.append(f"all on {broker}")
 
-    def on(self, _: str) -> tuple[str, ...]:
-        return ("two",)
-
     def msg_rates(self, _: tuple[str, ...]) -> Any:
         return np.array(self.loads.pop(0) if self.loads else [20.0, 20.0, 20.0])
 
@@ -57,9 +54,6 @@ class StubTraffic:
 
     def __exit__(self, *_: object) -> None:
         self.told.append("traffic stopped")
-
-    def change(self, rates: Mapping[str, float]) -> None:
-        self.told.append(dict(rates))
 
     def drain(self, _: float) -> dict[str, list[int]]:
         return {"one": [17]}
@@ -85,6 +79,9 @@ class StubProcesses:
             settings = read_settings(self.conf)
             assert settings.log.folder is not None
             decide(Path(settings.log.folder.path))
+
+    def wait_for(self, command: str, _: str) -> None:
+        self.told.append(f"{command} is ready")
 
     def check(self) -> None:
         if self.failure is not None:
@@ -160,12 +157,13 @@ def test_intervals_are_shown_with_their_commands_and_what_became_of_them(told: l
     assert str(tmp_path.resolve() / "0001" / "log" / "journal") in printed
 
 
-def test_what_was_started_is_stopped_in_reverse_and_the_traffic_changes_half_way(
+def test_what_was_started_is_stopped_in_reverse_and_nothing_is_collected_before_the_controller_reads(
     told: list[Any], tmp_path: Path
 ) -> None:
     watch(tmp_path)
     stopped = ["processes stopped", "traffic stopped", "pulsar stopped"]
-    assert told == ["pulsar", f"all on {BROKERS[0]}", *COMMANDS, {"two": 60.0}, *stopped]
+    started = ["pulsar", f"all on {BROKERS[0]}", "execute", "run", "run is ready", "collect"]
+    assert told == [*started, *stopped]
 
 
 def test_ctrl_c_stops_everything_and_still_says_where_the_logs_lie(
@@ -197,4 +195,4 @@ def test_traffic_that_does_not_flow_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_stub_has_what_a_stage_has() -> None:
-    assert {"gather", "on", "msg_rates", "rates"} <= {*dir(Stage), *Stage.__dataclass_fields__}
+    assert {"gather", "msg_rates", "rates"} <= {*dir(Stage), *Stage.__dataclass_fields__}

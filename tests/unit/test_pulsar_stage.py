@@ -58,14 +58,6 @@ def test_every_bundle_has_a_topic_and_few_of_them_are_hot() -> None:
     assert (len(rates), rates[:4]) == (24, [60.0, 60.0, 60.0, 20.0])
 
 
-def test_its_topics_on_a_broker_are_those_of_the_bundles_that_the_broker_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = set_stage(StubAdmin(), "demo/orders", 24)
-    owned = frozenset({stage.bundles[0], stage.bundles[5], "demo/other/0x00000000_0xffffffff"})
-    monkeypatch.setattr(StubAdmin, "owned", lambda _, broker: owned if broker == A else frozenset())
-    assert stage.on(A) == (stage.topics[0], stage.topics[5])
-    assert stage.on(B) == ()
-
-
 def test_all_bundles_are_brought_to_one_broker_also_where_that_takes_more_than_one_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,0 +1,94 @@
+"""What the supervisor makes of a query that ended, without Spark: queries, sinks and leadership are played."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
+from controller.settings.trimtab_toml import Settings
+from streaming import supervisor
+
+
+class PlayedLeadership:
+    """Leads once; where it is *gone*, that is known when ZooKeeper is asked, and not before the queries have begun."""
+
+    def __init__(self, *, gone: bool) -> None:
+        self._gone, self.acquired, self._checked = gone, False, False
+
+    def acquire(self, _: Callable[[], bool]) -> bool:
+        first, self.acquired = not self.acquired, True
+        return first
+
+    def check(self) -> None:
+        before, self._checked = self._checked, True
+        if self._gone and before:
+            raise LeadershipLostError("another leads")
+
+    def lost(self) -> bool:
+        return False
+
+    def session_lost(self) -> bool:
+        return self._gone
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leadership: PlayedLeadership, **assembly: Any) -> None:
+    """Run with two queries that end at once; Spark tells it in words of its own."""
+    ended = Mock(name="played", isActive=False)
+    ended.awaitTermination.side_effect = RuntimeError("a file of the checkpoint is another's")
+    writer = Mock()
+    writer.trigger.return_value.start.return_value = ended
+    parts = Mock(**{"leadership.return_value": leadership, "dead_letter_sink.return_value.failure": None, **assembly})
+    monkeypatch.setattr("streaming.supervisor.assembly", parts)
+    for name in ("decision_query", "dead_letter_query"):
+        monkeypatch.setattr(supervisor, name, Mock(return_value=writer))
+    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
+    settings = Settings.model_validate(
+        {
+            "cluster": {"name": "lab", "broker_conf": str(tmp_path / "broker.conf")},
+            "log": {"kind": "folder", "folder": {"path": str(tmp_path)}},
+            "election": {"kind": "file", "path": str(tmp_path)},
+            "checkpoint": {"path": str(tmp_path)},
+        }
+    )
+    supervisor.run(settings, stop=lambda: False)
+
+
+def sink(failure: Exception | None) -> dict[str, Any]:
+    return {"decision_sink.return_value": Mock(epoch=1, failure=failure)}
+
+
+@pytest.mark.parametrize("failure", [None, JournalError("no such writer"), RuntimeError("Java says no")])
+def test_whatever_ended_the_query_of_one_who_leads_no_longer_it_is_lost_leadership(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception | None
+) -> None:
+    with pytest.raises(LeadershipLostError) as caught:
+        run(tmp_path, monkeypatch, PlayedLeadership(gone=True), **sink(failure))
+    assert caught.value.exit_code == 75
+
+
+def test_a_leader_whose_query_ended_tells_what_its_sink_failed_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(JournalError, match="no such writer"):
+        run(tmp_path, monkeypatch, PlayedLeadership(gone=False), **sink(JournalError("no such writer")))
+
+
+def test_a_leader_whose_query_ended_by_itself_tells_what_spark_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TrimtabError, match="a file of the checkpoint"):
+        run(tmp_path, monkeypatch, PlayedLeadership(gone=False), **sink(None))
+
+
+def test_spark_runs_before_this_process_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leadership, led = PlayedLeadership(gone=False), list[bool]()
+    session = Mock(side_effect=lambda *_: led.append(leadership.acquired))
+    with pytest.raises(TrimtabError):
+        run(tmp_path, monkeypatch, leadership, session=session, **sink(None))
+    assert led == [False]
