@@ -164,7 +164,7 @@ def test_bad_records_lie_in_the_dead_letters_with_reason_and_place_and_the_query
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, "Future[Path]"]]:
-    """Place -> the log of a controller that was killed there four times.  Two at a time: most of it is Spark's start."""
+    """Place -> the log of a controller killed there four times.  Two at a time: most of it is the start of Spark."""
     with ThreadPoolExecutor(2) as two:
         yield {place: two.submit(killed_four_times, tmp_path_factory.mktemp(place), place) for place in _PLACES}
 
