@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,8 @@ _BAD_LINES = {
     "too_large": [b'{"v":1,"type":"tick","padding":"' + b"x" * 10_000_000 + b'"}'],
 }
 _BAD = sum(len(lines) for lines in _BAD_LINES.values())
+#: Where controllers are killed.
+_PLACES = ("inside-state-commit", "after-decide", "inside-transaction", "after-commit", "before-spark-commit")
 
 
 def publish(folder: Path) -> None:
@@ -98,7 +101,7 @@ def run_until(condition: Callable[[], bool], conf: Path, *, failpoint: str = "")
     env = os.environ | {"TRIMTAB_FAILPOINT": failpoint}
     with (conf.parent / "controller.log").open("ab") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while process.poll() is None and not condition() and time.monotonic() < deadline:
             time.sleep(0.2)
         if process.poll() is None:
@@ -159,21 +162,31 @@ def test_bad_records_lie_in_the_dead_letters_with_reason_and_place_and_the_query
         assert file.read_bytes().split(b"\n")[letter.source.offset] == line
 
 
-@pytest.mark.parametrize(
-    "place", ["inside-state-commit", "after-decide", "inside-transaction", "after-commit", "before-spark-commit"]
-)
-def test_killed_four_times_and_restarted_it_decides_as_if_nothing_had_happened(
-    tmp_path: Path, uninterrupted: tuple[Path, list[bytes]], place: str
-) -> None:
-    publish(tmp_path / "log")
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, "Future[Path]"]]:
+    """Place -> the log of a controller killed there four times.  Two at a time: most of it is the start of Spark."""
+    with ThreadPoolExecutor(2) as two:
+        yield {place: two.submit(killed_four_times, tmp_path_factory.mktemp(place), place) for place in _PLACES}
+
+
+def killed_four_times(folder: Path, place: str) -> Path:
+    publish(folder / "log")
     # A state commit can be torn once a batch, so there have to be several.
     batches = 3 if place == "inside-state-commit" else 1000
-    conf = settings(tmp_path, "log", shuffle_partitions=2, files_a_batch=batches)
+    conf = settings(folder, "log", shuffle_partitions=2, files_a_batch=batches)
     for _ in range(4):
         run_until(lambda: False, conf, failpoint=place)
-    run_until(lambda: len(journal(tmp_path / "log")) == _INTERVALS, conf)
-    assert journal(tmp_path / "log") == uninterrupted[1]
-    issued = commands(tmp_path / "log")
+    run_until(lambda: len(journal(folder / "log")) == _INTERVALS, conf)
+    return folder / "log"
+
+
+@pytest.mark.parametrize("place", _PLACES)
+def test_killed_four_times_and_restarted_it_decides_as_if_nothing_had_happened(
+    uninterrupted: tuple[Path, list[bytes]], killed: dict[str, "Future[Path]"], place: str
+) -> None:
+    log = killed[place].result()
+    assert journal(log) == uninterrupted[1]
+    issued = commands(log)
     assert issued == commands(uninterrupted[0])
     assert len(issued) == len(set(issued)) > 0
 
