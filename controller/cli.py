@@ -62,7 +62,7 @@ class _ControllerThread(threading.Thread):
 def demo(
     seed: Annotated[int, typer.Option(help="Of the modelled cluster; the same seed, the same decisions.")] = 1,
     intervals: Annotated[
-        int | None, typer.Option(min=1, help="How many intervals to play.", show_default="20; 14 with --pulsar")
+        int | None, typer.Option(min=1, help="How many intervals to play.", show_default="20; 12 with --pulsar")
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where runs keep their logs, a folder each.")] = Path(".trimtab/demo"),
     pulsar: Annotated[

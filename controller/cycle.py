@@ -54,6 +54,11 @@ class BalancerOptions:
         unit="s",
         meaning="if not 0, bundles are unloaded this often instead: for intervals shorter than a minute",
     )
+    waits_for_results: bool = option(
+        "trimtabSheddingWaitsForResults",
+        default=False,
+        meaning="true: a broker gives no more while unloads off it have no result, for its load still counts them",
+    )
     grace_period_minutes: int = option(
         "loadBalancerSheddingGracePeriodMinutes",
         default=30,
@@ -296,8 +301,12 @@ def _unloads(
         taken = staying.recently_unloaded.copy()
         taken[[view.bundles.code_of[unload.bundle] for unload in moves]] = True
         staying = replace(staying, recently_unloaded=taken)
+    told = untouchable
+    if policy.balancer.waits_for_results:
+        told = untouchable.and_bundles_of({c.source for c in memory.in_flight.values() if c.action == "unload"})
+        staying = replace(staying, recently_unloaded=staying.recently_unloaded | told.mask)
     found, shedding = policy.shedder.decide(staying, memory.shedder)
-    verdicts = untouchable.explain(found.verdicts)
+    verdicts = told.explain(found.verdicts)
     if not found.unloads:
         reason = _whole_reason(found, verdicts)
         verdicts.append(Verdict(subject=_CLUSTER, reason=reason, by=type(policy.shedder).__name__))

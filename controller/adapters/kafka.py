@@ -5,10 +5,12 @@ With kafka_inbox the only importer of confluent_kafka.  *client* is what the set
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import confluent_kafka as ck
@@ -25,6 +27,9 @@ Headers: TypeAlias = Mapping[str, bytes]
 #: How long Kafka may be out of reach before a call gives up.
 PATIENCE_SECONDS: Final = 60.0
 
+#: How long to wait for a group's coordinator, which is asked when the brokers have answered already; then some grace.
+_OFFSETS_SECONDS: Final = 15.0
+_GRACE_SECONDS: Final = 2.0
 #: How long an abort waits for records under way; none of them matters any more.
 _SETTLE_SECONDS: Final = 5.0
 #: librdkafka refuses above 1 MB by itself; what is too large is for the brokers to say.
@@ -144,6 +149,8 @@ class Transaction:
 
     def __init__(self, producer: ck.Producer) -> None:
         self._producer = producer
+        #: A call has not ended, and never may: this producer is not to be called any more.
+        self.stuck = False
 
     def send(
         self,
@@ -159,7 +166,11 @@ class Transaction:
 
     def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
         """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
-        self._producer.send_offsets_to_transaction(offsets, group, PATIENCE_SECONDS)
+        # librdkafka can miss that a group's coordinator is back after an outage, and then waits for ever.
+        call = partial(self._producer.send_offsets_to_transaction, offsets, group, _OFFSETS_SECONDS)
+        self.stuck = not _ends(call, _OFFSETS_SECONDS + _GRACE_SECONDS)
+        if self.stuck:
+            raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, "no answer about the group's offsets"))
 
     def flush(self) -> None:
         """Return when every record lies in its topic, or was refused: only the commit is missing then.
@@ -202,10 +213,13 @@ class TransactionalProducer:
             raise self._failure
         with self._failures("transaction"):
             self._producer.begin_transaction()
+            transaction = Transaction(self._producer)
             try:
-                yield Transaction(self._producer)
+                yield transaction
             except BaseException:
-                self._abort()
+                # Where a call is stuck the brokers abort it by themselves, when its time is over.
+                if not transaction.stuck:
+                    self._abort()
                 raise
             self._commit()
 
@@ -417,6 +431,24 @@ def _produce(
             if time.monotonic() > deadline:
                 raise
             producer.poll(0.1)
+
+
+def _ends(call: Callable[[], None], seconds: float) -> bool:
+    """Whether *call* ends within *seconds*; raises what it raises.  Else it is left behind in its thread."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failures:
+        raise failures[0]
+    return not thread.is_alive()
 
 
 def _retry(call: Callable[[], None]) -> None:

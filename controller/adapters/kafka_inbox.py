@@ -48,6 +48,7 @@ class KafkaInbox:
         )
         self._producer.init()
         self._member: Any = None
+        self._is_lost = False
         self._memory: dict[int, PartitionMemory] = {}
         #: Partition -> where the next take, and the one after an answer, begin.
         self._committed: dict[int, int] = {}
@@ -68,7 +69,7 @@ class KafkaInbox:
             logger=log,
         )
         self._consumer.subscribe(
-            [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
+            [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
 
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
@@ -77,6 +78,9 @@ class KafkaInbox:
             messages = self._consumer.consume(most, timeout_seconds)
         except ck.KafkaException as error:
             raise TakenOverError(f"{self._commands}: {error.args[0]}") from error
+        if self._is_lost:
+            # By a standstill or an outage: producers do not always come back from one.
+            raise TakenOverError(f"{self._commands}: the group has gone on without this member")
         taken = []
         for message in messages:
             problem = message.error()
@@ -139,6 +143,10 @@ class KafkaInbox:
             log.info("commands of partition %d from offset %d on", partition, start.offset)
         starts = [(each.partition, self._committed[each.partition]) for each in partitions]
         consumer.assign([ck.TopicPartition(self._commands, *start) for start in starts])
+
+    def _lost(self, consumer: Any, partitions: list[Any]) -> None:
+        self._is_lost = True
+        self._revoked(consumer, partitions)
 
     def _revoked(self, _: Any, partitions: list[Any]) -> None:
         for each in partitions:

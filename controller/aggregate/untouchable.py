@@ -13,12 +13,13 @@ from controller.model.names import is_untouchable
 
 #: What can forbid to touch a bundle, weakest first, and the name it goes by in verdicts.
 _GUARDRAILS: Final = (
+    (Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults"),
     (Reason.BACK_OFF, "failed"),
     (Reason.IN_FLIGHT, "in_flight"),
     (Reason.EXCLUDED, "excluded"),
     (Reason.SYSTEM_NAMESPACE, "system_namespaces"),
 )
-_FREE, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3
+_FREE, _GIVING, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +49,12 @@ class Untouchable:
                 if row is not None:
                     guardrail[row] = max(guardrail[row], code)
         return cls(view=view, guardrail=guardrail)
+
+    def and_bundles_of(self, givers: Set[str]) -> "Untouchable":
+        """With them all other bundles of the brokers *givers*, of which unloads are under way."""
+        giving = np.array([name in givers for name in self.view.brokers.names], np.bool_)
+        of_them = giving[self.view.bundles.broker] & ~self.mask
+        return replace(self, guardrail=np.where(of_them, _GIVING, self.guardrail))
 
     @property
     def mask(self) -> Bools:

@@ -37,7 +37,7 @@ _READY: Final = "reads the log"
 NAMESPACE: Final = "demo/orders"
 _BUNDLES: Final = 24
 #: Enough to see it all.
-PULSAR_INTERVALS: Final = 14
+PULSAR_INTERVALS: Final = 12
 #: What the scenario has in the place of the run's own brokers.
 _ADMIN_URL: Final = '["http://127.0.0.1:8080"]'
 _POLL_SECONDS: Final = 0.2

@@ -22,7 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 where something was lost, done twice or wrong."""
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="of each fault")
-    parser.add_argument("--only", choices=[*(fault.name for fault in FAULTS), DISK_FULL])
+    names = [*(fault.name for fault in FAULTS), DISK_FULL]
+    parser.add_argument("--only", choices=names, nargs="+", default=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--kafka-away-seconds", type=float, default=60.0)
     parser.add_argument("--page", type=Path, default=_PAGE, help="where the table is")
     options = parser.parse_args(arguments)
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _outcomes(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
-    wanted: list[Fault] = [fault for fault in FAULTS if options.only in (None, fault.name)]
+    wanted: list[Fault] = [fault for fault in FAULTS if fault.name in options.only]
     if wanted:
         with (
             kafka_server(folder / "kafka") as kafka,
@@ -52,7 +53,7 @@ def _outcomes(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
             around = Around(kafka, zookeeper, kafka_away_seconds=options.kafka_away_seconds)
             for fault in wanted:
                 yield prove(fault, site, around, options.runs)
-    if options.only in (None, DISK_FULL):
+    if DISK_FULL in options.only:
         with site_on_small_disk(folder / "disk") as (site, disk):
             yield prove_disk_full(site, disk, options.runs)
 

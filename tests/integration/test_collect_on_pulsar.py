@@ -121,13 +121,15 @@ def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespac
         try:
             wanted = TOPICS * MESSAGES_PER_SECOND
             eventually(lambda: _rate_of(tmp_path, namespace) > 0.8 * wanted, meanwhile)
+            # What brokers tell of themselves ends the interval; the namespaces may come right behind it.
+            eventually(lambda: _states_of(tmp_path, namespace) != [], meanwhile)
         finally:
             collector.terminate()
             assert collector.wait(20) == 0
     records = _records(tmp_path)
     ticks = [each for each in records if isinstance(each, Tick)]
     assert [entry.broker for entry in ticks[-1].roster or ()] == sorted(pulsar.brokers)
-    state = next(each for each in reversed(records) if isinstance(each, NamespaceState) and each.namespace == namespace)
+    state = _states_of(tmp_path, namespace)[-1]
     assert state.boundaries == tuple(int(boundary, 16) for boundary in RANGES)
     brokers = {each.broker: each for each in records if isinstance(each, BrokerState)}
     assert {each.broker_version_string for each in brokers.values()} == {"4.0.8"}
@@ -139,6 +141,10 @@ def _records(folder: Path) -> list[Any]:
         line for path in sorted((folder / "log" / "metrics").glob("*.jsonl")) for line in path.read_bytes().split(b"\n")
     )
     return [decode_metric(line, cluster=CLUSTER, period_ms=PERIOD_SECONDS * 1000) for line in lines if line]
+
+
+def _states_of(folder: Path, namespace: str) -> list[NamespaceState]:
+    return [each for each in _records(folder) if isinstance(each, NamespaceState) and each.namespace == namespace]
 
 
 def _rate_of(folder: Path, namespace: str) -> float:

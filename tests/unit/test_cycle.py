@@ -196,6 +196,19 @@ def test_a_bundle_in_flight_stays_and_is_told_as_such() -> None:
     assert verdicts(decision, "big") == [(Reason.IN_FLIGHT, "in_flight")]
 
 
+def test_a_broker_whose_unloads_are_under_way_gives_no_more_where_that_is_asked_for() -> None:
+    asked = balancer(waits_for_results=True)
+    decision, _ = cycle(memory=under_way(), policy=asked)
+    assert moved(decision) == []
+    assert verdicts(decision, "big") == [(Reason.IN_FLIGHT, "in_flight")]
+    assert verdicts(decision, "small") == [(Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults")]
+    of_another = replace(under_way().in_flight["c-1"], source="cold", destination="hot", bundle="z")
+    decision, _ = cycle(memory=replace(WARM, in_flight={"c-1": of_another}), policy=asked)
+    assert moved(decision) == [("big", "cold")]
+    done = CommandResult(id="c-1", status="done")
+    assert moved(cycle(UNEVEN, done, memory=under_way(), policy=asked)[0]) == [("big", "cold")]
+
+
 @pytest.mark.parametrize("excluded", ["acme/test", LEFT])
 def test_an_excluded_bundle_or_namespace_stays_and_is_told_as_such(excluded: str) -> None:
     cluster = view(
