@@ -166,7 +166,7 @@ class Transaction:
 
     def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
         """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
-        # librdkafka can miss that a group's coordinator is back after an outage, and then waits for ever.
+        # Behind an outage of Kafka this call was seen never to return, whatever time it was given.
         call = partial(self._producer.send_offsets_to_transaction, offsets, group, _OFFSETS_SECONDS)
         self.stuck = not _ends(call, _OFFSETS_SECONDS + _GRACE_SECONDS)
         if self.stuck:

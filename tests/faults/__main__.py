@@ -10,16 +10,18 @@ from pathlib import Path
 from controller.adapters.servers import kafka_server, zookeeper_server
 from tests.faults import report
 from tests.faults.faults import DISK_FULL, FAULTS, Around, Fault
-from tests.faults.prove import Outcome, prove, prove_disk_full, site_on_small_disk
+from tests.faults.prove import Outcome, p95, prove, prove_disk_full, site_on_small_disk
 from tests.faults.site import kafka_site
 
 log = logging.getLogger("faults")
 
+#: From the fault to the next decision, of 95 in 100 runs.
+MOST_P95_SECONDS = 30.0
 _PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 1 where something was lost, done twice or wrong."""
+    """The exit code: 1 where something was lost, done twice or wrong, or where recovery took too long."""
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="of each fault")
     names = [*(fault.name for fault in FAULTS), DISK_FULL]
@@ -32,8 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = False
     with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
         for outcome in _outcomes(Path(folder), options):
-            failed |= bool(outcome.findings or outcome.differences)
+            slow = p95(outcome.recoveries) > MOST_P95_SECONDS
+            failed |= slow or bool(outcome.findings or outcome.differences)
             log.info("%s", report.row(outcome))
+            if slow:
+                log.error("%s: recovery takes longer than %g s", outcome.fault, MOST_P95_SECONDS)
             for finding in (*outcome.findings.lost, *outcome.findings.twice, *outcome.findings.wrong):
                 log.error("%s: %s", outcome.fault, finding)
             for difference in outcome.differences:
