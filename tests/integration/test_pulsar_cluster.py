@@ -81,10 +81,13 @@ def test_a_bundle_goes_where_it_is_sent_whichever_broker_is_asked(
     for url in pulsar.admin_urls:
         destination = another(pulsar, owner)
         asked = PulsarAdmin([url], cluster=CLUSTER)
-        outcome = obey(asked, unload(bundle, source=owner, destination=destination))
-        assert (outcome.answer.status, outcome.owner_before, outcome.owner_after) == ("done", owner, destination)
-        owner = destination
-    assert admin.owner(bundle) == owner
+        for _ in range(3):  # Pulsar takes a destination for a wish; whatever it makes of it is told
+            outcome = obey(asked, unload(bundle, source=owner, destination=destination))
+            assert (outcome.owner_before, outcome.owner_after) == (owner, admin.owner(bundle))
+            owner = outcome.owner_after
+            if outcome.answer.status == "done":
+                break
+        assert (outcome.answer.status, owner) == ("done", destination)
 
 
 def test_a_bundle_without_a_destination_is_placed_by_the_brokers(admin: PulsarAdmin, namespace: str) -> None:
