@@ -25,6 +25,25 @@ def create_topics(settings: KafkaLogSettings) -> dict[str, int]:
     return ensure_topics(settings.bootstrap, specs, settings.client)
 
 
+def ticks(
+    settings: KafkaLogSettings, cluster: str, interval: int, roster: Mapping[str, str | None]
+) -> Iterator[tuple[str, int, bytes]]:
+    """The ticks of *interval*: topic, partition and value of each; last the one with the roster."""
+    partitions = create_topics(settings)  # asked each time: partitions can be added
+    metrics, results = settings.metrics_topic, settings.results_topic
+    tick = Tick(
+        cluster=cluster,
+        interval=interval,
+        partitions=Partitions(metrics=partitions[metrics], results=partitions[results]),
+    )
+    entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
+    for partition in range(partitions[results]):
+        yield results, partition, encode(tick)
+    for partition in range(1, partitions[metrics]):
+        yield metrics, partition, encode(tick)
+    yield metrics, 0, encode(tick.model_copy(update={"roster": entries}))
+
+
 class KafkaMetricsLog:
     """MetricsLog on Kafka; with a *transaction*, all that is written appears at its commit."""
 
@@ -43,20 +62,12 @@ class KafkaMetricsLog:
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See MetricsLog."""
-        partitions = create_topics(self._settings)  # asked each time: partitions can be added
-        metrics, results = self._settings.metrics_topic, self._settings.results_topic
-        tick = Tick(
-            cluster=self._cluster,
-            interval=interval,
-            partitions=Partitions(metrics=partitions[metrics], results=partitions[results]),
-        )
-        entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
-        for partition in range(partitions[results]):
-            self._producer.send(results, encode(tick), partition=partition)
-        for partition in range(1, partitions[metrics]):
-            self._producer.send(metrics, encode(tick), partition=partition)
+        *others, last = ticks(self._settings, self._cluster, interval, roster)
+        for topic, partition, value in others:
+            self._producer.send(topic, value, partition=partition)
         self._producer.flush()
-        self._producer.send(metrics, encode(tick.model_copy(update={"roster": entries})), partition=0)
+        topic, partition, value = last
+        self._producer.send(topic, value, partition=partition)
         self._producer.flush()
 
     def _send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:

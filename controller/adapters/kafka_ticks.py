@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from controller.adapters.kafka import Producer, Reader, TransactionalProducer
-from controller.adapters.kafka_log import create_topics
+from controller.adapters.kafka_log import create_topics, ticks
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings
-from controller.wire.base import encode
 from controller.wire.chunks import Record, glance
-from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.metrics import Tick
 from controller.wire.sweep import SweepHeader
 
 #: An old writer's open transaction keeps readers waiting for no longer than this.
@@ -52,12 +51,12 @@ class KafkaCollectorLog:
         """See CollectorLog."""
         self.follow()
         settings = self._settings
-        ticks = TransactionalProducer(
+        writer = TransactionalProducer(
             settings.bootstrap,
             f"trimtab-ticks-{self._cluster}",
             {"transaction.timeout.ms": _TRANSACTION_MS, **settings.client},
         )
-        ticks.init()
+        writer.init()
         self._reader = Reader(settings.bootstrap, settings.metrics_topic, since_ms=since_ms, client=settings.client)
         # Only behind the fence is the end of the log the end of what the one before has ticked.
         deadline = time.monotonic() + _CATCH_UP_SECONDS
@@ -66,7 +65,7 @@ class KafkaCollectorLog:
             if time.monotonic() > deadline:
                 self.follow()
                 raise TrimtabError(f"{settings.metrics_topic}: not read to its end in {_CATCH_UP_SECONDS:g} s")
-        self._ticks = ticks
+        self._ticks = writer
 
     def arrived(self) -> list[SweepHeader | Tick]:
         """See CollectorLog."""
@@ -79,19 +78,10 @@ class KafkaCollectorLog:
         """See CollectorLog."""
         if self._ticks is None:
             raise LeadershipLostError("this collector does not write the ticks")
-        partitions = create_topics(self._settings)  # asked each time: partitions can be added
-        metrics, results = self._settings.metrics_topic, self._settings.results_topic
-        tick = Tick(
-            cluster=self._cluster,
-            interval=interval,
-            partitions=Partitions(metrics=partitions[metrics], results=partitions[results]),
-        )
-        entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
+        records = [*ticks(self._settings, self._cluster, interval, roster)]
         with self._ticks.transaction() as transaction:
-            for topic in (results, metrics):
-                for partition in range(partitions[topic]):
-                    whole = {"roster": entries} if topic == metrics and partition == 0 else {}
-                    transaction.send(topic, encode(tick.model_copy(update=whole)), partition=partition)
+            for topic, partition, value in records:
+                transaction.send(topic, value, partition=partition)
 
     def follow(self) -> None:
         """See CollectorLog."""

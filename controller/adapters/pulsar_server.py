@@ -10,13 +10,11 @@ what an earlier one left behind is deleted.
 import argparse
 import os
 import shutil
-import signal
-import socket
 import sys
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -25,7 +23,7 @@ from typing import Final
 
 from controller.adapters import jars
 from controller.adapters.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
-from controller.adapters.servers import FOLDER, Server, free_port
+from controller.adapters.servers import FOLDER, Server, act, free_port, is_free
 from controller.model.errors import TrimtabError
 
 __all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
@@ -64,7 +62,7 @@ class PulsarPart(Server):
         return ["org.codehaus.janino.SimpleCompiler", str(_SOURCE), "PulsarParts", *self._words, str(self.folder)]
 
     def _answers(self) -> bool:
-        return all(map(_listens, self._plain)) and all(map(_serves, self._web))
+        return not any(map(is_free, self._plain)) and all(map(_serves, self._web))
 
 
 class PulsarCluster:
@@ -74,6 +72,8 @@ class PulsarCluster:
     *settings* are the brokers', under broker.conf's names, and come before those chosen here.
     ``parts``: "pulsar", or "zookeeper", "bookie", "broker-0" ...: each can be stopped, or killed, by itself.
     """
+
+    name = "pulsar"
 
     def __init__(
         self, folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
@@ -122,6 +122,20 @@ class PulsarCluster:
     def zookeeper(self) -> str:
         """host:port of the cluster's ZooKeeper."""
         return f"{LOOPBACK}:{self._zookeeper}"
+
+    @property
+    def told(self) -> str:
+        """See Runnable."""
+        pids = ", ".join(f"{part.name} {part.pid()}" for part in self.parts.values())
+        return (
+            f"pulsar at {' '.join(self.admin_urls)} and {self.service_url}\n"
+            f"ZooKeeper {self.zookeeper}, pids {pids}, logs in {self.folder}"
+        )
+
+    @property
+    def logs(self) -> str:
+        """See Runnable."""
+        return f"the logs in {self.folder}"
 
     def start(self) -> None:
         """Start on nothing, and return when all brokers are in service."""
@@ -206,44 +220,12 @@ def distribution(folder: Path = jars.FOLDER) -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="pulsar", description="Start and stop a Pulsar cluster on this machine.")
-    parser.add_argument("action", choices=_ACTIONS, nargs="?", default="start")
+    parser.add_argument("action", choices=("start", "stop", "run"), nargs="?", default="start")
     parser.add_argument("--processes", action="store_true", help="a JVM for each part, not one for all")
     parser.add_argument("--dir", type=Path, default=FOLDER / "pulsar", help="folder of its state (.servers/pulsar)")
     parser.add_argument("--port", type=int, default=_DEFAULT_PORT, help="the first broker's, HTTP; 0 for a free one")
     options = parser.parse_args(arguments)
-    try:
-        return _ACTIONS[options.action](PulsarCluster(options.dir, options.port, processes=options.processes))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return error.exit_code
-
-
-def _start(cluster: PulsarCluster) -> int:
-    cluster.start()
-    print(f"pulsar at {' '.join(cluster.admin_urls)} and {cluster.service_url}")  # noqa: T201
-    pids = ", ".join(f"{part.name} {part.pid()}" for part in cluster.parts.values())
-    print(f"ZooKeeper {cluster.zookeeper}, pids {pids}, logs in {cluster.folder}", flush=True)  # noqa: T201
-    return 0
-
-
-def _stop(cluster: PulsarCluster) -> int:
-    stopped = cluster.stop()
-    print(f"pulsar {'stopped' if stopped else 'does not run'} in {cluster.folder}")  # noqa: T201
-    return 0
-
-
-def _run(cluster: PulsarCluster) -> int:
-    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        _start(cluster)
-        cluster.wait()
-    except KeyboardInterrupt:
-        return _stop(cluster)
-    cluster.stop()
-    print(f"pulsar has ended by itself; see the logs in {cluster.folder}", file=sys.stderr)  # noqa: T201
-    return 1
+    return act(PulsarCluster(options.dir, options.port, processes=options.processes), options.action)
 
 
 def _all_parts(folder: Path) -> list[PulsarPart]:
@@ -259,11 +241,6 @@ def _free_ports(number: int) -> list[int]:
     return sorted(ports)
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((LOOPBACK, port)) == 0
-
-
 def _serves(port: int) -> bool:
     """True once the broker has registered itself with the others."""
     # Never through a proxy that the environment may name.
@@ -276,8 +253,6 @@ def _serves(port: int) -> bool:
     except OSError:
         return False
 
-
-_ACTIONS: Final[dict[str, Callable[[PulsarCluster], int]]] = {"start": _start, "stop": _stop, "run": _run}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 from uuid import uuid4
 
 from controller.adapters import files, jars, kafka
@@ -53,12 +53,22 @@ class Server(ABC):
         """host:port for clients."""
         return f"{_LOOPBACK}:{self.port}"
 
+    @property
+    def told(self) -> str:
+        """See Runnable."""
+        return f"{self.name} at {self.address}, pid {self.pid()}, log {self.log}"
+
+    @property
+    def logs(self) -> str:
+        """See Runnable."""
+        return str(self.log)
+
     def start(self) -> None:
         """Start on what the folder holds already, and return when clients are served."""
         running = self.pid()
         if running is not None:
             raise TrimtabError(f"{self.name} runs already in {self.folder}, pid {running}: stop it first")
-        if not _is_free(self.port):
+        if not is_free(self.port):
             raise TrimtabError(f"{self.name}: port {self.port} is taken; choose another with --port, 0 for a free one")
         self.folder.mkdir(parents=True, exist_ok=True)
         classpath = self._classpath()
@@ -215,7 +225,7 @@ share.coordinator.state.topic.min.isr=1
 
     def _answers(self) -> bool:
         # A client complains of every refused connection: first see whether anybody listens.
-        return not _is_free(self.port) and kafka.ping(self.bootstrap, 1.0)
+        return not is_free(self.port) and kafka.ping(self.bootstrap, 1.0)
 
 
 class ZooKeeperServer(Server):
@@ -300,7 +310,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return act(server, options.action)
 
 
-def act(server: Server, action: str) -> int:
+class Runnable(Protocol):
+    """What :func:`act` can start and stop: one server, or several that belong together."""
+
+    name: str
+    folder: Path
+
+    @property
+    def told(self) -> str:
+        """Where it serves, its processes and logs: one line, or more."""
+
+    @property
+    def logs(self) -> str:
+        """Where to look when it has ended."""
+
+    def start(self) -> None:
+        """Return when it serves."""
+
+    def stop(self) -> bool:
+        """False: it did not run."""
+
+    def wait(self) -> None:
+        """Block until it has ended."""
+
+
+def act(server: Runnable, action: str) -> int:
     """Start, stop or run *server* for somebody at a terminal; returns the exit code."""
     try:
         return _ACTIONS[action](server)
@@ -309,19 +343,19 @@ def act(server: Server, action: str) -> int:
         return error.exit_code
 
 
-def _start(server: Server) -> int:
+def _start(server: Runnable) -> int:
     server.start()
-    print(f"{server.name} at {server.address}, pid {server.pid()}, log {server.log}", flush=True)  # noqa: T201
+    print(server.told, flush=True)  # noqa: T201
     return 0
 
 
-def _stop(server: Server) -> int:
+def _stop(server: Runnable) -> int:
     stopped = server.stop()
     print(f"{server.name} {'stopped' if stopped else 'does not run'} in {server.folder}")  # noqa: T201
     return 0
 
 
-def _run(server: Server) -> int:
+def _run(server: Runnable) -> int:
     # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
@@ -330,7 +364,8 @@ def _run(server: Server) -> int:
         server.wait()
     except KeyboardInterrupt:
         return _stop(server)
-    print(f"{server.name} has ended by itself; see {server.log}", file=sys.stderr)  # noqa: T201
+    server.stop()  # what is left of it
+    print(f"{server.name} has ended by itself; see {server.logs}", file=sys.stderr)  # noqa: T201
     return 1
 
 
@@ -345,7 +380,8 @@ def free_port() -> int:
     raise TrimtabError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """True when nobody listens on *port* of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex((_LOOPBACK, port)) != 0
 
@@ -360,7 +396,7 @@ _SERVERS: Final[dict[str, type[KafkaServer] | type[ZooKeeperServer]]] = {
     "kafka": KafkaServer,
     "zookeeper": ZooKeeperServer,
 }
-_ACTIONS: Final[dict[str, Callable[[Server], int]]] = {"start": _start, "stop": _stop, "run": _run}
+_ACTIONS: Final[dict[str, Callable[[Runnable], int]]] = {"start": _start, "stop": _stop, "run": _run}
 
 if __name__ == "__main__":
     sys.exit(main())

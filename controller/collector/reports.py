@@ -14,14 +14,12 @@ from controller.model.errors import TrimtabError
 from controller.model.load import Floats, Ints
 from controller.model.names import parse_bundle
 from controller.wire.base import MAX_QUANTITY, MAX_RATE
-from controller.wire.chunks import SweptBroker
-from controller.wire.sweep import ResourceUsage, SweepHeader
+from controller.wire.chunks import SESSIONS, SweptBroker, sweep_header
+from controller.wire.sweep import RATES, SweepHeader
 
 #: A broker's resources, under their names in load reports and under those of its metrics.
 RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 _USAGE_METRICS: Final = ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
-_RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-_SESSIONS: Final = ("producerCount", "consumerCount", "topics")
 #: A rate in a topic's statistics has so many decimals, and so have sums here.
 _DECIMALS: Final = 3
 
@@ -150,7 +148,7 @@ def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
         of_bundle = {name: each for kind in listed.get(bundle, {}).values() for name, each in kind.items()}
         for name in sorted(of_bundle):
             each = of_bundle[name]
-            rows.append([each.get(rate, 0.0) for rate in _RATES])
+            rows.append([each.get(rate, 0.0) for rate in RATES])
             counts.append(
                 [each.get("producerCount", 0), _consumers(each), *map(each.get, ("storageSize", "backlogSize"))]
             )
@@ -193,32 +191,19 @@ def _rates(rows: list[list[Any]]) -> tuple[Floats, int]:
 
 
 def _header(name: SweepName, report: BrokerReport, load: Floats, counts: Ints) -> SweepHeader:
-    cpu, memory, direct_memory, bandwidth_in, bandwidth_out = (
-        ResourceUsage(usage=usage, limit=limit) for usage, limit in report.usage
-    )
-    rate_in, rate_out, throughput_in, throughput_out = np.round(load.sum(axis=0), _DECIMALS).tolist()
     producers, consumers, topics = counts.sum(axis=0).tolist()
-    return SweepHeader(
+    return sweep_header(
         cluster=name.cluster,
         broker=name.broker,
         interval=name.interval,
         sweep_id=name.sweep_id,
-        chunk=0,
-        chunks=1,
         last_update=report.last_update,
-        cpu=cpu,
-        memory=memory,
-        direct_memory=direct_memory,
-        bandwidth_in=bandwidth_in,
-        bandwidth_out=bandwidth_out,
-        msg_rate_in=rate_in,
-        msg_rate_out=rate_out,
-        msg_throughput_in=throughput_in,
-        msg_throughput_out=throughput_out,
-        num_topics=topics,
-        num_bundles=len(load),
-        num_producers=producers,
-        num_consumers=consumers,
+        usage=report.usage,
+        rates=np.round(load.sum(axis=0), _DECIMALS).tolist(),
+        bundles=len(load),
+        topics=topics,
+        producers=producers,
+        consumers=consumers,
     )
 
 
@@ -235,8 +220,8 @@ _NO_TOTALS: Final[tuple[tuple[float, ...], tuple[int, ...]]] = ((0.0,) * 4, (0,)
 
 
 def _totals(stats: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    load, _ = _rates([[stats.get(rate, 0.0) for rate in _RATES]])
-    return tuple(load[0].tolist()), tuple(max(0, _whole(stats.get(name))) for name in _SESSIONS)
+    load, _ = _rates([[stats.get(rate, 0.0) for rate in RATES]])
+    return tuple(load[0].tolist()), tuple(max(0, _whole(stats.get(name))) for name in SESSIONS)
 
 
 def _whole(value: Any) -> int:

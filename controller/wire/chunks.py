@@ -5,7 +5,7 @@ either form back with controller.wire.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -16,7 +16,15 @@ from controller.model.errors import WireError
 from controller.model.load import Floats, Ints
 from controller.wire.base import encode, read_object, validate
 from controller.wire.metrics import Tick
-from controller.wire.sweep import ARROW_MAGIC, COUNTS, RATES, SweepHeader, encode_sweep_arrow, read_arrow
+from controller.wire.sweep import (
+    ARROW_MAGIC,
+    COUNTS,
+    RATES,
+    ResourceUsage,
+    SweepHeader,
+    encode_sweep_arrow,
+    read_arrow,
+)
 
 #: Key and value of a record of the metrics topic.
 Record: TypeAlias = tuple[str, bytes]
@@ -32,7 +40,8 @@ _ARROW_FRAME_BYTES: Final = 8192
 _MANY: Final = 10**6
 #: What lies between a JSON chunk's own fields and its bundles.
 _BUNDLES: Final = b',"bundleStats":['
-_SESSIONS: Final = ("producerCount", "consumerCount", "topics")
+#: What a bundle's totals count, under their wire names.
+SESSIONS: Final = ("producerCount", "consumerCount", "topics")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,6 +60,49 @@ class SweptBroker:
     #: (topics, 4) in the order of RATES, and (topics, 4) in the order of COUNTS.
     load: Floats
     counts: Ints
+
+
+def sweep_header(
+    *,
+    cluster: str,
+    broker: str,
+    interval: int,
+    sweep_id: str,
+    last_update: int,
+    usage: Iterable[tuple[float, float]],
+    rates: Sequence[float],
+    bundles: int,
+    topics: int,
+    producers: int,
+    consumers: int,
+) -> SweepHeader:
+    """A broker's own fields.  *usage*: usage and limit of each resource, *rates*: its totals in the order of RATES."""
+    cpu, memory, direct_memory, bandwidth_in, bandwidth_out = (
+        ResourceUsage(usage=used, limit=limit) for used, limit in usage
+    )
+    rate_in, rate_out, throughput_in, throughput_out = rates
+    return SweepHeader(
+        cluster=cluster,
+        broker=broker,
+        interval=interval,
+        sweep_id=sweep_id,
+        chunk=0,
+        chunks=1,
+        last_update=last_update,
+        cpu=cpu,
+        memory=memory,
+        direct_memory=direct_memory,
+        bandwidth_in=bandwidth_in,
+        bandwidth_out=bandwidth_out,
+        msg_rate_in=rate_in,
+        msg_rate_out=rate_out,
+        msg_throughput_in=throughput_in,
+        msg_throughput_out=throughput_out,
+        num_topics=topics,
+        num_bundles=bundles,
+        num_producers=producers,
+        num_consumers=consumers,
+    )
 
 
 def json_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[Record]:
@@ -145,6 +197,6 @@ def _bundle_stats(sweep: SweptBroker, room: int) -> Iterator[tuple[str, bool]]:
             yield from divided(entry, (lo + hi) // 2, hi)
 
     for name, total, (lo, hi) in zip(sweep.bundles, totals, pairwise(sweep.starts.tolist()), strict=True):
-        entry = {"bundle": name, "totals": dict(zip((*RATES, *_SESSIONS), total, strict=True))}
+        entry = {"bundle": name, "totals": dict(zip((*RATES, *SESSIONS), total, strict=True))}
         for i, text in enumerate(divided(entry, lo, hi)):
             yield text, i > 0

@@ -43,7 +43,7 @@ from controller.wire.sweep import (
     read_arrow,
 )
 
-#: Host and port in a broker's address, for Python and Java alike.
+#: Host and port in a broker's address; streaming/jvm/RecordRows.java has the same.
 ADDRESS: Final = r"\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)"
 
 

@@ -6,7 +6,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.CRC32;
 import org.apache.arrow.compression.CommonsCompressionFactory;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
@@ -32,9 +31,6 @@ final class ArrowSweep {
     /** No JSON text begins like this. */
     private static final int MAGIC = -1;
     private static final String HEADER = "trimtab";
-    private static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
-    private static final String[] COUNTS = {"producerCount", "consumerCount", "storageSize", "backlogSize"};
-    private static final double MAX_RATE = 1e12;
     /** What is summed of a topic: rates, producers, consumers. */
     private static final int SUMS = 6;
     /** Of one sweep, unpacked: a record that asks for more is refused. */
@@ -100,26 +96,24 @@ final class ArrowSweep {
         VarCharVector topic = (VarCharVector) column(batch, "topic", VarCharVector.class);
         checkText(topic, rows);
         this.sums = new double[SUMS * names.length];
-        this.rates = new double[RATES.length][];
-        for (int i = 0; i < RATES.length; i++) {
-            this.rates[i] = this.sumRates(((Float8Vector) column(batch, RATES[i], Float8Vector.class)), i);
+        this.rates = new double[Bundle.RATES.length][];
+        for (int i = 0; i < Bundle.RATES.length; i++) {
+            this.rates[i] = this.sumRates(((Float8Vector) column(batch, Bundle.RATES[i], Float8Vector.class)), i);
         }
-        for (int i = 0; i < COUNTS.length; i++) {
-            this.sumCounts((BigIntVector) column(batch, COUNTS[i], BigIntVector.class), RATES.length + i);
+        for (int i = 0; i < Bundle.COUNTS.length; i++) {
+            this.sumCounts((BigIntVector) column(batch, Bundle.COUNTS[i], BigIntVector.class), Bundle.RATES.length + i);
         }
         this.sort(names.length);
         long chunk = this.header.count("chunk"), chunks = this.header.count("chunks");
         for (int code = 0; code < names.length; code++) {
             boolean cut = code == 0 && chunk > 0 || code == names.length - 1 && chunk < chunks - 1;
-            this.bundles.add(new Part(names[code], code, cut || this.isNear(code, limits)));
+            boolean near = Bundle.isNear(this.topics(code), this.sums, SUMS * code, limits);
+            this.bundles.add(new Part(names[code], code, cut || near));
         }
         this.positions = new long[rows];
         for (int row = 0; row < rows; row++) {
             if (((Part) this.bundles.get(this.codes[row])).isKept) {
-                byte[] name = topic.get(row);
-                CRC32 crc = new CRC32();
-                crc.update(name, 0, name.length);
-                this.positions[row] = crc.getValue();
+                this.positions[row] = Bundle.position(topic.get(row));
             }
         }
     }
@@ -176,7 +170,7 @@ final class ArrowSweep {
         double[] values = new double[this.codes.length];
         for (int row = 0; row < values.length; row++) {
             double value = column.get(row);
-            if (!(value >= 0 && value <= MAX_RATE)) {
+            if (!(value >= 0 && value <= Bundle.MAX_RATE)) {
                 throw new Fields.Refused();
             }
             values[row] = value;
@@ -195,14 +189,6 @@ final class ArrowSweep {
                 this.sums[SUMS * this.codes[row] + which] += value;
             }
         }
-    }
-
-    private boolean isNear(int code, double[] limits) {
-        int at = SUMS * code;
-        return this.topics(code) >= limits[0]
-            || this.sums[at + 4] + this.sums[at + 5] >= limits[1]
-            || this.sums[at] + this.sums[at + 1] >= limits[2]
-            || this.sums[at + 2] + this.sums[at + 3] >= limits[3];
     }
 
     /** The column *name*, of that type, a dictionary's only for "bundle", without nulls. */
@@ -247,12 +233,8 @@ final class ArrowSweep {
             return this.isKept ? ArrowSweep.this.topics(this.code) : 0;
         }
 
-        void putLoad(ByteBuffer out) {
-            for (int i = 0; i < SUMS; i++) {
-                double sum = ArrowSweep.this.sums[SUMS * this.code + i];
-                out.putLong((long) (i < RATES.length ? Math.rint(sum * 1000) : sum));
-            }
-            out.putLong(ArrowSweep.this.topics(this.code));
+        double load(int which) {
+            return which == TOPICS ? ArrowSweep.this.topics(this.code) : ArrowSweep.this.sums[SUMS * this.code + which];
         }
 
         void putTopics(ByteBuffer positions, ByteBuffer rates) {
@@ -260,7 +242,7 @@ final class ArrowSweep {
             for (int place = first; place < first + this.kept(); place++) {
                 int row = ArrowSweep.this.order[place];
                 positions.putLong(ArrowSweep.this.positions[row]);
-                for (int i = 0; i < RATES.length; i++) {
+                for (int i = 0; i < Bundle.RATES.length; i++) {
                     rates.putDouble(ArrowSweep.this.rates[i][row]);
                 }
             }

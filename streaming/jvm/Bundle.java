@@ -1,6 +1,7 @@
 package trimtab;
 
 import java.nio.ByteBuffer;
+import java.util.zip.CRC32;
 
 /**
  * What is left of a bundle of a sweep or a load report: its LOAD, and its topics where they are kept one by one.
@@ -9,8 +10,11 @@ import java.nio.ByteBuffer;
  * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.
  */
 abstract class Bundle {
-    /** How many numbers a load is. */
-    static final int LOAD = 7;
+    static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
+    static final String[] COUNTS = {"producerCount", "consumerCount", "storageSize", "backlogSize"};
+    static final double MAX_RATE = 1e12;
+    /** How many numbers a load is; the last is that of the topics. */
+    static final int LOAD = 7, TOPICS = 6;
 
     String name;
 
@@ -21,11 +25,36 @@ abstract class Bundle {
     /** How many topics are kept one by one: all or none. */
     abstract int kept();
 
-    /** Its LOAD numbers. */
-    abstract void putLoad(ByteBuffer out);
+    /** One of its LOAD numbers, rates as they are. */
+    abstract double load(int which);
 
     /** Of the topics kept: their places on the hash ring, and the rates of one after the other. */
     abstract void putTopics(ByteBuffer positions, ByteBuffer rates);
+
+    final void putLoad(ByteBuffer out) {
+        for (int i = 0; i < LOAD; i++) {
+            out.putLong(i < RATES.length ? thousandths(this.load(i)) : (long) this.load(i));
+        }
+    }
+
+    static long thousandths(double rate) {
+        return (long) Math.rint(rate * 1000);
+    }
+
+    /** A topic's place on the hash ring. */
+    static long position(byte[] topic) {
+        CRC32 crc = new CRC32();
+        crc.update(topic, 0, topic.length);
+        return crc.getValue();
+    }
+
+    /** Whether so many *topics*, or *sums* (four rates, producers, consumers, from *at* on), reach one of the limits. */
+    static boolean isNear(double topics, double[] sums, int at, double[] limits) {
+        return topics >= limits[0]
+            || sums[at + 4] + sums[at + 5] >= limits[1]
+            || sums[at] + sums[at + 1] >= limits[2]
+            || sums[at + 2] + sums[at + 3] >= limits[3];
+    }
 
     /** tenant/namespace/0xLLLLLLLL_0xUUUUUUUU, the lower end below the upper one; or with a cluster in it. */
     static boolean isBundle(String name) {

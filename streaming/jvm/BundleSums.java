@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.zip.CRC32;
 
 /**
  * One bundle of JSON while it is read; its topics are kept where its totals reach one of the limits.
@@ -14,16 +13,9 @@ import java.util.zip.CRC32;
  * Of a field given twice the last counts, as in controller.wire.
  */
 final class BundleSums extends Bundle {
-    private static final String[] NUMBERS = {
-        "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
-        "producerCount", "consumerCount", "storageSize", "backlogSize"
-    };
-    private static final int RATES = 4;
-    /** What is summed is followed by the number of topics. */
-    private static final int TOPICS = 6;
+    private static final int NUMBERS = RATES.length + COUNTS.length;
     private static final int TOPIC = 8;
     private static final int TOTALS = 9;
-    private static final double MAX_RATE = 1e12;
     private static final double TWO_TO_63 = 9.223372036854775808e18;
 
     /** The fields with something wrong, a bit each; all bits where it is no bundle at all. */
@@ -110,7 +102,7 @@ final class BundleSums extends Bundle {
             if (size == found.length) {
                 found = Arrays.copyOf(found, 2 * size);
             }
-            found[size] = value(in, token, which >= RATES);
+            found[size] = value(in, token, which >= RATES.length);
             if (found[size++] < 0) {
                 this.flaws |= 1 << which;
             }
@@ -133,13 +125,11 @@ final class BundleSums extends Bundle {
                 in.skipChildren();
                 continue;
             }
-            this.totals[which] = value(in, token, which >= RATES);
+            this.totals[which] = value(in, token, which >= RATES.length);
             good = this.totals[which] < 0 ? good & ~(1 << which) : good | 1 << which;
         }
         this.hasTotals = good == (1 << TOPICS + 1) - 1;
-        double[] t = this.totals;
-        this.near = t[6] >= this.limits[0] || t[4] + t[5] >= this.limits[1]
-            || t[0] + t[1] >= this.limits[2] || t[2] + t[3] >= this.limits[3];
+        this.near = isNear(this.totals[TOPICS], this.totals, 0, this.limits);
     }
 
     /** Begins to read a field: what was wrong with it before counts no more. */
@@ -170,7 +160,7 @@ final class BundleSums extends Bundle {
 
     boolean isFlawed() {
         boolean flawed = this.flaws != 0 || !this.hasTotals || !isBundle(this.name);
-        for (int i = 0; i < NUMBERS.length; i++) {
+        for (int i = 0; i < NUMBERS; i++) {
             flawed |= this.sizes[i] != this.topics;
         }
         // Totals given twice, the topics between: rather refused than without the detail that they ask for.
@@ -181,20 +171,14 @@ final class BundleSums extends Bundle {
         return this.near ? this.topics : 0;
     }
 
-    void putLoad(ByteBuffer out) {
-        for (int i = 0; i <= TOPICS; i++) {
-            double load = this.topics == 0 ? this.totals[i] : i == TOPICS ? this.topics : this.sum(i);
-            out.putLong((long) (i < RATES ? Math.rint(load * 1000) : load));
-        }
+    double load(int which) {
+        return this.topics == 0 ? this.totals[which] : which == TOPICS ? this.topics : this.sum(which);
     }
 
     void putTopics(ByteBuffer positions, ByteBuffer rates) {
         for (int i = 0; i < this.kept(); i++) {
-            CRC32 crc = new CRC32();
-            byte[] name = this.names[i].getBytes(StandardCharsets.UTF_8);
-            crc.update(name, 0, name.length);
-            positions.putLong(crc.getValue());
-            for (int rate = 0; rate < RATES; rate++) {
+            positions.putLong(position(this.names[i].getBytes(StandardCharsets.UTF_8)));
+            for (int rate = 0; rate < RATES.length; rate++) {
                 rates.putDouble(this.values[rate][i]);
             }
         }
@@ -209,8 +193,8 @@ final class BundleSums extends Bundle {
     }
 
     private static int indexOf(String field) {
-        for (int i = 0; i < NUMBERS.length; i++) {
-            if (NUMBERS[i].equals(field)) {
+        for (int i = 0; i < NUMBERS; i++) {
+            if ((i < RATES.length ? RATES[i] : COUNTS[i - RATES.length]).equals(field)) {
                 return i;
             }
         }

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.zip.CRC32;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.api.java.UDF10;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
@@ -26,12 +25,10 @@ public final class RecordRows implements UDF10 {
     /** As controller.aggregate.rows has them. */
     private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5, FACT = 6;
     private static final int RESULTS = 1;
-    private static final double MAX_RATE = 1e12, MAX_QUANTITY = 1e15;
+    private static final double MAX_QUANTITY = 1e15;
     /** The seed of Spark's own xxhash64. */
     private static final long SEED = 42;
     private static final String[] RESOURCES = {"cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"};
-    private static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
-    private static final String[] COUNTS = {"producerCount", "consumerCount", "storageSize", "backlogSize"};
     private static final String[] NUMBERS = {"numTopics", "numBundles", "numProducers", "numConsumers", "lastUpdate"};
     private static final Set STATES = new HashSet(
         Arrays.asList(new Object[] {"namespace_state", "broker_state", "bundle_data"})
@@ -164,16 +161,14 @@ public final class RecordRows implements UDF10 {
                 throw new Fields.Refused();
             }
             ByteBuffer stats = packed(Bundle.LOAD);
-            for (int i = 0; i < RATES.length; i++) {
-                stats.putLong((long) Math.rint(record.number(RATES[i], 0, MAX_RATE) * 1000));
+            for (int i = 0; i < Bundle.RATES.length; i++) {
+                stats.putLong(Bundle.thousandths(record.number(Bundle.RATES[i], 0, Bundle.MAX_RATE)));
             }
-            stats.putLong(record.count(COUNTS[0])).putLong(record.count(COUNTS[1])).putLong(1);
-            record.count(COUNTS[2]);
-            record.count(COUNTS[3]);
-            CRC32 position = new CRC32();
-            position.update(topic, 0, topic.length);
+            stats.putLong(record.count(Bundle.COUNTS[0])).putLong(record.count(Bundle.COUNTS[1])).putLong(1);
+            record.count(Bundle.COUNTS[2]);
+            record.count(Bundle.COUNTS[3]);
             this.add(
-                this.shardOf(bundle), TOPIC, bundle, stats.array(), hash(topic, SEED), position.getValue(),
+                this.shardOf(bundle), TOPIC, bundle, stats.array(), hash(topic, SEED), Bundle.position(topic),
                 null, null, null, null
             );
         }
@@ -210,7 +205,7 @@ public final class RecordRows implements UDF10 {
                 this.add(shard, kind, names.toString(), stats.array(), 0, 0, null, null, null, null);
                 return;
             }
-            ByteBuffer positions = packed(kept), rates = packed(kept * RATES.length);
+            ByteBuffer positions = packed(kept), rates = packed(kept * Bundle.RATES.length);
             for (int i = 0; i < size; i++) {
                 ((Bundle) bundles.get(i)).putTopics(positions, rates);
             }
@@ -251,14 +246,14 @@ public final class RecordRows implements UDF10 {
 
         /** What a broker says of itself, in the order of controller.aggregate.rows.NUMBERS. */
         private byte[] own(Fields said, double leastLimit) throws Fields.Refused {
-            ByteBuffer own = packed(2 * RESOURCES.length + RATES.length + 2);
+            ByteBuffer own = packed(2 * RESOURCES.length + Bundle.RATES.length + 2);
             for (int i = 0; i < RESOURCES.length; i++) {
                 Fields resource = said.object(RESOURCES[i]);
                 own.putDouble(resource.number("usage", 0, MAX_QUANTITY));
                 own.putDouble(resource.number("limit", leastLimit, MAX_QUANTITY));
             }
-            for (int i = 0; i < RATES.length; i++) {
-                own.putDouble(said.number(RATES[i], 0, MAX_RATE));
+            for (int i = 0; i < Bundle.RATES.length; i++) {
+                own.putDouble(said.number(Bundle.RATES[i], 0, Bundle.MAX_RATE));
             }
             for (int i = 0; i < NUMBERS.length; i++) {
                 long count = said.count(NUMBERS[i]);
