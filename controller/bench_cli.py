@@ -1,12 +1,13 @@
 """``trimtab bench``: how fast trimtab is on this machine."""
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -17,8 +18,11 @@ from controller.adapters.servers import kafka_server
 from controller.simulator.bench_clusters import CLUSTERS
 from controller.simulator.bench_decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
 from controller.simulator.cluster import ClusterShape
+from controller.simulator.encode import FORMS
 from controller.simulator.java_rival import java_rival
-from streaming import bench
+
+if TYPE_CHECKING:
+    from streaming.bench import Figures
 
 #: Columns of a pipe or a file.
 _WIDTH_OF_NO_TERMINAL: Final = 120
@@ -74,16 +78,18 @@ def pipeline(
     brokers: Annotated[int, typer.Option(min=2, help="That serve them.")] = 1_000,
     runs: Annotated[int, typer.Option(min=1, help="Intervals measured, after some to warm up; medians are told.")] = 5,
     form: Annotated[
-        list[str] | None, typer.Option(help=f"Of the records, can be repeated; without it {', '.join(bench.FORMS)}.")
+        list[str] | None, typer.Option(help=f"Of the records, can be repeated; without it {', '.join(FORMS)}.")
     ] = None,
     bootstrap: Annotated[str, typer.Option(help="A Kafka to use; without it one is started for the time.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """The real query on a real Kafka: seconds an interval, and its ratio to reading and parsing the records alone."""
-    forms = form or list(bench.FORMS)
+    from streaming import bench  # only where Spark runs: it takes seconds to load
+
+    forms = form or list(FORMS)
     for name in forms:
-        if name not in bench.FORMS:
-            raise typer.BadParameter(f"{name}: allowed: {', '.join(bench.FORMS)}", param_hint="--form")
+        if name not in FORMS:
+            raise typer.BadParameter(f"{name}: allowed: {', '.join(FORMS)}", param_hint="--form")
     shape = ClusterShape(
         brokers=brokers,
         empty_brokers=0,
@@ -96,10 +102,13 @@ def pipeline(
     with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
         folder = Path(scratch)
         with nullcontext(bootstrap) if bootstrap else _own_kafka(folder / "kafka") as address:
-            measured = [
-                bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print) for name in forms
-            ]
-    _tell([asdict(one) for one in measured], _pipeline_table(measured), as_json=as_json)
+            measured = []
+            for name in forms:
+                measured.append(bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print))
+                if as_json:  # each as soon as it is known: all three take minutes
+                    _print_json(asdict(measured[-1]))
+    if not as_json:
+        _print_table(_pipeline_table(measured))
 
 
 @contextmanager
@@ -109,10 +118,19 @@ def _own_kafka(folder: Path) -> Iterator[str]:
 
 
 def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> None:
-    if as_json:
-        for one in objects:
-            typer.echo(json.dumps(one))
+    if not as_json:
+        _print_table(table)
         return
+    for one in objects:
+        _print_json(one)
+
+
+def _print_json(one: dict[str, Any]) -> None:
+    typer.echo(json.dumps(one))
+    sys.stdout.flush()
+
+
+def _print_table(table: Table) -> None:
     console = Console()
     (console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)).print(table)
 
@@ -135,7 +153,7 @@ def _slope_table(grown: Sequence[Slope]) -> Table:
     return table
 
 
-def _pipeline_table(measured: Sequence[bench.Figures]) -> Table:
+def _pipeline_table(measured: Sequence["Figures"]) -> Table:
     title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
     headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest")
     table = Table("records", title=title, title_justify="left")

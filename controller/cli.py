@@ -27,7 +27,6 @@ from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.demo import INTERVALS, demo_settings, run_demo
 from controller.simulator.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
-from streaming import supervisor
 
 app = typer.Typer(help="trimtab: an external load-balance controller for Apache Pulsar.", no_args_is_help=True)
 app.add_typer(commands_cli.app, name="commands")
@@ -52,6 +51,8 @@ class _ControllerThread(threading.Thread):
 
     def run(self) -> None:
         """Until told to stop."""
+        from streaming import supervisor  # only where Spark runs: it takes seconds to load
+
         try:
             supervisor.run(self._settings, self._until.is_set)
         except Exception as error:
@@ -98,6 +99,8 @@ def run(
     conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C."""
+    from streaming import supervisor
+
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     stop = threading.Event()

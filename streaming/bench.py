@@ -24,17 +24,11 @@ from controller.adapters.kafka_log import KafkaMetricsLog, create_topics
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
-from controller.simulator.encode import Record, arrow_records, json_records, topic_records
+from controller.simulator.encode import FORMS, Record, topic_records
 from streaming import assembly
 from streaming.query import decision_query
 from streaming.schemas import RECORD
 
-#: What a record of the metrics topic can be, by the name the bench gives it; the first is the primary one.
-FORMS: Final[dict[str, Callable[[BrokerSweep], Iterator[Record]]]] = {
-    "broker_sweep": json_records,
-    "broker_sweep_arrow": arrow_records,
-    "topic_stats": topic_records,
-}
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"
 _PARTITIONS: Final = 4
@@ -65,7 +59,10 @@ class Figures:
 def pipeline(
     form: str, shape: ClusterShape, bootstrap: str, folder: Path, *, runs: int, said: Callable[[str], None]
 ) -> Figures:
-    """Measure *form* over *runs* intervals after those to warm up, on the Kafka at *bootstrap*; state in *folder*."""
+    """Measure *form*, one of FORMS, over *runs* intervals after those to warm up.
+
+    On the Kafka at *bootstrap*; state in *folder*.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     settings = _settings(form, bootstrap, folder)
     kafka = settings.log.kafka

@@ -21,6 +21,7 @@ _FIXED: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.daemon.module": "streaming.daemon",
 }
 #: What suits one machine; the settings may say otherwise.
 _DEFAULT: Mapping[str, str] = {

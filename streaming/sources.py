@@ -38,6 +38,11 @@ def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: in
     return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)
 
 
+def peek(spark: SparkSession, log: KafkaLogSettings) -> None:
+    """Read a record or two of the log and forget them, so that Spark has met this Kafka."""
+    spark.read.format("kafka").options(**kafka_options(log)).load().limit(2).collect()
+
+
 def located(records: DataFrame, results_topic: str) -> DataFrame:
     """What Spark's Kafka source gives, batch or stream, under our names."""
     return records.select(

@@ -17,6 +17,7 @@ from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from streaming import assembly
 from streaming.query import dead_letter_query, decision_checkpoint, decision_query
+from streaming.rehearsal import rehearse
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +33,11 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
     """
     read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
     refuse_rivals(settings)
-    # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running.
+    # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
     spark = assembly.session(settings)
     leadership = assembly.leadership(settings)
     try:
-        while leadership.acquire(stop):
+        while leadership.acquire(stop, lambda: rehearse(spark, settings)):
             try:
                 _lead(settings, spark, leadership, stop)
             except LeadershipLostError as error:

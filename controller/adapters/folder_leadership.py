@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters import files
+from controller.adapters.leadership import at_ease
 from controller.model.errors import LeadershipLostError, StateError
 
 _POLL_SECONDS: Final = 0.1
@@ -23,13 +24,16 @@ class FileLeadership:
         self._epoch: int | None = None
         self._lost = True
 
-    def acquire(self, stop: Callable[[], bool]) -> bool:
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
         """See Leadership."""
         self.release()
+        prepare = stand_by
         while not stop():
             if self._try_lock():
                 self._lost = False
                 return True
+            prepare()
+            prepare = at_ease
             time.sleep(_POLL_SECONDS)
         return False
 

@@ -4,6 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 
+def at_ease() -> None:
+    """Stand by with nothing to prepare."""
+
+
 class Leadership(Protocol):
     """One process's part in the election.
 
@@ -11,8 +15,10 @@ class Leadership(Protocol):
     ``acquire`` may be called again, unless ``session_lost`` says that this process has to be started anew.
     """
 
-    def acquire(self, stop: Callable[[], bool]) -> bool:
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
         """Block until this process leads (True) or *stop* says to give up (False); clears the flag of ``lost``.
+
+        *stand_by* is called, once, where another leads at first: there is time to prepare for the takeover.
 
         Raises LeadershipLostError once ``session_lost``.
         """

@@ -30,6 +30,7 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
+from controller.adapters.leadership import at_ease
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 
 _POLL_SECONDS: Final = 0.1
@@ -61,9 +62,10 @@ class ZooKeeperLeadership:
         self._client = KazooClient(hosts=hosts, timeout=session_timeout_seconds, connection_retry=_RECONNECT)
         self._client.add_listener(self._on_state)
 
-    def acquire(self, stop: Callable[[], bool]) -> bool:
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
         """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
         self._settled = self._epoch_version = None
+        prepare = stand_by
         if not self._started:
             self._connect(stop)
         while not stop():
@@ -81,6 +83,9 @@ class ZooKeeperLeadership:
             self._settled = doubts if first else None
             if not self.lost():
                 return True
+            if self._contender:
+                prepare()
+                prepare = at_ease
             while self._doubts == doubts and not changed.wait(_POLL_SECONDS) and not stop():
                 pass
         return False

@@ -1,7 +1,8 @@
 """A modelled broker's sweep as the records a collector would publish: JSON, Arrow, or one record a topic."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from controller.wire.chunks import (
     arrow_chunks,
     bundle_of_topic,
     json_chunks,
+    sweep_header,
 )
 from controller.wire.metrics import NamespaceState
-from controller.wire.sweep import COUNTS, RATES, ResourceUsage, SweepHeader
+from controller.wire.sweep import COUNTS, RATES, SweepHeader
 
-__all__ = ["MAX_CHUNK_BYTES", "Record", "arrow_records", "json_records", "namespace_record", "topic_records"]
+__all__ = ["FORMS", "MAX_CHUNK_BYTES", "Record", "arrow_records", "json_records", "namespace_record", "topic_records"]
 
 
 def json_records(sweep: BrokerSweep, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[Record]:
@@ -39,6 +41,14 @@ def topic_records(sweep: BrokerSweep) -> Iterator[Record]:
     names = ("bundle", "topic", *RATES, *COUNTS)
     for row in zip(bundles, sweep.topics, *sweep.load.T.tolist(), *sweep.counts.T.tolist(), strict=True):
         yield sweep.broker, json.dumps(common | dict(zip(names, row, strict=True)), separators=(",", ":")).encode()
+
+
+#: What a record of the metrics topic can be, by the name that ``trimtab bench`` gives it; the first is the primary one.
+FORMS: Final[dict[str, Callable[[BrokerSweep], Iterator[Record]]]] = {
+    "broker_sweep": json_records,
+    "broker_sweep_arrow": arrow_records,
+    "topic_stats": topic_records,
+}
 
 
 def namespace_record(cluster: str, state: records.NamespaceState) -> Record:
@@ -68,31 +78,17 @@ def _swept(sweep: BrokerSweep) -> SweptBroker:
 
 
 def _header(sweep: BrokerSweep) -> SweepHeader:
-    cpu, memory, direct_memory, bandwidth_in, bandwidth_out = (
-        ResourceUsage(usage=usage, limit=limit)
-        for usage, limit in zip(sweep.usage.tolist(), sweep.limit.tolist(), strict=True)
-    )
-    rate_in, rate_out, throughput_in, throughput_out = np.round(sweep.load.sum(axis=0), 1).tolist()
     counts = sweep.counts.sum(axis=0).tolist()
-    return SweepHeader(
+    return sweep_header(
         cluster=sweep.cluster,
         broker=sweep.broker,
         interval=sweep.interval,
         sweep_id=sweep.sweep_id,
-        chunk=0,
-        chunks=1,
         last_update=sweep.interval,
-        cpu=cpu,
-        memory=memory,
-        direct_memory=direct_memory,
-        bandwidth_in=bandwidth_in,
-        bandwidth_out=bandwidth_out,
-        msg_rate_in=rate_in,
-        msg_rate_out=rate_out,
-        msg_throughput_in=throughput_in,
-        msg_throughput_out=throughput_out,
-        num_topics=len(sweep.topics),
-        num_bundles=len(sweep.bundles),
-        num_producers=counts[PRODUCERS],
-        num_consumers=counts[CONSUMERS],
+        usage=zip(sweep.usage.tolist(), sweep.limit.tolist(), strict=True),
+        rates=np.round(sweep.load.sum(axis=0), 1).tolist(),
+        bundles=len(sweep.bundles),
+        topics=len(sweep.topics),
+        producers=counts[PRODUCERS],
+        consumers=counts[CONSUMERS],
     )

@@ -22,7 +22,7 @@ _START, _PERIOD = 1_735_689_600_000, 60_000
 #: ZooKeeper's session, and an executor's, which cannot be shorter.
 SESSION_SECONDS, EXECUTOR_SESSION_SECONDS = 4, 6
 _BROKERS = 4
-_LEADS = "leads, epoch"
+_LEADS, _STANDS_BY = "leads, epoch", "stands by"
 _BROKER_CONF = """
 loadBalancerLoadPlacementStrategy=LeastResourceUsageWithWeight
 loadBalancerBrokerThresholdShedderPercentage=5
@@ -135,13 +135,16 @@ class Site:
         return leading
 
     def wait_for_standby(self) -> None:
-        """Until every controller is alive and stands for election."""
+        """Until every controller stands for election, and has rehearsed unless it leads."""
         election = self.settings.election
         client = KazooClient(hosts=election.hosts)
         client.start(30)
         try:
             path = f"{election.path}/{CLUSTER}/contenders"
             eventually(lambda: len(client.get_children(path)) == len(self.controllers), "all controllers contend")
+            leader = self.leader()
+            standbys = [each for each in self.controllers if each.life is not leader]
+            eventually(lambda: all(each.life.says(_STANDS_BY) for each in standbys), "the others have rehearsed")
         finally:
             client.stop()
             client.close()

@@ -18,7 +18,7 @@ class PlayedLeadership:
     def __init__(self, *, gone: bool) -> None:
         self._gone, self.acquired, self._checked = gone, False, False
 
-    def acquire(self, _: Callable[[], bool]) -> bool:
+    def acquire(self, _: Callable[[], bool], __: Callable[[], None]) -> bool:
         first, self.acquired = not self.acquired, True
         return first
 

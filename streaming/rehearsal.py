@@ -1,0 +1,76 @@
+"""What a standby does while it waits: both queries run once, on made-up records, and decide nothing.
+
+A JVM that has never run them spends most of a takeover loading classes, planning and compiling.  After a rehearsal, and
+a look at the log, all of that is done.  Records, state and checkpoint lie in a folder that is deleted.
+"""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from controller.adapters.folder import FolderMetricsLog
+from controller.settings.trimtab_toml import Settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records, namespace_record
+from streaming import assembly
+from streaming.query import dead_letter_query, decision_query
+from streaming.sources import folder_records, peek
+
+log = logging.getLogger(__name__)
+
+_SHAPE: Final = ClusterShape(brokers=2, empty_brokers=0, namespaces=1, bundles=64, topics=64)
+#: In two micro-batches: only the second one reads state.
+_INTERVALS: Final = 2
+
+
+def rehearse(spark: SparkSession, settings: Settings) -> None:
+    """Run what a leader runs.  Whatever goes wrong is told, and is met again by whoever leads."""
+    with TemporaryDirectory(prefix="trimtab-rehearsal-", ignore_cleanup_errors=True) as scratch:
+        try:
+            _run_queries(spark, settings, Path(scratch))
+            if settings.log.kafka is not None:
+                peek(spark, settings.log.kafka)
+        except PySparkException as error:
+            log.warning("the rehearsal failed, so that a takeover may take longer: %s", error)
+        else:
+            log.info("stands by")
+
+
+def _run_queries(spark: SparkSession, settings: Settings, folder: Path) -> None:
+    options = replace(assembly.query_options(settings), files=True)
+    files = _publish(folder, settings)
+    records, checkpoint = folder_records(spark, folder, files_per_trigger=files // 2 + 1), str(folder / "checkpoint")
+    writers = (
+        decision_query(records, options, _read, checkpoint=checkpoint),
+        dead_letter_query(records, options, _iterate, checkpoint=checkpoint),
+    )
+    for query in [writer.trigger(availableNow=True).start() for writer in writers]:
+        query.awaitTermination()
+
+
+def _publish(folder: Path, settings: Settings) -> int:
+    """Some intervals of a small cluster; returns the number of files."""
+    metrics = FolderMetricsLog(folder, cluster=settings.cluster.name)
+    cluster = ModelledCluster(_SHAPE, seed=1, name=settings.cluster.name)
+    for nth in range(1, _INTERVALS + 1):
+        sweeps = list(cluster.sweeps(nth * settings.intervals.period_ms))
+        metrics.publish(namespace_record(cluster.name, state) for state in cluster.changed_namespaces())
+        metrics.publish(record for sweep in sweeps for record in json_records(sweep))
+        metrics.tick(nth * settings.intervals.period_ms, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+    return len(list(folder.glob("*/*.jsonl")))
+
+
+def _read(batch: DataFrame, _: int) -> None:
+    """As the decision sink does."""
+    batch.toArrow()
+
+
+def _iterate(batch: DataFrame, _: int) -> None:
+    """As the sink of dead letters does."""
+    for _row in batch.toLocalIterator():
+        pass
