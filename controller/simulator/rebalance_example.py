@@ -6,6 +6,7 @@ rebalance; in Kafka Connect it takes two or more, so the eager protocol does wor
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from controller.simulator.connect_group import Change, Rebalance, play
@@ -14,6 +15,7 @@ from controller.strategies.rebalance.group import NOTHING
 CONNECTORS: Final = 90
 TASKS_EACH: Final = 10
 WORKERS: Final = 3
+_NAMES: Final = tuple(f"connector-{i:02}" for i in range(1, CONNECTORS + 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +32,11 @@ class ExampleRow:
 
 def example_rows(release: str = "cooperative-2.6.3") -> list[ExampleRow]:
     """Every change of the example, in order; *release* is the cooperative protocol's name."""
-    names = [f"connector-{i:02}" for i in range(1, CONNECTORS + 1)]
-    changes = [Change(create={name: TASKS_EACH}) for name in names] + [Change(delete=(name,)) for name in names]
-    words = [f"start {name}" for name in names] + [f"stop {name}" for name in names]
+    words = [f"start {name}" for name in _NAMES] + [f"stop {name}" for name in _NAMES]
     sizes = [*range(1, CONNECTORS + 1), *range(CONNECTORS - 1, -1, -1)]
-    workers = {f"worker-{i}": NOTHING for i in range(1, WORKERS + 1)}
-    eager, cooperative = (
-        tasks_stopped(play(workers, {}, changes, protocol=protocol), len(changes)) for protocol in ("eager", release)
-    )
     return [
         ExampleRow(what=what, tasks=size * TASKS_EACH, eager=stopped, cooperative=fewer)
-        for what, size, stopped, fewer in zip(words, sizes, eager, cooperative, strict=True)
+        for what, size, stopped, fewer in zip(words, sizes, _stopped("eager"), _stopped(release), strict=True)
     ]
 
 
@@ -58,6 +54,14 @@ def summary_rows(rows: Sequence[ExampleRow], every: int = 15) -> list[ExampleRow
         )
         for what, of in sums
     ]
+
+
+@cache
+def _stopped(protocol: str) -> list[int]:
+    """Tasks that each change of the example stops under *protocol*."""
+    changes = [Change(create={name: TASKS_EACH}) for name in _NAMES] + [Change(delete=(name,)) for name in _NAMES]
+    workers = {f"worker-{i}": NOTHING for i in range(1, WORKERS + 1)}
+    return tasks_stopped(play(workers, {}, changes, protocol=protocol), len(changes))
 
 
 def tasks_stopped(rebalances: Sequence[Rebalance], changes: int) -> list[int]:

@@ -121,6 +121,20 @@ def test_the_second_leads_once_the_first_has_released(first: ZooKeeperLeadership
     second.check()
 
 
+def test_who_has_to_wait_prepares_once_and_who_leads_at_once_does_not(
+    first: ZooKeeperLeadership, second: ZooKeeperLeadership
+) -> None:
+    prepared: list[str] = []
+    assert first.acquire(patience(), lambda: prepared.append("first"))
+
+    def prepare() -> None:
+        prepared.append("second")
+        first.release()  # what comes while one prepares is seen
+
+    assert second.acquire(patience(), prepare)
+    assert prepared == ["second"]
+
+
 def test_who_waits_can_give_up(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:
     assert first.acquire(patience())
     waiting = Waiting(second)

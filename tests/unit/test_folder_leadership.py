@@ -61,6 +61,14 @@ def test_who_is_told_to_stop_does_not_even_try(tmp_path: Path) -> None:
     assert not FileLeadership(tmp_path).acquire(at_once)
 
 
+def test_who_has_to_wait_prepares_once_and_who_leads_at_once_does_not(tmp_path: Path) -> None:
+    prepared: list[str] = []
+    first, second = FileLeadership(tmp_path), FileLeadership(tmp_path)
+    assert first.acquire(after(1), lambda: prepared.append("first"))
+    assert not second.acquire(after(3), lambda: prepared.append("second"))
+    assert prepared == ["second"]
+
+
 def test_release_lets_the_one_who_waits_lead(tmp_path: Path) -> None:
     first, second = leader(tmp_path), FileLeadership(tmp_path)
     led: list[bool] = []

@@ -18,8 +18,10 @@ class PlayedLeadership:
     def __init__(self, *, gone: bool) -> None:
         self._gone, self.acquired, self._checked = gone, False, False
 
-    def acquire(self, _: Callable[[], bool], __: Callable[[], None]) -> bool:
+    def acquire(self, _: Callable[[], bool], stand_by: Callable[[], None]) -> bool:
         first, self.acquired = not self.acquired, True
+        if first:
+            stand_by()
         return first
 
     def check(self) -> None:
@@ -35,6 +37,13 @@ class PlayedLeadership:
 
     def release(self) -> None:
         """Nothing is held."""
+
+
+@pytest.fixture(autouse=True)
+def rehearse(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    played = Mock()
+    monkeypatch.setattr(supervisor, "rehearse", played)
+    return played
 
 
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leadership: PlayedLeadership, **assembly: Any) -> None:
@@ -84,6 +93,16 @@ def test_a_leader_whose_query_ended_by_itself_tells_what_spark_says(
 ) -> None:
     with pytest.raises(TrimtabError, match="a file of the checkpoint"):
         run(tmp_path, monkeypatch, PlayedLeadership(gone=False), **sink(None))
+
+
+def test_who_stands_by_rehearses_on_the_session_it_will_lead_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rehearse: Mock
+) -> None:
+    session = Mock()
+    with pytest.raises(TrimtabError):
+        run(tmp_path, monkeypatch, PlayedLeadership(gone=False), session=session, **sink(None))
+    [call] = rehearse.call_args_list
+    assert call.args[0] is session.return_value
 
 
 def test_spark_runs_before_this_process_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,60 @@
+"""What a standby does while it waits, on real Spark."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from controller.settings.trimtab_toml import KafkaLogSettings, LogSettings, Settings
+from streaming import rehearsal
+from tests.integration.test_query_cuts import write_settings
+
+pytestmark = pytest.mark.integration
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "streaming.rehearsal"]
+
+
+def files(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+def test_a_rehearsal_decides_some_intervals_for_nobody_and_leaves_nothing_behind(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level("INFO")
+    settings, closed = write_settings(tmp_path), set[int]()
+    monkeypatch.setattr(rehearsal, "_read", lambda batch, _: closed.update(batch.toArrow()["interval"].to_pylist()))
+    before = files(tmp_path)
+    rehearsal.rehearse(spark, settings)
+    assert len(closed) == 2
+    assert said(caplog) == ["stands by"]
+    assert files(tmp_path) == before, "neither log nor journal nor checkpoint"
+    assert spark.streams.active == []
+
+
+def test_a_rehearsal_that_fails_is_told_and_ends_nothing(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """This session has no connector for Kafka."""
+    kafka = LogSettings(kind="kafka", kafka=KafkaLogSettings(bootstrap="127.0.0.1:1"))
+    settings: Settings = write_settings(tmp_path).model_copy(update={"log": kafka})
+    rehearsal.rehearse(spark, settings)
+    [warning] = said(caplog)
+    assert warning.startswith("the rehearsal failed")
+    assert "kafka" in warning
+    assert spark.streams.active == []
+
+
+def test_workers_are_forked_with_what_they_need_loaded(spark: SparkSession) -> None:
+    def parent(_: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        yield pd.DataFrame({"command": [command]})
+
+    commands = [row["command"] for row in spark.range(2).mapInPandas(parent, "command string").collect()]
+    assert commands
+    assert all("-m streaming.daemon" in command for command in commands)
