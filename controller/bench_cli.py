@@ -1,6 +1,7 @@
 """``trimtab bench``: how fast trimtab is on this machine."""
 
 import json
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -113,6 +114,7 @@ def pipeline(
 
 @contextmanager
 def _own_kafka(folder: Path) -> Iterator[str]:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us: the server ends, too
     with kafka_server(folder) as server:
         yield server.bootstrap
 

@@ -22,6 +22,8 @@ from streaming.rehearsal import rehearse
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
+#: So long a micro-batch may still take when this process is told to stop.
+_FINISH_SECONDS = 10.0
 _TRIGGER = "0 seconds"
 
 
@@ -94,3 +96,16 @@ def _watch(queries: list[StreamingQuery], leadership: Leadership, stop: Callable
             if not query.isActive:
                 query.awaitTermination()  # raises what ended it
                 raise TrimtabError(f"query {query.name} ended by itself")
+    _finish(queries)
+
+
+def _finish(queries: list[StreamingQuery]) -> None:
+    """Let micro-batches come to their end: one that is broken off leaves pages of traces in the output."""
+    deadline = time.monotonic() + _FINISH_SECONDS
+    while any(map(_is_busy, queries)) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_busy(query: StreamingQuery) -> bool:
+    status = query.status
+    return bool(status["isTriggerActive"] and status["isDataAvailable"])

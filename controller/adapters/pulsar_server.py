@@ -205,12 +205,16 @@ def distribution(folder: Path = jars.FOLDER) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder, prefix=".unpack-") as temporary:
             (path,) = jars.fetch("pulsar", Path(temporary))
-            unpacked = Path(temporary) / "unpacked"
+            unpacked = Path(temporary) / "lib"
+            unpacked.mkdir()
             with tarfile.open(path) as tar:
-                tar.extractall(unpacked, [member for member in tar if "/lib/" in member.name], filter="data")
-            (top,) = unpacked.iterdir()
+                for member in tar:
+                    # Not extractall: to be safe it needs a filter, which early releases of Python 3.11 do not know.
+                    if "/lib/" in member.name and (content := tar.extractfile(member)) is not None:
+                        with (unpacked / Path(member.name).name).open("wb") as jar:
+                            shutil.copyfileobj(content, jar)
             try:
-                (top / "lib").rename(target)
+                unpacked.rename(target)
             except OSError:
                 if not target.exists():  # else another process came first
                     raise

@@ -28,7 +28,7 @@ class PiledCluster(ModelledCluster):
 
     def __init__(self, brokers: tuple[str, ...], *, seed: int) -> None:
         super().__init__(
-            ClusterShape(brokers=len(brokers), empty_brokers=0, bundles=32, topics=320, skew=0.3),
+            ClusterShape(brokers=len(brokers), empty_brokers=0, namespaces=8, bundles=32, topics=320, skew=0.3),
             seed=seed,
             name=CLUSTER,
         )
