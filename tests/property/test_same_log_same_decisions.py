@@ -16,7 +16,7 @@ from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal
 
 #: Every example folds a whole log twice.
-_FEW = settings(max_examples=settings().max_examples // 4)
+_FEW = settings(max_examples=max(2, settings().max_examples // 4))
 
 
 @cache

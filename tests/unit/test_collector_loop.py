@@ -162,7 +162,7 @@ class World:
 
     def settle(self, *collectors: Collector) -> None:
         """For long enough that every answer has come, while the clock stands still."""
-        until = time.monotonic() + 0.15
+        until = time.monotonic() + 0.07
         self.step_until(lambda: time.monotonic() > until, *collectors)
 
     def interval(self, at: int, *collectors: Collector) -> dict[str, bool]:
