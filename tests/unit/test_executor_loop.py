@@ -53,7 +53,7 @@ def write(folder: Path, name: str, *events: bytes) -> None:
 
 def executor(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> tuple[Executor, FolderInbox]:
     inbox = FolderInbox(folder, cluster="standalone")
-    settings = ExecutorSettings(max_per_second=1000.0, batch=batch)
+    settings = ExecutorSettings(max_per_second=1000.0, batch=batch, attempts=2)
     return Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: now_ms), inbox
 
 

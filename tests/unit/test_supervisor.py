@@ -54,6 +54,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leadership: PlayedLeade
     writer.trigger.return_value.start.return_value = ended
     parts = Mock(**{"leadership.return_value": leadership, "dead_letter_sink.return_value.failure": None, **assembly})
     monkeypatch.setattr("streaming.supervisor.assembly", parts)
+    monkeypatch.setattr(supervisor, "_POLL_SECONDS", 0.0)
     for name in ("decision_query", "dead_letter_query"):
         monkeypatch.setattr(supervisor, name, Mock(return_value=writer))
     (tmp_path / "broker.conf").write_text("", encoding="utf-8")
