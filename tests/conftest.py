@@ -9,7 +9,7 @@ from controller.adapters.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.adapters.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
 
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile.
-settings.register_profile("quick", max_examples=6, deadline=None)
+settings.register_profile("quick", max_examples=4, deadline=None)
 settings.register_profile("thorough", max_examples=80, deadline=None)
 settings.load_profile("quick")
 
