@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -107,7 +106,7 @@ def pipeline(
             for name in forms:
                 measured.append(bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print))
                 if as_json:  # each as soon as it is known: all three take minutes
-                    _print_json(asdict(measured[-1]))
+                    typer.echo(json.dumps(asdict(measured[-1])))
     if not as_json:
         _print_table(_pipeline_table(measured))
 
@@ -124,12 +123,7 @@ def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> 
         _print_table(table)
         return
     for one in objects:
-        _print_json(one)
-
-
-def _print_json(one: dict[str, Any]) -> None:
-    typer.echo(json.dumps(one))
-    sys.stdout.flush()
+        typer.echo(json.dumps(one))
 
 
 def _print_table(table: Table) -> None:

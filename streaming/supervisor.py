@@ -4,13 +4,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from controller.adapters.failpoints import watch_state_commits
-from controller.adapters.leadership import Leadership
+from controller.adapters.leadership import Leadership, at_ease
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.policy import read_policy
@@ -38,8 +39,10 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
     spark = assembly.session(settings)
     leadership = assembly.leadership(settings)
+    stand_by: Callable[[], None] = partial(rehearse, spark, settings)
     try:
-        while leadership.acquire(stop, lambda: rehearse(spark, settings)):
+        while leadership.acquire(stop, stand_by):
+            stand_by = at_ease  # who has led needs no rehearsal
             try:
                 _lead(settings, spark, leadership, stop)
             except LeadershipLostError as error:

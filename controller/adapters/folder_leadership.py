@@ -27,13 +27,12 @@ class FileLeadership:
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
         """See Leadership."""
         self.release()
-        prepare = stand_by
         while not stop():
             if self._try_lock():
                 self._lost = False
                 return True
-            prepare()
-            prepare = at_ease
+            stand_by()
+            stand_by = at_ease
             time.sleep(_POLL_SECONDS)
         return False
 

@@ -65,7 +65,6 @@ class ZooKeeperLeadership:
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
         """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
         self._settled = self._epoch_version = None
-        prepare = stand_by
         if not self._started:
             self._connect(stop)
         while not stop():
@@ -83,9 +82,9 @@ class ZooKeeperLeadership:
             self._settled = doubts if first else None
             if not self.lost():
                 return True
-            if self._contender:
-                prepare()
-                prepare = at_ease
+            if not first and self._contender:
+                stand_by()
+                stand_by = at_ease
             while self._doubts == doubts and not changed.wait(_POLL_SECONDS) and not stop():
                 pass
         return False

@@ -106,6 +106,20 @@ def test_who_stands_by_rehearses_on_the_session_it_will_lead_with(
     assert call.args[0] is session.return_value
 
 
+def test_who_has_led_does_not_rehearse_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rehearse: Mock) -> None:
+    class LostOnce(PlayedLeadership):
+        def acquire(self, _: Callable[[], bool], stand_by: Callable[[], None]) -> bool:
+            stand_by()
+            first, self.acquired = not self.acquired, True
+            return first
+
+        def session_lost(self) -> bool:
+            return False
+
+    run(tmp_path, monkeypatch, LostOnce(gone=True), **sink(None))
+    rehearse.assert_called_once()
+
+
 def test_spark_runs_before_this_process_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leadership, led = PlayedLeadership(gone=False), list[bool]()
     session = Mock(side_effect=lambda *_: led.append(leadership.acquired))
