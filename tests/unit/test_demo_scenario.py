@@ -42,13 +42,13 @@ def played(seed: int) -> Play:
     return play(read_settings(SCENARIO), seed)
 
 
-def play(settings: Settings, seed: int, intervals: int = INTERVALS) -> Play:
+def play(settings: Settings, seed: int) -> Play:
     policy, cluster = read_policy(settings), ModelledCluster(ClusterShape(), seed=seed)
     state, run = ShardState(shard=0, shards=1), Play()
     answers: list[bytes] = []
     run.memory = policy.initial_memory(settings.decisions.seed)
     offset = 0
-    for interval in range(START + PERIOD, START + (intervals + 1) * PERIOD, PERIOD):
+    for interval in range(START + PERIOD, START + (INTERVALS + 1) * PERIOD, PERIOD):
         throughput = cluster.broker_load()[:, [THROUGHPUT_IN, THROUGHPUT_OUT]].sum(axis=1)
         run.imbalance.append(Imbalance.of(throughput).max_over_mean)
         sweeps = list(cluster.sweeps(interval))
@@ -80,7 +80,7 @@ def play(settings: Settings, seed: int, intervals: int = INTERVALS) -> Play:
     return run
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_twenty_intervals_take_most_of_the_imbalance_away_and_every_command_is_carried_out(seed: int) -> None:
     run = played(seed)
     assert run.imbalance[0] > 1.6
@@ -100,6 +100,5 @@ def test_the_run_shown_by_default_has_unloads_to_the_restarted_broker_and_splits
 
 
 def test_the_same_seed_gives_the_same_commands_and_another_seed_others() -> None:
-    again = play(read_settings(SCENARIO), 1, intervals=6).commands
-    assert again
-    assert played(1).commands[: len(again)] == again != played(2).commands[: len(again)]
+    again = play(read_settings(SCENARIO), 1).commands
+    assert played(1).commands == again != played(2).commands
