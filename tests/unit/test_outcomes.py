@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.aggregate.outcomes import Patience, on_their_way, resting, settle
+from controller.cycle.outcomes import Patience, on_their_way, resting, settle
 from controller.model.decision import Reason
 from controller.model.memory import Failed, InFlight, Memory
 from controller.model.records import CommandResult

@@ -1,0 +1,49 @@
+"""Commands as the cycle issues them, and how they are remembered until their results come back."""
+
+import uuid
+from typing import Any, Final
+
+from controller.cycle.policy import Policy
+from controller.model.controls import Controls
+from controller.model.decision import Command, Verdict
+from controller.model.memory import InFlight
+
+#: Command ids are uuid5 of cluster / interval / action / bundle, in a namespace of their own.
+_COMMANDS: Final = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
+
+
+def command_for(
+    action: str,
+    bundle: str,
+    source: str,
+    why: Verdict,
+    interval: int,
+    policy: Policy,
+    controls: Controls,
+    **extra: Any,
+) -> Command:
+    """The command that does *action* to *bundle*, decided in *interval*; *extra* are fields of that action alone."""
+    return Command(
+        id=str(uuid.uuid5(_COMMANDS, f"{policy.cluster}/{interval}/{action}/{bundle}")),
+        action=action,
+        cluster=policy.cluster,
+        bundle=bundle,
+        interval=interval,
+        expires_at_ms=interval + policy.command_ttl_ms,
+        mode="dry_run" if controls.mode == "dry_run" else "active",
+        source=source,
+        why=why,
+        **extra,
+    )
+
+
+def in_flight_entry(command: Command) -> InFlight:
+    """What is remembered of *command* until its result comes back."""
+    return InFlight(
+        action=command.action,
+        bundle=command.bundle,
+        source=command.source,
+        destination=command.destination,
+        interval=command.interval,
+        expires_at_ms=command.expires_at_ms,
+    )

@@ -1,0 +1,100 @@
+"""What a cycle needs besides its inputs: the strategies, and what the operator allows."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.cycle.outcomes import Patience
+from controller.model.memory import Memory, NoMemory
+from controller.model.option import option
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
+from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
+
+MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancerOptions:
+    """What broker.conf says about balancing as a whole."""
+
+    enabled: bool = option(
+        "loadBalancerEnabled", default=True, meaning="false: observe, decide and explain, but issue nothing"
+    )
+    shedding_interval_minutes: int = option(
+        "loadBalancerSheddingIntervalMinutes", default=1, unit="min", meaning="bundles are unloaded this often"
+    )
+    shedding_interval_seconds: int = option(
+        "trimtabSheddingIntervalSeconds",
+        default=0,
+        unit="s",
+        meaning="if not 0, bundles are unloaded this often instead: for intervals shorter than a minute",
+    )
+    waits_for_results: bool = option(
+        "trimtabSheddingWaitsForResults",
+        default=False,
+        meaning="true: a broker gives no more while unloads off it have no result, for its load still counts them",
+    )
+    grace_period_minutes: int = option(
+        "loadBalancerSheddingGracePeriodMinutes",
+        default=30,
+        unit="min",
+        meaning="a bundle that was unloaded stays put for so long",
+    )
+    unload_split_bundles: bool = option(
+        "loadBalancerAutoUnloadSplitBundlesEnabled", default=True, meaning="unload the halves of a split bundle"
+    )
+
+    @property
+    def shedding_interval_ms(self) -> int:
+        """Bundles are unloaded at the T that are multiples of this."""
+        return self.shedding_interval_seconds * 1000 or self.shedding_interval_minutes * MINUTE_MS
+
+    @property
+    def shedding_interval_option(self) -> str:
+        """The option that this comes from."""
+        seconds = self.shedding_interval_seconds
+        return "trimtabSheddingIntervalSeconds" if seconds else "loadBalancerSheddingIntervalMinutes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Everything a cycle needs besides its inputs: the strategies, and what the operator allows."""
+
+    cluster: str
+    period_ms: int
+    shedder: Shedder[Any]
+    placement: Placement[Any]
+    split_policy: SplitPolicy[Any]
+    split_algorithm: SplitAlgorithm
+    #: What brokers that join or leave set off, before the shedder; None: nothing.
+    membership: Shedder[Any] | None = None
+    #: Which brokers a bundle may go to at all, in order; none: to every one.
+    filters: tuple[Filter, ...] = ()
+    selection: ModularSelectBroker = field(default_factory=ModularSelectBroker)
+    balancer: BalancerOptions = field(default_factory=BalancerOptions)
+    shed: bool = True
+    split: bool = True
+    warm_up_samples: int = 2
+    command_ttl_ms: int = 300_000
+    executor_timeout_ms: int = 60_000
+    retry_failed_after_ms: int = 300_000
+    #: With more of the brokers missing than this share nothing moves: it is the data, or the network, that is broken.
+    freeze_share: float = 0.4
+    #: Namespaces and bundles that are never touched.
+    excluded: frozenset[str] = frozenset()
+
+    @property
+    def patience(self) -> Patience:
+        """How long results are waited for, and failures are."""
+        return Patience(
+            lost_after_ms=self.executor_timeout_ms + 2 * self.period_ms, retry_after_ms=self.retry_failed_after_ms
+        )
+
+    def initial_memory(self, seed: int) -> Memory:
+        """The memory before the first interval."""
+        return Memory(
+            seed=seed,
+            shedder=self.shedder.initial_memory(),
+            placement=self.placement.initial_memory(),
+            split=self.split_policy.initial_memory(),
+            membership=NoMemory() if self.membership is None else self.membership.initial_memory(),
+        )

@@ -1,0 +1,63 @@
+"""The splits of an interval: the split policy chooses bundles, the algorithm says where to cut."""
+
+from dataclasses import replace
+
+from controller.cycle.commands import command_for
+from controller.cycle.guardrails import switched_off, too_few_brokers
+from controller.cycle.policy import Policy
+from controller.cycle.untouchable import Untouchable
+from controller.model.bundle_ranges import equal_cuts
+from controller.model.controls import Controls
+from controller.model.decision import Command, Split, Verdict
+from controller.model.load import ClusterView
+from controller.model.memory import Memory
+from controller.model.names import parse_bundle
+from controller.strategies.filters.modular_select_broker import candidates
+from controller.strategies.splitting.cutting import cut
+from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
+
+
+def splits_of(
+    view: ClusterView, untouchable: Untouchable, memory: Memory, policy: Policy, controls: Controls
+) -> tuple[list[Command], Memory, list[Verdict]]:
+    """The splits of the interval, the memory after them, and why everything else is not split."""
+    if not policy.split:
+        return [], memory, [switched_off("split")]
+    if len(view.brokers) < 2:
+        return [], memory, [too_few_brokers(view, "split")]
+    # The policy does not even see guarded bundles: one that it chose would use up its namespace's room.
+    under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
+    found, moved = policy.split_policy.decide(replace(untouchable.rest(), splitting=under_way), memory.split)
+    commands, verdicts = [], [*untouchable.counts("split"), *found.verdicts]
+    for split in found.splits:
+        command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, controls)
+        if isinstance(command, Verdict):
+            verdicts.append(command)
+        else:
+            commands.append(command)
+    return commands, replace(memory, split=moved), verdicts
+
+
+def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
+    cuts = split.boundaries[1:-1] or cut(view, row, policy.split_algorithm)
+    if isinstance(cuts, Verdict):
+        return cuts
+    name = parse_bundle(split.bundle)
+    # Brokers compute range_equally_divide themselves; everything else is sent as positions.
+    halved = policy.split_algorithm.name == RangeEquallyDivide.name and cuts == equal_cuts(name.lower, name.upper, 2)
+    return command_for(
+        "split", split.bundle, split.broker, split.why, view.as_of_ms, policy, controls,
+        algorithm=RangeEquallyDivide.name if halved else SpecifiedPositionsDivide.name,
+        boundaries=() if halved else cuts,
+        unload_after_split=policy.balancer.unload_split_bundles and _may_leave(view, row, policy),
+    )  # fmt: skip
+
+
+def _may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
+    """Whether the filters let the bundle at *row* leave its broker.
+
+    Pulsar: shouldNamespacePoliciesUnload, shouldAntiAffinityNamespaceUnload.
+    """
+    found = candidates(view, row, policy.filters)
+    return found.leaves_only(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None
