@@ -8,6 +8,11 @@ Pulsar tests ``String.matches``: the whole text, ASCII classes.  What the two wr
 What Python lacks or takes for something else is *not understood*: sets in sets and intersections (``[a-z&&[^b]]``),
 other Unicode properties, flags but ``(?i)``, ``(?s)``, ``(?m)`` at the head, octal, ``\h``, ``\v``, ``\R``, ``\X``,
 ``\G`` and lookbehind of no fixed length.  Names hold no line ends, so what ``.`` and ``$`` make of them is left alone.
+
+Python tries one way after the other, and some expressions, such as ``(a+)+b``, have more ways than anybody can wait
+for.  So an expression is not understood either when it is longer than 1,000 characters, when it repeats what can itself
+match in several ways, or when it has more than a million ways to match: those of its parts multiplied, those of its
+alternatives added.  A repetition without an upper bound counts as a hundred.
 """
 
 import re
@@ -31,7 +36,16 @@ _BACK_REFERENCE = re.compile(r"\\k<(\w+)>")
 _GROUP = re.compile(r"\((?!\?)|\(\?(?::|=|!|>|<=|<!)")
 _NAMED_GROUP = re.compile(r"\(\?<([a-zA-Z]\w*)>")
 _FLAGS = re.compile(r"\(\?[ism]+\)")
-_COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
+_COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+#: Characters of an expression that is looked at.
+_LONGEST: Final = 1_000
+#: In how many ways an expression may match.
+_MOST_WAYS: Final = 1_000_000
+#: ``*``, ``+`` and ``{n,}``: about as many as a name has characters.
+_UNBOUNDED: Final = 100
+#: ``{n}``: so often at most.
+_MOST_TIMES: Final = 255
 
 
 @lru_cache(maxsize=4096)
@@ -63,8 +77,15 @@ class _Translation:
     def __init__(self, regex: str) -> None:
         self._regex = regex
         self._at = 0
+        #: Of each group that is open, the whole expression first: the ways of the alternatives that have ended, and of
+        #: the one that has not.
+        self._ended, self._ways = [0], [1]
+        #: The ways of the part that came last, which a repetition would multiply.
+        self._last = 1
 
     def text(self) -> str:
+        if len(self._regex) > _LONGEST:
+            raise ValueError(f"longer than {_LONGEST} characters")
         head = self._take(_FLAGS)
         made = [head[0]] if head else []
         while self._at < len(self._regex):
@@ -73,17 +94,55 @@ class _Translation:
 
     def _next(self) -> str:
         char = self._regex[self._at]
+        if char in "*+?{":
+            return self._repetition(char)
+        self._last = 1
         if char == "\\":
             return self._escape(in_set=False)
         if char == "[":
             return self._set()
         if char == "(":
+            self._ended.append(0)
+            self._ways.append(1)
             named = self._take(_NAMED_GROUP)
             return f"(?P<{named[1]}>" if named else self._must(_GROUP)[0]
-        if char == "{":
-            return self._must(_COUNT)[0]
+        if char == "|":
+            self._ended[-1] += self._ways[-1]
+            self._ways[-1] = 1
+        elif char == ")":
+            self._end_group()
         self._at += 1
         return char
+
+    def _end_group(self) -> None:
+        if len(self._ways) == 1:
+            raise ValueError("a group that ends and does not begin")
+        self._last = self._ended.pop() + self._ways.pop()
+        self._multiply(self._last)
+
+    def _repetition(self, char: str) -> str:
+        """A repetition, and what says how it is tried (``?`` or ``+`` behind it)."""
+        if char == "{":
+            count = self._must(_COUNT)
+            least, most = int(count[1]), count[2]
+            if max(least, int(most or 0)) > _MOST_TIMES:
+                raise ValueError(f"a repetition of more than {_MOST_TIMES} times")
+            text, ways = count[0], 1 if most is None else int(most) - least + 1 if most else _UNBOUNDED
+        else:
+            self._at += 1
+            text, ways = char, 2 if char == "?" else _UNBOUNDED
+        if self._last > 1 and text != "?":
+            raise ValueError("a repetition of what can match in several ways")
+        self._multiply(ways)
+        if self._regex.startswith(("?", "+"), self._at):
+            text += self._regex[self._at]
+            self._at += 1
+        return text
+
+    def _multiply(self, ways: int) -> None:
+        self._ways[-1] *= ways
+        if self._ways[-1] > _MOST_WAYS:
+            raise ValueError(f"more than {_MOST_WAYS} ways to match")
 
     def _set(self) -> str:
         """A set; ``]`` right at its head is a member in both."""

@@ -55,3 +55,36 @@ def test_what_python_would_take_for_something_else_is_not_understood(regex: str)
 def test_any_of_several_may_match_and_one_that_is_not_understood_does_not_hinder() -> None:
     assert matching(("[a", "b.*", "c"), ("a", "bb", "c", "d")).tolist() == [False, True, True, False]
     assert not matches([], "a")
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        "(a+)+b", "(a|aa)+b", "((a)*)*b", "(?:a?){200}b", "(a{1,9})*b", "a*a*a*a*b", "a{300}", "(?:a{1,9}){9}",
+        "a?" * 30 + "a" * 30, "(a|a)" * 30 + "b", "a{0,99}" * 9 + "b", "a" * 1001,
+    ],
+)  # fmt: skip
+def test_an_expression_that_could_be_tried_for_ever_is_not_understood(regex: str) -> None:
+    assert java_pattern(regex) is None
+    assert not matches([regex], "a" * 60)
+
+
+def test_the_slowest_expression_that_is_understood_ends_soon() -> None:
+    # The third power of the length: a million steps.  Four repetitions would take a hundred times as long.
+    assert not matches([".*a.*a.*b"], "a" * 200)
+
+
+@pytest.mark.parametrize(
+    ("regex", "text"),
+    [
+        ("(prod|test)-broker-(1|2)", "prod-broker-2"),
+        (".*-prod-.*[.]example[.].*", "b-prod-1.example.com"),
+        ("(?:ab)+?c", "ababc"),
+        ("(?:ab){2,3}c", "ababc"),
+        ("a{2}b?", "aa"),
+        ("broker-(?:[0-9]+)?", "broker-"),
+        ("|".join(f"(?:broker-{n}.*)" for n in range(50)), "broker-49.example.com"),
+    ],
+)
+def test_repetitions_as_operators_write_them_are_understood(regex: str, text: str) -> None:
+    assert matches([regex], text)
