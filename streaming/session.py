@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from controller.model.errors import SettingsError
 from streaming import jvm
 
 #: What the query depends on; the settings cannot change these.
@@ -22,6 +23,11 @@ _FIXED: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "streaming.daemon",
+}
+#: What has a setting of its own in [spark].
+_SETTINGS: Mapping[str, str] = {
+    "spark.master": "master",
+    "spark.sql.shuffle.partitions": "shuffle_partitions",
 }
 #: What suits one machine; the settings may say otherwise.
 _DEFAULT: Mapping[str, str] = {
@@ -40,20 +46,45 @@ def start_session(
     conf: Mapping[str, object],
     jars: Sequence[Path] = (),
 ) -> SparkSession:
-    """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's."""
+    """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's.
+
+    SettingsError where *conf* has an option that the query does not work with.
+    """
+    options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
     # Without it workers take whatever python3 the PATH finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("trimtab").master(master)
-    options = {
-        **_DEFAULT,
-        "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        **{name: str(value) for name, value in conf.items()},
-        **_FIXED,
-    }
-    options["spark.jars"] = ",".join(map(str, (jvm.jar(), *jars)))
     for name, value in options.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     jvm.register(spark)
     return spark
+
+
+def spark_options(shuffle_partitions: int, conf: Mapping[str, object], jars: Sequence[Path]) -> dict[str, str]:
+    """All options of the session: ours, and those of *conf*, which may add jars to *jars*.
+
+    SettingsError where *conf* changes one that the query depends on, or one that is a setting of [spark].
+    """
+    wanted = {name: _text(value) for name, value in conf.items()}
+    for name, value in wanted.items():
+        if name in _SETTINGS:
+            raise SettingsError(f'spark.conf."{name}" = {value!r}: set spark.{_SETTINGS[name]} instead')
+        if _FIXED.get(name, value) != value:
+            raise SettingsError(
+                f'spark.conf."{name}" = {value!r}: trimtab works with {_FIXED[name]!r} only; remove this option'
+            )
+    theirs = [jar.strip() for jar in wanted.pop("spark.jars", "").split(",") if jar.strip()]
+    return {
+        **_DEFAULT,
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        **wanted,
+        **_FIXED,
+        "spark.jars": ",".join([*map(str, jars), *theirs]),
+    }
+
+
+def _text(value: object) -> str:
+    """*value* as Spark writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

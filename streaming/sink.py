@@ -19,6 +19,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import check_complete
 from controller.cycle import Policy, decide, view_of
 from controller.model.controls import Controls
+from controller.model.decision import Decision
 from controller.model.memory import Memory
 from controller.wire.journal import JournalEntry
 
@@ -43,6 +44,7 @@ class DecisionSink:
         self._policy, self._memory = policy, memory
         self._journal, self._leadership, self.epoch = journal, leadership, epoch
         self._controls, self._now_ms, self._verdicts = controls, now_ms, verdicts
+        self._verdicts_failed = False
         #: What the last call raised: Spark keeps only its text.
         self.failure: Exception | None = None
 
@@ -74,8 +76,18 @@ class DecisionSink:
         entry = JournalEntry(cluster=self._policy.cluster, decision=decision, memory=memory, controls=controls)
         self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check)
         self._memory = memory
-        self._verdicts.write(decision)
+        self._keep_verdicts(decision)
         log.info("interval %d: %s", interval, decision.summary)
+
+    def _keep_verdicts(self, decision: Decision) -> None:
+        """Keep the verdicts where there is room: they are for people, and no decision waits for them."""
+        try:
+            self._verdicts.write(decision)
+            self._verdicts_failed = False
+        except OSError as error:
+            if not self._verdicts_failed:
+                log.warning("verdicts are not kept, decisions go on: %s; make room, or allow writing there", error)
+            self._verdicts_failed = True
 
 
 def _intervals(table: pa.Table) -> Iterable[list[Snapshot]]:

@@ -12,17 +12,34 @@ from controller.wire.metrics import Partitions, RosterEntry, Tick
 
 #: An entry of the journal holds the memory whole, which for a large cluster is more than Kafka's 1 MB.
 _LARGEST_ENTRY: Final = 12 * 1024 * 1024
+_HOUR_MS: Final = 3_600_000
 
 
 def create_topics(settings: KafkaLogSettings) -> dict[str, int]:
     """Create the topics that do not exist yet; returns the number of partitions of every topic, by name."""
-    shared = (settings.metrics_topic, settings.results_topic, settings.commands_topic)
-    forever = {"retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": str(_LARGEST_ENTRY)}
+    return ensure_topics(settings.bootstrap, topic_specs(settings), settings.client)
+
+
+def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
+    """The topics as trimtab creates them."""
     copies = settings.replication_factor
-    specs = [TopicSpec(name=name, partitions=settings.partitions, replication_factor=copies) for name in shared]
-    specs.append(TopicSpec(name=settings.dead_letters_topic, partitions=1, replication_factor=copies))
-    specs.append(TopicSpec(name=settings.journal_topic, partitions=1, replication_factor=copies, config=forever))
-    return ensure_topics(settings.bootstrap, specs, settings.client)
+    # One broker may be down, and what was acknowledged lies on all others.
+    safe = {"min.insync.replicas": str(max(1, copies - 1))}
+    kept = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
+    # The journal is pruned by the controller, which knows what is still needed.
+    journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": str(_LARGEST_ENTRY)}
+    many, one = settings.partitions, 1
+    topics = (
+        (settings.metrics_topic, many, kept),
+        (settings.results_topic, many, kept),
+        (settings.commands_topic, many, kept),
+        (settings.dead_letters_topic, one, kept),
+        (settings.journal_topic, one, journal),
+    )
+    return [
+        TopicSpec(name=name, partitions=partitions, replication_factor=copies, config=config)
+        for name, partitions, config in topics
+    ]
 
 
 def ticks(

@@ -38,7 +38,7 @@ class VerdictStore:
         pq.write_table(pa.Table.from_pydict(columns, schema=pa.schema(_COLUMNS)), content)
         files.replace(self._path(decision.interval), content.getvalue())
         for path in self._paths()[: -self._keep]:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
     def intervals(self) -> list[int]:
         """The intervals that are kept, oldest first."""

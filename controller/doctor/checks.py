@@ -21,6 +21,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     topics.timestamps,
     topics.record_sizes,
     topics.copies,
+    topics.copies_in_sync,
     election.folders,
     election.zookeeper,
     clocks.broker_clocks,

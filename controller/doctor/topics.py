@@ -171,6 +171,27 @@ def copies(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def copies_in_sync(facts: Facts) -> Iterator[Finding]:
+    """min-insync-replicas: how many copies a record has before it is acknowledged."""
+    for log, found in _found(facts):
+        for name in _names(log):
+            topic = found.get(name)
+            text = "" if topic is None else topic.config.get("min.insync.replicas", "")
+            if topic is None or not text or topic.replication < 2:
+                continue
+            wish, given = topic.replication - 1, int(text)
+            if given != wish:
+                why = "what was acknowledged is lost with a broker" if given < wish else "no broker may be down"
+                yield Finding(
+                    code="min-insync-replicas",
+                    severity="warning",
+                    objects=(name,),
+                    seen=f"min.insync.replicas={given} of {topic.replication} copies: {why}",
+                    wanted=str(wish),
+                    advice=_alter(name, "min.insync.replicas", str(wish)),
+                )
+
+
 def _cleanup(name: str, topic: TopicFacts) -> Iterator[Finding]:
     policy = topic.config.get("cleanup.policy", "delete")
     if "compact" in policy:

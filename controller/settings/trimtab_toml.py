@@ -118,7 +118,12 @@ class KafkaLogSettings(_Section):
     partitions: PositiveInt = 4
     """Of the metrics, result and command topics, where trimtab has to create them."""
     replication_factor: PositiveInt = 1
-    """Of every topic that trimtab has to create; 3 in production."""
+    """Of every topic that trimtab has to create; 3 in production.  ``min.insync.replicas`` of these topics is one less,
+    and at least 1."""
+    retention_hours: PositiveInt = 168
+    """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab has to create
+    them; a week, so that a controller that was down over a weekend catches up.  The journal has a retention of its
+    own: [journal] retention_days."""
     client: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...)."""
 
@@ -191,7 +196,8 @@ class SparkSettings(_Section):
     memory: about the records of an interval, which are a sweep a broker or a record a topic, times the intervals that
     one batch may close."""
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Further Spark options under Spark's names."""
+    """Further Spark options under Spark's names.  ``spark.jars`` are added to trimtab's own; an option that the query
+    depends on is refused by name."""
 
 
 class DecisionSettings(_Section):

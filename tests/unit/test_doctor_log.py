@@ -91,6 +91,14 @@ def test_single_copies_are_told_together() -> None:
     assert found.objects == ("trimtab-metrics", "trimtab-results")
 
 
+@pytest.mark.parametrize(("given", "why"), [("1", "is lost with a broker"), ("3", "no broker may be down")])
+def test_too_few_or_too_many_copies_in_sync_are_told_with_the_command_that_changes_it(given: str, why: str) -> None:
+    found = only(kafka=kafka(journal=config("min.insync.replicas", given, JOURNAL)))
+    assert (found.code, found.severity, found.objects) == ("min-insync-replicas", "warning", ("trimtab-journal",))
+    assert why in found.seen
+    assert found.advice.endswith("--entity-name trimtab-journal --add-config min.insync.replicas=2")
+
+
 def test_settings_of_topics_that_may_not_be_read_are_not_judged() -> None:
     bare = {name: replace(each, config={}) for name, each in kafka().topics.items()}
     found = only(kafka=kafka(topics=bare, config_error="not authorised"))

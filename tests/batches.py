@@ -1,0 +1,53 @@
+"""The decision sink with its batches played: no Spark, a journal in a folder."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pyarrow as pa
+
+from controller.adapters.folder import FolderJournal
+from controller.adapters.verdicts import VerdictStore
+from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.snapshot import Snapshot
+from controller.model.controls import Controls
+from controller.wire.rows import Located, rows_from_records
+from streaming.sink import DecisionSink
+from tests.pure_controller import DETAIL, OPTIONS, POLICY
+
+
+def active(interval: int) -> Controls:
+    return Controls(mode="active")
+
+
+def snapshots(records: Sequence[Located]) -> list[Snapshot]:
+    """One of each interval in *records*, of a single shard."""
+    rows = rows_from_records(records, DETAIL, files=False)
+    return fold(ShardState(shard=0, shards=1), rows, OPTIONS)[1]
+
+
+def batch(snapshots: Sequence[Snapshot]) -> Any:
+    """What Spark hands to the sink."""
+    columns = {
+        "interval": [snapshot.interval for snapshot in snapshots],
+        "snapshot": [snapshot.to_blob() for snapshot in snapshots],
+    }
+    return Mock(**{"toArrow.return_value": pa.table(columns)})
+
+
+def sink(folder: Path, *, controls: Callable[[int], Controls] = active, **changed: Any) -> DecisionSink:
+    """A sink that goes on where the journal in *folder* ends."""
+    journal = FolderJournal(folder, cluster=POLICY.cluster)
+    last = journal.open().last
+    parts: dict[str, Any] = {
+        "policy": POLICY,
+        "memory": POLICY.initial_memory(1) if last is None else last.memory,
+        "journal": journal,
+        "leadership": Mock(),
+        "epoch": 1,
+        "controls": controls,
+        "now_ms": lambda: 0,
+        "verdicts": VerdictStore(folder / "verdicts"),
+    }
+    return DecisionSink(**{**parts, **changed})
