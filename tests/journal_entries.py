@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
-from controller.model.memory import Failed, InFlight, Memory, UsageHistory
+from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, UsageHistory
 from controller.wire.journal import JournalEntry
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
@@ -59,11 +59,26 @@ def entry(interval: int = T, *commands: Command, **memory: object) -> JournalEnt
         "recently_unloaded": {RIGHT: interval, LEFT: interval - 60_000},
         "in_flight": {"c-2": flight, "c-1": flight},
         "failed": {RIGHT: Failed(times=2, interval=interval), LEFT: Failed(times=1, interval=interval - 60_000)},
+        "issued": {
+            "c-1": Issued(
+                action="unload",
+                namespace="acme/orders",
+                source="broker-1:8080",
+                destination="broker-2:8080",
+                connections=12,
+                interval=interval,
+            )
+        },
+        "failures": {"c-0": interval - 60_000},
+        "breaker": Breaker(in_a_row=3, tripped_at=interval, why="3 commands failed in a row", resumed_ms=7),
+        "roster": Roster(brokers=("broker-1:8080", "broker-2:8080"), came={"broker-2:8080": interval}),
         **memory,
     }
     return JournalEntry(
         cluster=CLUSTER,
         decision=Decision(interval=interval, commands=commands, summary=f"{len(commands)} commands"),
         memory=Memory(**remembered),  # type: ignore[arg-type]
-        controls=Controls(mode="active", paused=False, stale=True),
+        controls=Controls(
+            mode="active", stale=True, reason="upgrade", by="ada", since_ms=5, resumed_ms=6, maintenance="not now"
+        ),
     )

@@ -12,3 +12,13 @@ class Controls:
     paused: bool = False
     #: The interval was decided too long after its end to act on it; memory still moves on.
     stale: bool = False
+    #: Why a person set mode or pause, who, and when (epoch ms, wall clock); "" and 0 where nobody has.
+    reason: str = ""
+    by: str = ""
+    since_ms: int = 0
+    #: When a person last resumed, epoch ms, wall clock; 0: never.  A later one closes the breaker.
+    resumed_ms: int = 0
+    #: Why maintenance windows forbid to issue anything at this T; "" where they allow it.
+    maintenance: str = ""
+    #: Why it is not known what a person has set; "" where it is.  Nothing is issued until it is known.
+    unknown: str = ""

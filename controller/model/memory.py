@@ -149,6 +149,47 @@ class InFlight:
     destination: str
     interval: int
     expires_at_ms: int
+    #: Executors only look at it; what becomes of it is no failure.
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """A command that counts against the budgets of the rolling window."""
+
+    action: str
+    namespace: str
+    source: str
+    #: "" for splits.
+    destination: str
+    #: Producers and consumers that it disturbs.
+    connections: int
+    interval: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """The breaker: stops everything after many failed commands, until a person resumes."""
+
+    #: Commands that failed since one last succeeded.
+    in_a_row: int = 0
+    #: T at which it tripped, epoch ms; None while it is closed.
+    tripped_at: int | None = None
+    #: What tripped it.
+    why: str = ""
+    #: The last resume that was known when it tripped, epoch ms, wall clock: a later one closes it.
+    resumed_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """The active brokers, and those that came or went a short while ago."""
+
+    #: Sorted; none before the first interval.
+    brokers: tuple[str, ...] = ()
+    #: Broker -> T at which it came or went, epoch ms, while that holds commands back.
+    came: Mapping[str, int] = field(default_factory=dict)
+    went: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,3 +220,9 @@ class Memory:
     in_flight: Mapping[str, InFlight] = field(default_factory=dict)
     #: Bundle -> its last commands' failures, while they count.
     failed: Mapping[str, Failed] = field(default_factory=dict)
+    #: Command id -> what it counts against the budgets, for as long as the window is.
+    issued: Mapping[str, Issued] = field(default_factory=dict)
+    #: Command id -> T at which it failed, epoch ms, for as long as the window is.
+    failures: Mapping[str, int] = field(default_factory=dict)
+    breaker: Breaker = field(default_factory=Breaker)
+    roster: Roster = field(default_factory=Roster)

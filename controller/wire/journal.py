@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.memory import Failed, InFlight, Memory, NoMemory, StrategyMemory
+from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, NoMemory, Roster, StrategyMemory
 from controller.wire.base import (
     Count,
     Envelope,
@@ -75,6 +75,36 @@ class InFlightRecord(Record):
     destination: str
     interval: Millis
     expires_at_ms: Millis
+    #: Older entries have none.
+    dry_run: bool = False
+
+
+class IssuedRecord(Record):
+    """A command that counts against the budgets of the rolling window."""
+
+    action: str
+    namespace: str
+    source: str
+    destination: str
+    connections: Count
+    interval: Millis
+
+
+class BreakerRecord(Record):
+    """The breaker: what it counted, and whether it tripped."""
+
+    in_a_row: Count = 0
+    tripped_at: Millis | None = None
+    why: str = ""
+    resumed_ms: Millis = 0
+
+
+class RosterRecord(Record):
+    """The active brokers, and those that came or went a short while ago."""
+
+    brokers: tuple[str, ...] = ()
+    came: dict[str, Millis] = Field(default_factory=dict)
+    went: dict[str, Millis] = Field(default_factory=dict)
 
 
 class FailedRecord(Record):
@@ -99,6 +129,11 @@ class MemoryRecord(Record):
     in_flight: dict[str, InFlightRecord]
     #: Older entries have none.
     failed: dict[str, FailedRecord] = Field(default_factory=dict)
+    #: Older entries have none of what follows.
+    issued: dict[str, IssuedRecord] = Field(default_factory=dict)
+    failures: dict[str, Millis] = Field(default_factory=dict)
+    breaker: BreakerRecord = BreakerRecord()
+    roster: RosterRecord = RosterRecord()
 
 
 class ControlsRecord(Record):
@@ -107,6 +142,13 @@ class ControlsRecord(Record):
     mode: str
     paused: bool
     stale: bool
+    #: Older entries have none of what follows.
+    reason: str = ""
+    by: str = ""
+    since_ms: Millis = 0
+    resumed_ms: Millis = 0
+    maintenance: str = ""
+    unknown: str = ""
 
 
 class DecisionEntry(Envelope):
@@ -150,6 +192,14 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 recently_unloaded=_by_key(memory.recently_unloaded),
                 in_flight={key: InFlightRecord(**asdict(flight)) for key, flight in _by_key(memory.in_flight).items()},
                 failed={bundle: FailedRecord(**asdict(each)) for bundle, each in _by_key(memory.failed).items()},
+                issued={key: IssuedRecord(**asdict(each)) for key, each in _by_key(memory.issued).items()},
+                failures=_by_key(memory.failures),
+                breaker=BreakerRecord(**asdict(memory.breaker)),
+                roster=RosterRecord(
+                    brokers=memory.roster.brokers,
+                    came=_by_key(memory.roster.came),
+                    went=_by_key(memory.roster.went),
+                ),
             ),
             controls=ControlsRecord(**asdict(entry.controls)),
         )
@@ -185,6 +235,10 @@ def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
             recently_unloaded=memory.recently_unloaded,
             in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
             failed={bundle: Failed(**dict(each)) for bundle, each in memory.failed.items()},
+            issued={key: Issued(**dict(each)) for key, each in memory.issued.items()},
+            failures=memory.failures,
+            breaker=Breaker(**dict(memory.breaker)),
+            roster=Roster(**dict(memory.roster)),
         ),
         controls=Controls(**dict(record.controls)),
     )

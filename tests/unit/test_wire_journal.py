@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from controller.model.controls import Controls
 from controller.model.errors import WireError
-from controller.model.memory import Memory, NoMemory, UsageHistory
+from controller.model.memory import Breaker, Memory, NoMemory, Roster, UsageHistory
 from controller.wire.journal import EpochEntry, JournalEntry, encode_entry, encode_epoch, parse_entry
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, T, as_bytes, without
@@ -39,6 +40,20 @@ def test_an_entry_from_before_failures_were_remembered_can_be_read() -> None:
     read = parse_entry(as_bytes(written))
     assert isinstance(read, JournalEntry)
     assert read.memory == replace(entry().memory, failed={})
+
+
+def test_an_entry_from_before_guardrails_were_remembered_can_be_read() -> None:
+    written = json.loads(encode_entry(entry()))
+    for key in ("issued", "failures", "breaker", "roster"):
+        del written["memory"][key]
+    for key in ("reason", "by", "sinceMs", "resumedMs", "maintenance", "unknown"):
+        del written["controls"][key]
+    del written["memory"]["inFlight"]["c-1"]["dryRun"]
+    read = parse_entry(as_bytes(written))
+    assert isinstance(read, JournalEntry)
+    old = replace(entry().memory, issued={}, failures={}, breaker=Breaker(), roster=Roster())
+    assert read.memory == old
+    assert read.controls == Controls(mode="active", stale=True)
 
 
 def test_a_number_that_is_none_comes_back_too() -> None:
