@@ -93,7 +93,7 @@ def records(spark: SparkSession, settings: Settings) -> DataFrame:
 
 def query_options(settings: Settings) -> QueryOptions:
     """What the queries need, from the settings and the split thresholds of broker.conf."""
-    intervals = settings.intervals
+    intervals, in_folder = settings.intervals, settings.log.kind == "folder"
     detail = _detail_limits(read_policy(settings).split_policy.thresholds, intervals.detail_share)
     return QueryOptions(
         decode=DecodeOptions(
@@ -103,8 +103,13 @@ def query_options(settings: Settings) -> QueryOptions:
             shards=intervals.shards,
             detail=detail,
         ),
-        fold=FoldOptions(bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms, detail=detail),
-        files=settings.log.kind == "folder",
+        fold=FoldOptions(
+            bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms,
+            detail=detail,
+            # Nobody may ever tick a folder again: what it holds is closed when it is read.
+            close_at_most=None if in_folder else intervals.close_at_most,
+        ),
+        files=in_folder,
     )
 
 

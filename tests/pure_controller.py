@@ -6,7 +6,7 @@ algorithm cuts at a checksum of a bundle's topics.
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import Any
 
@@ -105,6 +105,8 @@ class Controller:
     #: The log is a folder.
     files: bool = False
     policy: Policy = POLICY
+    #: Intervals that one batch closes at most; None: all that can be closed.
+    close_at_most: int | None = None
     journal: list[bytes] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
@@ -112,18 +114,24 @@ class Controller:
         self.memory: Memory = self.policy.initial_memory(1)
         self.states = [ShardState(shard=i, shards=self.shards) for i in range(self.shards)]
 
-    def feed(self, batch: Sequence[Located]) -> None:
+    def feed(self, batch: Sequence[Located]) -> list[int]:
+        """Fold and decide one batch, in the shards that have rows in it; returns the intervals that it closed."""
+        options = replace(OPTIONS, close_at_most=self.close_at_most)
         rows = rows_from_records(batch, DETAIL, files=self.files)
         closed: dict[int, list[Snapshot]] = {}
         for i, own in enumerate(_shards(rows, self.shards)):
+            if not len(own):  # Spark does not call the fold for it
+                continue
             if self.shuffle is not None:
                 own = _take(own, np.array(self.shuffle.sample(range(len(own)), len(own)), np.int64))
-            self.states[i], snapshots = fold(self.states[i], own, OPTIONS)
+            self.states[i], snapshots = fold(self.states[i], own, options)
             for snapshot in snapshots:
                 closed.setdefault(snapshot.interval, []).append(snapshot)
         for interval, snapshots in closed.items():
             if self.memory.last_interval is None or interval > self.memory.last_interval:
                 self._decide(snapshots)
+        assert all(len(snapshots) == self.shards for snapshots in closed.values()), "shards close together"
+        return list(closed)
 
     def _decide(self, snapshots: list[Snapshot]) -> None:
         results = [result for snapshot in snapshots for result in snapshot.results]

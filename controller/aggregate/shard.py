@@ -40,6 +40,8 @@ class FoldOptions:
     #: A bundle that no roster broker lists for so long (ms) is forgotten.
     bundle_ttl_ms: int
     detail: DetailLimits
+    #: One batch closes so many intervals at most, and later ones the rest; None: all that can be closed.
+    close_at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +99,20 @@ class ShardState:
 
 
 def fold(state: ShardState, rows: Rows, options: FoldOptions) -> tuple[ShardState, list[Snapshot]]:
-    """Take in one batch of rows and close what can be closed, oldest first.  O(rows log rows + bundles)."""
+    """Take in one batch of rows and close what can be closed, oldest first.  O(rows log rows + bundles).
+
+    Only a batch with a tick closes anything: every shard gets every tick, so all shards close the same intervals in
+    the same batch.  A batch without one may reach some shards and not others.
+    """
     state, offset = _offsets(state, rows)
-    clock, advances = state.clock.advance(_ticks(rows, offset))
+    ticks = _ticks(rows, offset)
+    clock, advances = state.clock.advance(ticks)
     due = _due(rows, offset, advances)
     state = _redue(replace(state, clock=clock), advances)
     state = replace(state, late=state.late + int((due == LATE).sum()))
     state = _with_facts(_with_headers(_with_claims(state, rows, offset, due), rows, offset, due), rows, offset, due)
     snapshots = []
-    for interval in clock.closable():
+    for interval in clock.closable()[: options.close_at_most] if ticks else ():
         state, snapshot = _close(state, interval, options)
         snapshots.append(snapshot)
     return state, snapshots
@@ -131,7 +138,7 @@ def _offsets(state: ShardState, rows: Rows) -> tuple[ShardState, Ints]:
     return replace(state, files=state.files + len(rank)), base * _FILE_STRIDE + rows.offset
 
 
-def _ticks(rows: Rows, offset: Ints) -> Iterable[tuple[Partition, int, Tick]]:
+def _ticks(rows: Rows, offset: Ints) -> list[tuple[Partition, int, Tick]]:
     found = [
         ((int(rows.source[i]), int(rows.partition[i])), int(offset[i]), fact)
         for i, fact in rows.facts.items()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from controller.model.decision import Reason
 from controller.wire.journal import JournalEntry, parse_entry
+from controller.wire.metrics import Tick
 from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal
 
@@ -86,6 +87,26 @@ def test_killed_and_restarted_from_the_checkpoint(shape: Shape, sizes: list[int]
             controller.feed(batch)
         controller.restart(checkpoint)
         controller.feed(batch)
+    assert controller.journal == journal([*located(answered(shape))])
+
+
+@_FEW
+@given(SHAPES, SIZES, st.integers(1, 3), st.integers(1, 4), SEEDS)
+def test_with_so_many_intervals_a_batch_at_most(
+    shape: Shape, sizes: list[int], at_most: int, shards: int, seed: int
+) -> None:
+    """What a batch leaves open is closed by later ones; ticks that say nothing new are enough for that."""
+    records, rng = interleaved([*located(answered(shape))], Random(seed)), Random(seed)
+    controller = Controller(shards=shards, close_at_most=at_most)
+    for batch in cut(records, sizes):
+        checkpoint = controller.checkpoint()
+        assert len(controller.feed(batch)) <= at_most
+        if rng.random() < 0.3:  # killed before the commit
+            controller.restart(checkpoint)
+            controller.feed(batch)
+    again = next(at for at in reversed(records) if isinstance(at.record, Tick))
+    while controller.feed([replace(again, offset=again.offset + 1_000)]):
+        pass
     assert controller.journal == journal([*located(answered(shape))])
 
 

@@ -1,5 +1,6 @@
 """The fold on small logs: which sweeps and claims count, and that a bundle is new again after its time to live."""
 
+from dataclasses import replace
 from typing import Any
 
 from controller.aggregate.rows import METRICS
@@ -33,16 +34,21 @@ def ticked(n: int, *roster: str, missing: str = "") -> dict[str, Any]:
     return tick(T + n * PERIOD, partitions={"metrics": 1, "results": 0}, roster=listed)
 
 
-def snapshots(*batches: list[dict[str, Any]]) -> list[Snapshot]:
-    state, found, offset = ShardState(shard=0, shards=1), [], 0
+def snapshots(*batches: list[dict[str, Any]], options: FoldOptions = OPTIONS) -> list[Snapshot]:
+    return [snapshot for closed in closings(*batches, options=options) for snapshot in closed]
+
+
+def closings(*batches: list[dict[str, Any]], options: FoldOptions = OPTIONS) -> list[list[Snapshot]]:
+    """The snapshots of each batch."""
+    state, found, offset = ShardState(shard=0, shards=1), list[list[Snapshot]](), 0
     for batch in batches:
         records = [
             Located(source=METRICS, partition=0, offset=offset + i, record=validate(MODELS[r["type"]], as_bytes(r)))
             for i, r in enumerate(batch)
         ]
         offset += len(batch)
-        state, closed = fold(state, rows_from_records(records, NO_DETAIL), OPTIONS)
-        found += closed
+        state, closed = fold(state, rows_from_records(records, NO_DETAIL), options)
+        found.append(closed)
     return found
 
 
@@ -110,3 +116,17 @@ def test_a_bundle_starts_from_the_last_averages_stored_before_it_is_seen_in_howe
     for batches in ([log], [log[:2], log[2:]], [[record] for record in log]):
         snapshot = snapshots(*batches)[-1]
         assert snapshot.short_term[0, RATE_IN] == 200.0 * 9 / 10
+
+
+def test_a_batch_closes_so_many_intervals_at_most_and_the_next_ones_with_a_tick_the_rest() -> None:
+    backlog = [record for n in range(5) for record in (sweep(A, n, LEFT, rate=10.0 * n), ticked(n, A))]
+    later = [[sweep(A, 5, LEFT)], [ticked(5, A)], [ticked(6, A)]]
+    capped = closings(backlog, *later, options=replace(OPTIONS, close_at_most=2))
+    assert [[s.interval for s in batch] for batch in capped] == [
+        [T, T + PERIOD],
+        [],  # without a tick not every shard has rows, and they close together
+        [T + 2 * PERIOD, T + 3 * PERIOD],
+        [T + 4 * PERIOD, T + 5 * PERIOD],
+    ]
+    whole = snapshots(backlog, *later)
+    assert [s.to_blob() for batch in capped for s in batch] == [s.to_blob() for s in whole[:6]]
