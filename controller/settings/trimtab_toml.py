@@ -82,7 +82,7 @@ class IntervalSettings(_Section):
     close_at_most: PositiveInt = 10
     """Intervals that one micro-batch closes at most, so that catching up does not exhaust the driver's memory; later
     batches close the rest.  At 100,000 bundles an interval comes to 22 MB: ten are a fifth of what Spark takes from one
-    batch (spark.driver.maxResultSize, 1 GiB).  A log in a folder is read by whole files instead, so that nothing is left
+    batch (spark.driver.maxResultSize, 1 GiB).  A log in a folder is read by whole files instead, so that nothing stays
     open when no more ticks come."""
     detail_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Topics one by one are kept for bundles at this share of a split threshold or above; lower costs memory,
