@@ -68,6 +68,6 @@ def open_inbox(settings: Settings) -> Inbox:
     """The inbox on the log that the settings name."""
     if settings.log.kind == "kafka":
         assert settings.log.kafka is not None, "checked when the settings were read"
-        return KafkaInbox(settings.log.kafka, settings.executor)
+        return KafkaInbox(settings.log.kafka, settings.executor, cluster=settings.cluster.name)
     assert settings.log.folder is not None, "checked when the settings were read"
     return FolderInbox(Path(settings.log.folder.path), cluster=settings.cluster.name)

@@ -131,6 +131,11 @@ class FolderJournal:
         if newest is None:
             return JournalHead(last=None, epoch=epoch)
         last = _read_entry(newest)
+        if last.cluster != self._cluster:
+            raise JournalError(
+                f"{newest} is a decision about cluster {last.cluster!r}: give cluster {self._cluster!r} a folder of"
+                " its own"
+            )
         if not self._commands_of(last.interval).exists():
             self._issue(last, epoch=epoch, issued_at_ms=newest.stat().st_mtime_ns // 1_000_000)
         return JournalHead(last=last, epoch=epoch)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from controller.adapters import files
 from controller.adapters.folder import FolderMetricsLog
 from controller.adapters.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
-from controller.model.errors import TrimtabError
+from controller.model.errors import SettingsError, TrimtabError
 
 _TRIES: Final = 100
 
@@ -18,7 +18,8 @@ _TRIES: Final = 100
 class FolderInbox:
     """Inbox on the log in *folder*, whose commands are one partition.
 
-    ``executor/position.json`` holds how far it has come.  Raises TakenOverError where another executor is at it.
+    ``executor/position.json`` holds how far it has come.  Raises TakenOverError where another executor is at it, and
+    SettingsError where the folder is another cluster's log.
     """
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
@@ -33,6 +34,11 @@ class FolderInbox:
             os.close(self._lock)
             raise TakenOverError(f"{place}: another executor is at it") from error
         known = json.loads(self._position.read_bytes()) if self._position.exists() else {}
+        if known.get("cluster", cluster) != cluster:
+            os.close(self._lock)
+            raise SettingsError(
+                f"{folder} is the log of cluster {known['cluster']!r}: give cluster {cluster!r} a folder of its own"
+            )
         self._file, self._line = known.get("file", ""), known.get("line", 0)
         self._next = (self._file, self._line)
         answered = {fields["id"] for fields in _results(folder / "results")}
@@ -78,7 +84,13 @@ class FolderInbox:
 
     def _write(self) -> None:
         memory = self._memory
-        known = {"file": self._file, "line": self._line, "epoch": memory.epoch, "begun": sorted(memory.begun)}
+        known = {
+            "cluster": self._cluster,
+            "file": self._file,
+            "line": self._line,
+            "epoch": memory.epoch,
+            "begun": sorted(memory.begun),
+        }
         files.replace(self._position, json.dumps(known).encode())
 
     def _publish(self, records: list[tuple[str, bytes]]) -> None:

@@ -10,13 +10,13 @@ import json
 import logging
 from collections.abc import Sequence
 from typing import Any, Final
-from uuid import uuid4
 
 import confluent_kafka as ck
 
 from controller.adapters.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.adapters.kafka import PATIENCE_SECONDS, TransactionalProducer, read_all
 from controller.adapters.kafka_log import create_topics
+from controller.adapters.kafka_names import executor_group, result_writer
 from controller.model.errors import JournalError, LeadershipLostError, SettingsError, WireError
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.base import read_object
@@ -32,7 +32,7 @@ _MOST_BETWEEN_POLLS_MS: Final = 900_000
 class KafkaInbox:
     """See the module docstring."""
 
-    def __init__(self, log_settings: KafkaLogSettings, settings: ExecutorSettings) -> None:
+    def __init__(self, log_settings: KafkaLogSettings, settings: ExecutorSettings, *, cluster: str) -> None:
         partitions = create_topics(log_settings)
         self._commands, self._results = log_settings.commands_topic, log_settings.results_topic
         if partitions[self._commands] > partitions[self._results]:
@@ -43,7 +43,7 @@ class KafkaInbox:
         self._settings = log_settings
         self._producer = TransactionalProducer(
             log_settings.bootstrap,
-            f"trimtab-executor-{uuid4()}",
+            result_writer(cluster),
             {"transaction.timeout.ms": _TRANSACTION_MS, **log_settings.client},
         )
         self._producer.init()
@@ -56,7 +56,7 @@ class KafkaInbox:
         self._consumer = ck.Consumer(
             {
                 "bootstrap.servers": log_settings.bootstrap,
-                "group.id": settings.group,
+                "group.id": executor_group(settings.group, cluster),
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "earliest",

@@ -1,6 +1,6 @@
 """The journal in Kafka: a topic of one partition, written in one transaction with the command topic.
 
-The cluster's name is the transactional id: whoever comes last writes, and all others are fenced by the brokers.
+The transactional id is the cluster's: whoever comes last writes, and all others are fenced by the brokers.
 """
 
 import time
@@ -11,6 +11,7 @@ from controller.adapters.failpoints import failpoint
 from controller.adapters.journal import JournalHead
 from controller.adapters.kafka import Headers, Record, TransactionalProducer, read_all
 from controller.adapters.kafka_log import create_topics
+from controller.adapters.kafka_names import journal_writer
 from controller.model.errors import JournalError, WireError
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
@@ -29,7 +30,7 @@ class KafkaJournal:
 
     def __init__(self, settings: KafkaLogSettings, *, cluster: str) -> None:
         self._settings, self._cluster = settings, cluster
-        self._producer = TransactionalProducer(settings.bootstrap, f"trimtab-{cluster}", settings.client)
+        self._producer = TransactionalProducer(settings.bootstrap, journal_writer(cluster), settings.client)
 
     def open(self) -> JournalHead:
         """See Journal.  What an earlier writer had not committed is aborted."""

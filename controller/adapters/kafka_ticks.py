@@ -11,6 +11,7 @@ from typing import Final
 
 from controller.adapters.kafka import Producer, Reader, TransactionalProducer
 from controller.adapters.kafka_log import create_topics, ticks
+from controller.adapters.kafka_names import tick_writer
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.chunks import Record, glance
@@ -53,7 +54,7 @@ class KafkaCollectorLog:
         settings = self._settings
         writer = TransactionalProducer(
             settings.bootstrap,
-            f"trimtab-ticks-{self._cluster}",
+            tick_writer(self._cluster),
             {"transaction.timeout.ms": _TRANSACTION_MS, **settings.client},
         )
         writer.init()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import kafka_inspect, recent
+from controller.adapters.kafka_names import doctor_writer
 from controller.adapters.pulsar_access import pulsar_admin
 from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
 from controller.adapters.zookeeper_session import granted_timeout_ms
@@ -180,7 +181,7 @@ def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
             seen = kafka_inspect.append_time(
                 log.bootstrap,
                 log.dead_letters_topic,
-                name=f"trimtab-doctor-{settings.cluster.name}",
+                name=doctor_writer(settings.cluster.name),
                 client=log.client,
                 answer_seconds=patience.answer,
             )

@@ -26,6 +26,8 @@ from pydantic_core import ErrorDetails
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
 
+#: Pulsar: NamedEntity
+_CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
 _NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
 
 
@@ -44,6 +46,12 @@ def _namespace_or_bundle(name: str) -> str:
     return name
 
 
+def _cluster_name(name: str) -> str:
+    if not _CLUSTER_NAME.fullmatch(name):
+        raise ValueError("allowed are letters, digits and -=:._ as in Pulsar: nodes in ZooKeeper hold the name")
+    return name
+
+
 #: Relative paths start at the folder of the settings file.
 PathText: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_beside)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -59,8 +67,9 @@ class _Section(BaseModel):
 class ClusterSettings(_Section):
     """Which cluster is balanced."""
 
-    name: Text
-    """The Pulsar cluster's name.  Records of other clusters in the same topics are ignored."""
+    name: Annotated[str, AfterValidator(_cluster_name)]
+    """The Pulsar cluster's name, of letters, digits and -=:._  Records of other clusters in the same topics are
+    ignored."""
     broker_conf: PathText = "broker.conf"
     """The brokers' own configuration file: strategies and their thresholds are read from it."""
 
@@ -271,7 +280,7 @@ class ExecutorSettings(_Section):
     """How commands are carried out."""
 
     group: Text = "trimtab-executor"
-    """Kafka: the consumer group in which executors share the command topic out."""
+    """Kafka: executors of a cluster share the command topic out in the consumer group "<group>-<cluster name>"."""
     session_timeout_seconds: Annotated[int, Field(ge=6)] = 10
     """An executor that stays silent for this long is replaced, and if it comes back it acts no more."""
     max_concurrent: PositiveInt = 4

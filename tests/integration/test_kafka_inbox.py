@@ -59,16 +59,18 @@ def issue(log: KafkaLogSettings, commands: Sequence[Command] = COMMANDS, *, epoc
 
 
 @contextmanager
-def inbox(log: KafkaLogSettings) -> Iterator[KafkaInbox]:
-    opened = KafkaInbox(log, settings(log))
+def inbox(log: KafkaLogSettings, cluster: str = "standalone") -> Iterator[KafkaInbox]:
+    opened = KafkaInbox(log, settings(log), cluster=cluster)
     try:
         yield opened
     finally:
         opened.close()
 
 
-def executor(opened: KafkaInbox, log: KafkaLogSettings, cluster: Owners, *, batch: int = 16) -> Executor:
-    return Executor(opened, cluster, settings(log, batch=batch), name="standalone", now_ms=lambda: T)
+def executor(
+    opened: KafkaInbox, log: KafkaLogSettings, cluster: Owners, *, batch: int = 16, name: str = "standalone"
+) -> Executor:
+    return Executor(opened, cluster, settings(log, batch=batch), name=name, now_ms=lambda: T)
 
 
 def work(works: Executor, *, until_seen: int = 0, quiet_seconds: float = 0.0) -> int:
@@ -140,6 +142,19 @@ def test_the_next_executor_knows_the_epoch(log: KafkaLogSettings) -> None:
     assert cluster.acted == []
 
 
+def test_executors_of_another_cluster_on_the_same_topics_leave_the_commands_alone(log: KafkaLogSettings) -> None:
+    issue(log)
+    theirs, ours = Owners(), Owners()
+    with inbox(log, "other") as opened:
+        work(executor(opened, log, theirs, name="other"), until_seen=EVERYTHING)
+    assert (theirs.acted, answers(log)) == ([], {})
+    with inbox(log) as opened:
+        work(executor(opened, log, ours), until_seen=EVERYTHING)
+    assert {name: [status for status, _ in each] for name, each in answers(log).items()} == {
+        command.id: ["done"] for command in COMMANDS
+    }
+
+
 def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: KafkaLogSettings) -> None:
     issue(log)
     with inbox(log) as opened:
@@ -173,7 +188,7 @@ from tests.integration.test_kafka_inbox import executor, settings, work
 from tests.unit.test_executor_loop import Owners
 
 log = KafkaLogSettings.model_validate_json(sys.argv[1])
-inbox = KafkaInbox(log, settings(log))
+inbox = KafkaInbox(log, settings(log), cluster="standalone")
 
 class Slow(Owners):
     def look(self, command):

@@ -16,6 +16,7 @@ from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import Pulse
 from controller.model.decision import Command
+from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
@@ -306,3 +307,11 @@ def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_beg
     works.step()
     inbox.close()
     assert results(tmp_path) == [("first", "done"), ("second", "expired")]
+
+
+def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    play(tmp_path, Owners())
+    with pytest.raises(SettingsError, match="log of cluster 'standalone': give cluster 'other' a folder of its own"):
+        FolderInbox(tmp_path, cluster="other")
+    FolderInbox(tmp_path, cluster="standalone").close()

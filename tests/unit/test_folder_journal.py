@@ -289,3 +289,9 @@ def test_dead_letters_of_a_batch_that_runs_again_are_kept_once(tmp_path: Path) -
     log.write(1, [])
     (line,) = lines(tmp_path / "dead_letters")
     assert json.loads(line)["source"] == {"topic": None, "file": "x.jsonl", "partition": 0, "offset": 3}
+
+
+def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
+    append(opened(tmp_path), entry(T))
+    with pytest.raises(JournalError, match=f"about cluster '{CLUSTER}': give cluster 'other' a folder of its own"):
+        FolderJournal(tmp_path, cluster="other").open()

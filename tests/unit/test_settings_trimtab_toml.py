@@ -112,6 +112,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_settings(tmp_path / "none.toml")
 
 
+def test_a_clusters_name_holds_nothing_that_would_name_anothers_nodes(tmp_path: Path) -> None:
+    for name in ("a/collectors", "", "a b", "a\\n"):
+        assert "cluster.name = " in refusal(tmp_path, SMALLEST.replace('"demo"', f'"{name}"'))
+    assert written(tmp_path, SMALLEST.replace('"demo"', '"us-west=1:a.b_c"')).cluster.name == "us-west=1:a.b_c"
+
+
 def test_namespaces_and_bundles_can_be_excluded(tmp_path: Path) -> None:
     names = '["tenant/ns", "prop/cluster/ns", "tenant/ns/0x00000000_0x80000000"]'
     settings = written(tmp_path, TEXT.replace("excluded = []", f"excluded = {names}"))

@@ -1,0 +1,32 @@
+"""The names under which processes of one cluster meet in Kafka: transactional ids and the executors' group.
+
+Several clusters may share one Kafka, and even the topics.  So each name holds the cluster's, behind a word of its own:
+whatever clusters are called, no name of one is a name of another.
+"""
+
+from uuid import uuid4
+
+
+def journal_writer(cluster: str) -> str:
+    """The transactional id of the controller that leads: whoever takes it over fences the one before."""
+    return f"trimtab-journal-{cluster}"
+
+
+def tick_writer(cluster: str) -> str:
+    """The transactional id of the collector that leads, likewise."""
+    return f"trimtab-ticks-{cluster}"
+
+
+def result_writer(cluster: str) -> str:
+    """A transactional id for one executor; nobody else ever has it."""
+    return f"trimtab-executor-{cluster}-{uuid4()}"
+
+
+def doctor_writer(cluster: str) -> str:
+    """The transactional id under which ``trimtab doctor`` asks for Kafka's time."""
+    return f"trimtab-doctor-{cluster}"
+
+
+def executor_group(prefix: str, cluster: str) -> str:
+    """The consumer group of *cluster*'s executors; *prefix* is ``group`` in [executor]."""
+    return f"{prefix}-{cluster}"
