@@ -14,9 +14,11 @@ from rich.console import Console
 
 from controller.adapters.collector_group import collector_group
 from controller.adapters.collector_log import collector_log
-from controller.adapters.pulsar_access import credentials_of, pulsar_admin, tls_of
+from controller.adapters.pulsar_access import credentials_of, pulsar_admin
 from controller.adapters.pulsar_load_data import PulsarLoadData
 from controller.adapters.pulsar_metadata import PulsarMetadata
+from controller.adapters.tls import tls_of
+from controller.adapters.zookeeper_access import metadata_access
 from controller.collector.calls import Calls
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
@@ -90,11 +92,11 @@ def _parts(settings: Settings) -> Iterator[_Parts]:
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * own.deadline_share * settings.intervals.period_seconds)
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
     admin = pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS)
-    stored = PulsarMetadata(own.zookeeper) if own.zookeeper else None
+    stored = PulsarMetadata(metadata_access(own)) if own.zookeeper else None
     if stored is None:
         logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
     load_data = PulsarLoadData(
-        lambda: own.service_url or admin.service_url(), credentials_of(settings.pulsar), tls_of(settings.pulsar)
+        lambda: own.service_url or admin.service_url(), credentials_of(settings.pulsar), tls_of(settings.pulsar.tls)
     )
     sweeper = Sweeper(
         admin,

@@ -15,6 +15,7 @@ from controller.adapters.folder_leadership import FileLeadership
 from controller.adapters.leadership import Leadership
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.adapters.zookeeper_access import election_access
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.model.controls import Controls
@@ -39,7 +40,7 @@ def leadership(settings: Settings) -> Leadership:
     if election.kind == "file":
         return FileLeadership(Path(election.path))
     return ZooKeeperLeadership(
-        hosts=election.hosts,
+        access=election_access(election),
         path=election.path,
         cluster=settings.cluster.name,
         session_timeout_seconds=election.session_timeout_seconds,

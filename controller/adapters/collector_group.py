@@ -18,11 +18,20 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import BadVersionError, ConnectionLoss, KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionLoss,
+    InvalidACLError,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+)
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.zookeeper_access import ZooKeeperAccess, election_access
+from controller.adapters.zookeeper_client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import ElectionSettings, Settings
 
@@ -30,8 +39,6 @@ log = logging.getLogger(__name__)
 
 #: ZooKeeper appends so many digits to the name of a sequential node.
 _SEQUENCE_DIGITS: Final = 10
-#: kazoo's own waits grow to an hour.
-_RECONNECT: Final = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
 #: Of one answer.  A collector has an interval to keep.
 _ANSWER_SECONDS: Final = 2.0
 
@@ -77,31 +84,34 @@ class CollectorGroup(Protocol):
 
 
 class ZooKeeperGroup:
-    """CollectorGroup in ZooKeeper at *hosts*, under *path*."""
+    """CollectorGroup in the ZooKeeper of *access*, under *path*."""
 
-    def __init__(self, *, hosts: str, path: str, cluster: str, session_timeout_seconds: float) -> None:
+    def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
         root = f"{path.rstrip('/')}/{cluster}/collectors"
         self._members, self._shares = f"{root}/members", f"{root}/shares"
         self._id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._view = GroupView(me=self._id)
         self._version = 0
         self._answers = True
-        self._client = KazooClient(hosts=hosts, timeout=session_timeout_seconds, connection_retry=_RECONNECT)
+        self._access = access
+        self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
+        self._client = self._connection.client
+        self._connection.open(max(session_timeout_seconds, 5.0))
         try:
-            self._client.start(timeout=max(session_timeout_seconds, 5.0))
-        except KazooTimeoutError as error:
-            self._client.stop()
-            raise TrimtabError(
-                f"ZooKeeper at {hosts} does not answer: is it running, and is hosts in [election] right?"
-            ) from error
+            self._view = self._seen()
+        except (KazooException, KazooTimeoutError) as error:
+            if isinstance(error, NoAuthError | InvalidACLError):
+                self._connection.close()
+                raise self._refusal(error) from error
 
     def look(self) -> GroupView:
         """See CollectorGroup."""
         try:
             self._view = self._seen()
-        except (KazooException, KazooTimeoutError) as error:
+        except (KazooException, KazooTimeoutError, TrimtabError) as error:
             if self._answers:
-                log.warning("ZooKeeper does not answer, the group of collectors stays as it is: %r", error)
+                why = self._refusal(error) if isinstance(error, NoAuthError | InvalidACLError) else repr(error)
+                log.warning("the group of collectors stays as it was: %s", why)
             self._answers = False
         else:
             if not self._answers:
@@ -124,10 +134,12 @@ class ZooKeeperGroup:
 
     def leave(self) -> None:
         """See CollectorGroup."""
-        self._client.stop()
-        self._client.close()
+        self._connection.close()
 
     def _seen(self) -> GroupView:
+        if self._connection.ended:
+            # The server refused our credentials, after which kazoo gives up.  They may be in order again.
+            self._connection.open(_ANSWER_SECONDS)
         if not self._client.connected:
             raise ConnectionLoss("no connection")  # asking would only wait for one
         names = self._names()
@@ -149,6 +161,9 @@ class ZooKeeperGroup:
                 self._ask(self._client.create_async(self._shares, b""))
             names = []
         return sorted(names, key=lambda name: name[-_SEQUENCE_DIGITS:])
+
+    def _refusal(self, error: KazooException) -> TrimtabError:
+        return self._access.refusal(error, self._members)
 
     def _own(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if name.startswith(f"{self._id}-")]
@@ -191,7 +206,7 @@ def collector_group(settings: Settings) -> CollectorGroup:
     if election.kind == "file":
         return FileGroup(Path(election.path) / "collectors")
     return ZooKeeperGroup(
-        hosts=election.hosts,
+        access=election_access(election),
         path=election.path,
         cluster=settings.cluster.name,
         session_timeout_seconds=election.session_timeout_seconds,

@@ -1,8 +1,8 @@
 """The admin API that the settings name, with the credentials that they name."""
 
-from pathlib import Path
-
-from controller.adapters.pulsar_admin import Credentials, PulsarAdmin, Tls
+from controller.adapters.pulsar_admin import Credentials, PulsarAdmin
+from controller.adapters.secret_files import read_secret
+from controller.adapters.tls import tls_of
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import PulsarSettings, Settings
 
@@ -23,7 +23,7 @@ def pulsar_admin(settings: Settings, *, answer_seconds: float | None = None, hos
         pulsar.admin_url,
         cluster=settings.cluster.name,
         credentials=credentials_of(pulsar),
-        tls=tls_of(pulsar),
+        tls=tls_of(pulsar.tls),
         connect_seconds=connect if answer_seconds is None else min(connect, answer_seconds),
         read_seconds=answer_seconds or settings.decisions.executor_timeout_seconds,
         connections=settings.executor.max_concurrent,
@@ -33,24 +33,8 @@ def pulsar_admin(settings: Settings, *, answer_seconds: float | None = None, hos
 
 def credentials_of(pulsar: PulsarSettings) -> Credentials:
     """What *pulsar* says we show.  SettingsError where a file cannot be read."""
-    return Credentials(token=_secret(pulsar.token_file), user=pulsar.user, password=_secret(pulsar.password_file))
-
-
-def tls_of(pulsar: PulsarSettings) -> Tls:
-    """Whom *pulsar* says we trust, and as whom we come."""
-    tls = pulsar.tls
-    return Tls(
-        trust_certs=tls.trust_certs or "",
-        certificate=tls.certificate or "",
-        key=tls.key or "",
-        verify_host=tls.verify_host,
+    return Credentials(
+        token=read_secret(pulsar.token_file, "pulsar.token_file") if pulsar.token_file else "",
+        user=pulsar.user,
+        password=read_secret(pulsar.password_file, "pulsar.password_file") if pulsar.password_file else "",
     )
-
-
-def _secret(path: str | None) -> str:
-    if path is None:
-        return ""
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}") from error

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from controller.adapters.pulsar_http import Credentials, PulsarError, PulsarHttp, Tls
+from controller.adapters.pulsar_http import Credentials, PulsarError, PulsarHttp
+from controller.adapters.tls import Tls
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
 from controller.wire.base import read_object

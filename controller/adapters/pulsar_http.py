@@ -8,7 +8,6 @@ import base64
 import copy
 import json
 import math
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 
+from controller.adapters.tls import Tls
 from controller.model.errors import TrimtabError
 
 _MOST_REDIRECTS: Final = 5
@@ -55,28 +55,6 @@ class Credentials:
     def __repr__(self) -> str:
         """Without the secrets: errors and logs show it."""
         return f"Credentials({'token' if self.token else self.user or 'none'})"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """Files in PEM: whom to trust instead of the system's authorities, and who we are."""
-
-    trust_certs: str = ""
-    certificate: str = ""
-    key: str = ""
-    #: False accepts certificates of other host names, as Pulsar's own clients do by default.
-    verify_host: bool = True
-
-    def context(self) -> ssl.SSLContext:
-        """For every https connection.  TrimtabError where a file cannot be used."""
-        try:
-            context = ssl.create_default_context(cafile=self.trust_certs or None)
-            if self.certificate:
-                context.load_cert_chain(self.certificate, self.key or None)
-        except (OSError, ssl.SSLError) as error:
-            raise TrimtabError(f"TLS to Pulsar: {self.trust_certs} {self.certificate} {self.key}: {error}") from error
-        context.check_hostname = self.verify_host
-        return context
 
 
 class PulsarHttp:

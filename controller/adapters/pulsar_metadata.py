@@ -7,10 +7,11 @@ import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
+from controller.adapters.zookeeper_access import ZooKeeperAccess
+from controller.adapters.zookeeper_client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
@@ -22,14 +23,15 @@ _SESSION_SECONDS: Final = 30.0
 
 
 class PulsarMetadata:
-    """The metadata store in ZooKeeper at *hosts*, host:port[,...][/chroot].  Used from one thread."""
+    """The metadata store in the ZooKeeper of *access*.  Used from one thread."""
 
-    def __init__(self, hosts: str) -> None:
-        self._hosts = hosts
-        self._client: KazooClient | None = None
+    def __init__(self, access: ZooKeeperAccess) -> None:
+        self._access = access
+        self._connection: ZooKeeperConnection | None = None
 
     def of_namespace(self, namespace: str) -> dict[str, tuple[str, bytes]]:
         """Bundle -> (``bundle_data`` or ``resource_quota``, JSON as it is stored).  TrimtabError: no answer."""
+        node = ""
         try:
             client = self._connected()
             found: dict[str, tuple[str, bytes]] = {}
@@ -38,28 +40,27 @@ class PulsarMetadata:
                 for name, content in self._children(client, node):
                     found[f"{namespace}/{name}"] = kind, content
             return found
+        except NoAuthError as error:
+            raise self._access.refusal(error, node) from error
         except (KazooException, KazooTimeoutError) as error:
-            raise TrimtabError(f"Pulsar's ZooKeeper at {self._hosts}: {error!r}") from error
+            raise TrimtabError(f"Pulsar's ZooKeeper at {self._access.hosts}: {error!r}") from error
 
     def close(self) -> None:
         """End the connection."""
-        if self._client is not None:
-            self._client.stop()
-            self._client.close()
-            self._client = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _connected(self) -> KazooClient:
-        if self._client is None:
-            client = KazooClient(hosts=self._hosts, timeout=_SESSION_SECONDS, read_only=True)
-            try:
-                client.start(timeout=_ANSWER_SECONDS)
-            except BaseException:
-                client.stop()
-                raise
-            self._client = client
-        return self._client
+    def _connected(self) -> Any:
+        if self._connection is not None and self._connection.ended:
+            self.close()  # the server refused our credentials, after which kazoo gives up
+        if self._connection is None:
+            connection = ZooKeeperConnection(self._access, session_seconds=_SESSION_SECONDS, read_only=True)
+            connection.open(_ANSWER_SECONDS)
+            self._connection = connection
+        return self._connection.client
 
-    def _children(self, client: KazooClient, node: str) -> Iterator[tuple[str, bytes]]:
+    def _children(self, client: Any, node: str) -> Iterator[tuple[str, bytes]]:
         try:
             names: list[str] = client.get_children_async(node).get(timeout=_ANSWER_SECONDS)
         except NoNodeError:

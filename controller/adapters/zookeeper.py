@@ -15,10 +15,11 @@ from contextlib import suppress
 from typing import Any, Final
 from uuid import uuid4
 
-from kazoo.client import KazooClient, TransactionRequest
+from kazoo.client import TransactionRequest
 from kazoo.exceptions import (
     ConnectionLoss,
     KazooException,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     OperationTimeoutError,
@@ -31,27 +32,27 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from controller.adapters.leadership import at_ease
-from controller.model.errors import LeadershipLostError, StateError, TrimtabError
+from controller.adapters.zookeeper_access import ZooKeeperAccess
+from controller.adapters.zookeeper_client import ZooKeeperConnection
+from controller.model.errors import LeadershipLostError, StateError
 
 _POLL_SECONDS: Final = 0.1
 #: ZooKeeper appends so many digits to the name of a sequential node.
 _SEQUENCE_DIGITS: Final = 10
 #: No answer: the request may have been carried out or not.
 _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
-#: kazoo's own waits grow to an hour; a controller that was cut off should be back within a second.
-_RECONNECT: Final = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
 
 
 class ZooKeeperLeadership:
-    """Leadership by an ephemeral node under *path* at *hosts* (host:port, comma separated).
+    """Leadership by an ephemeral node under *path* in the ZooKeeper of *access*.
 
     A process that stays silent for the session's timeout is replaced, and has to be started anew.
     """
 
-    def __init__(self, *, hosts: str, path: str, cluster: str, session_timeout_seconds: float) -> None:
+    def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
         self._root = f"{path.rstrip('/')}/{cluster}"
         self._contenders, self._epoch_path = f"{self._root}/contenders", f"{self._root}/epoch"
-        self._hosts, self._timeout_seconds = hosts, session_timeout_seconds
+        self._access, self._hosts, self._timeout_seconds = access, access.hosts, session_timeout_seconds
         self._id = uuid4().hex
         self._contender = ""
         self._epoch_version: int | None = None
@@ -59,18 +60,20 @@ class ZooKeeperLeadership:
         #: The doubts that are settled: this process leads while no other has come up.
         self._settled: int | None = None
         self._started = self._session_lost = False
-        self._client = KazooClient(hosts=hosts, timeout=session_timeout_seconds, connection_retry=_RECONNECT)
+        self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
+        self._client = self._connection.client
         self._client.add_listener(self._on_state)
 
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
         """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
         self._settled = self._epoch_version = None
-        if not self._started:
-            self._connect(stop)
+        if not self._started and not self._connect(stop):
+            return False
         while not stop():
             doubts, changed = self._doubts, threading.Event()
             if self._session_lost:
-                raise LeadershipLostError(f"the session at ZooKeeper ({self._hosts}) has ended")
+                why = ": it refuses our credentials now" if self._connection.auth_failed else ""
+                raise LeadershipLostError(f"the session at ZooKeeper ({self._hosts}) has ended{why}")
             if not self._client.connected:
                 time.sleep(_POLL_SECONDS)
                 continue
@@ -93,7 +96,7 @@ class ZooKeeperLeadership:
         """See Leadership."""
         conditions = self._conditions()
         try:
-            stored, stat = self._ask(self._client.get_async(self._epoch_path))
+            stored, stat = self._ask(self._client.get_async(self._epoch_path), self._epoch_path)
         except _UNANSWERED as error:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
         except NoNodeError as error:
@@ -120,8 +123,7 @@ class ZooKeeperLeadership:
     def release(self) -> None:
         """See Leadership."""
         self._settled = None
-        self._client.stop()
-        self._client.close()
+        self._connection.close()
 
     def agreed(self, name: str, value: str) -> str:
         """What all contenders agree on under *name*: *value*, unless another one has come first with its own.
@@ -131,8 +133,8 @@ class ZooKeeperLeadership:
         node = f"{self._root}/{name}"
         try:
             with suppress(NodeExistsError):
-                self._ask(self._client.create_async(node, value.encode()))
-            stored, _ = self._ask(self._client.get_async(node))
+                self._ask(self._client.create_async(node, value.encode()), node)
+            stored, _ = self._ask(self._client.get_async(node), node)
         except _UNANSWERED as error:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
         return str(stored.decode())
@@ -143,25 +145,19 @@ class ZooKeeperLeadership:
         if state == KazooState.LOST:
             self._session_lost = True
 
-    def _connect(self, stop: Callable[[], bool]) -> None:
-        connected = self._client.start_async()
-        self._started = True
-        deadline = time.monotonic() + self._timeout_seconds
-        while not connected.wait(_POLL_SECONDS):
-            if stop():
-                return
-            if time.monotonic() > deadline:
-                self._client.stop()
-                self._started = False
-                raise TrimtabError(
-                    f"ZooKeeper at {self._hosts} did not answer within {self._timeout_seconds:g} s:"
-                    " is it running, and is hosts in [election] right?"
-                )
+    def _connect(self, stop: Callable[[], bool]) -> bool:
+        try:
+            self._started = self._connection.open(self._timeout_seconds, stop)
+        except BaseException:
+            self._session_lost = False  # it never was one: acquire may be called again
+            raise
+        return self._started
 
     def _is_first(self, on_change: Callable[[], None]) -> bool:
         """True when no other contender came earlier; *on_change* is called when it is time to look again."""
         try:
-            names = self._ask(self._client.get_children_async(self._contenders, watch=lambda _: on_change()))
+            asked = self._client.get_children_async(self._contenders, watch=lambda _: on_change())
+            names = self._ask(asked, self._contenders)
         except NoNodeError:
             names = []
         names.sort(key=lambda name: name[-_SEQUENCE_DIGITS:])
@@ -175,10 +171,11 @@ class ZooKeeperLeadership:
         return bool(mine == names[0])
 
     def _enter(self) -> None:
-        self._ask(self._client.ensure_path_async(self._contenders))
+        self._ask(self._client.ensure_path_async(self._contenders), self._contenders)
         with suppress(NodeExistsError):
-            self._ask(self._client.create_async(self._epoch_path, b"0"))
-        self._ask(self._client.create_async(f"{self._contenders}/{self._id}-", ephemeral=True, sequence=True))
+            self._ask(self._client.create_async(self._epoch_path, b"0"), self._epoch_path)
+        node = f"{self._contenders}/{self._id}-"
+        self._ask(self._client.create_async(node, ephemeral=True, sequence=True), self._contenders)
 
     def _conditions(self) -> TransactionRequest:
         """A transaction that fails unless this process leads."""
@@ -192,24 +189,26 @@ class ZooKeeperLeadership:
 
     def _commit(self, transaction: TransactionRequest) -> list[Any]:
         try:
-            results: list[Any] = self._ask(transaction.commit_async())
+            results: list[Any] = self._ask(transaction.commit_async(), self._epoch_path)
         except _UNANSWERED as error:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
         failed = [result for result in results if isinstance(result, KazooException)]
         causes = [result for result in failed if not isinstance(result, RolledBackError | RuntimeInconsistency)]
         if failed:
+            if isinstance((causes or failed)[0], NoAuthError):
+                raise self._access.refusal((causes or failed)[0], self._epoch_path)
             raise self._loss(f"{self._contender} leads no longer: {(causes or failed)[0]!r}")
         if self.lost():
             raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
         return results
 
-    def _ask(self, request: Any) -> Any:
+    def _ask(self, request: Any, node: str) -> Any:
         try:
             return request.get(timeout=self._timeout_seconds)
         except (*_UNANSWERED, NoNodeError, NodeExistsError):
             raise
         except KazooException as error:
-            raise TrimtabError(f"ZooKeeper at {self._hosts} refused: {error!r}") from error
+            raise self._access.refusal(error, node) from error
 
     def _loss(self, why: str) -> LeadershipLostError:
         self._settled = None

@@ -10,26 +10,35 @@ from typing import Final
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.serialization import Close, Connect
 
+from controller.adapters import tls
+from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
 
 _LENGTH: Final = struct.Struct("!i")
 _NO_PASSWORD: Final = b"\0" * 16
 
 
-def granted_timeout_ms(hosts: str, asked_seconds: float, *, answer_seconds: float) -> int:
-    """The session timeout, ms, that the first of *hosts* to answer grants to one who asks for *asked_seconds*.
+def granted_timeout_ms(access: ZooKeeperAccess, asked_seconds: float, *, answer_seconds: float) -> int:
+    """The session timeout, ms, that the first host of *access* to answer grants to one who asks for *asked_seconds*.
 
     Raises TrimtabError where none answers.
     """
-    servers, _ = collect_hosts(hosts)
+    servers, _ = collect_hosts(access.hosts)
+    context = access.context()
     failures = []
     for host, port in servers:
         try:
             with socket.create_connection((host, int(port)), timeout=answer_seconds) as connection:
-                return _open_and_close(connection, int(asked_seconds * 1000))
-        except (OSError, EOFError, struct.error) as error:
-            failures.append(f"{host}:{port}: {error}")
-    raise TrimtabError(f"ZooKeeper at {hosts} does not answer: {'; '.join(failures)}")
+                if context is None:
+                    return _open_and_close(connection, int(asked_seconds * 1000))
+                with context.wrap_socket(connection, server_hostname=host) as encrypted:
+                    return _open_and_close(encrypted, int(asked_seconds * 1000))
+        except OSError as error:
+            failures.append(f"{host}:{port}: {tls.refusal(error, access.tls_section)}")
+        except (EOFError, struct.error) as error:
+            hint = f"; does it want TLS, [{access.tls_section}]?" if context is None else ""
+            failures.append(f"{host}:{port}: {error}{hint}")
+    raise TrimtabError(f"ZooKeeper at {access.hosts} does not answer: {'; '.join(failures)}")
 
 
 def _open_and_close(connection: socket.socket, asked_ms: int) -> int:

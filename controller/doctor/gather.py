@@ -11,6 +11,7 @@ from controller.adapters import kafka_inspect, recent
 from controller.adapters.kafka_names import doctor_writer
 from controller.adapters.pulsar_access import pulsar_admin
 from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.zookeeper_access import election_access
 from controller.adapters.zookeeper_session import granted_timeout_ms
 from controller.doctor.facts import (
     BrokerFacts,
@@ -198,7 +199,8 @@ def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
 def _zookeeper(settings: Settings, patience: Patience) -> ZooKeeperFacts:
     election = settings.election
     try:
-        granted = granted_timeout_ms(election.hosts, election.session_timeout_seconds, answer_seconds=patience.answer)
+        access = election_access(election)
+        granted = granted_timeout_ms(access, election.session_timeout_seconds, answer_seconds=patience.answer)
     except TrimtabError as error:
         return ZooKeeperFacts(error=str(error))
     return ZooKeeperFacts(granted_ms=granted)

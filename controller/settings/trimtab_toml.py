@@ -12,8 +12,6 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeInt,
     PositiveInt,
@@ -25,15 +23,13 @@ from pydantic_core import ErrorDetails
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
+from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.section import PathText, Text, beside
+from controller.settings.section import Section as _Section
 
 #: Pulsar: NamedEntity
 _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
 _NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
-
-
-def _beside(path: str, info: ValidationInfo) -> str:
-    """*path* as seen from the file it is written in; URIs stay as they are."""
-    return path if "://" in path else str(Path(info.context or ".", path).resolve())
 
 
 def _namespace_or_bundle(name: str) -> str:
@@ -52,16 +48,7 @@ def _cluster_name(name: str) -> str:
     return name
 
 
-#: Relative paths start at the folder of the settings file.
-PathText: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_beside)]
-Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(_namespace_or_bundle)], ...], Field(strict=False)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
-    )
 
 
 class ClusterSettings(_Section):
@@ -180,6 +167,10 @@ class ElectionSettings(_Section):
     session_timeout_seconds: PositiveInt = 10
     """ZooKeeper: a leader that stays silent for this long is replaced.  Shorter fails over sooner and also when
     the machine only paused."""
+    auth: ZooKeeperAuthSettings | None = None
+    """ZooKeeper: without it trimtab does not authenticate, and everybody may change its nodes."""
+    tls: TlsSettings | None = None
+    """ZooKeeper: TLS, where the section is there."""
 
     @model_validator(mode="after")
     def _knows_where(self) -> Self:
@@ -187,6 +178,8 @@ class ElectionSettings(_Section):
             raise ValueError("kind is 'zookeeper', so hosts is needed: host:port[,host:port ...]")
         if self.kind == "zookeeper" and not self.path.startswith("/"):
             raise ValueError(f"path is {self.path!r}: a ZooKeeper path begins with /")
+        if self.kind == "file" and (self.auth or self.tls):
+            raise ValueError("kind is 'file', which has no [election.auth] and no [election.tls]")
         return self
 
 
@@ -239,19 +232,6 @@ class DecisionSettings(_Section):
     """Of the choice among equally good brokers: the same seed, the same choices."""
 
 
-class PulsarTlsSettings(_Section):
-    """TLS to the brokers; for admin URLs that begin with https."""
-
-    trust_certs: PathText | None = None
-    """Certificates of the authorities to trust, PEM; without it, the system's."""
-    certificate: PathText | None = None
-    """Our own certificate, PEM, where brokers want to see one."""
-    key: PathText | None = None
-    """Its key, PEM."""
-    verify_host: bool = True
-    """Refuse certificates that name another host."""
-
-
 class PulsarSettings(_Section):
     """How the brokers' admin API is reached."""
 
@@ -265,7 +245,8 @@ class PulsarSettings(_Section):
     """A file with the user's password."""
     connect_timeout_seconds: PositiveInt = 5
     """A broker that does not take a connection by then is taken for gone."""
-    tls: PulsarTlsSettings = PulsarTlsSettings()
+    tls: TlsSettings = TlsSettings()
+    """For admin URLs that begin with https."""
 
     @model_validator(mode="after")
     def _shows_one_thing(self) -> Self:
@@ -311,6 +292,10 @@ class CollectorSettings(_Section):
     zookeeper: str = ""
     """Pulsar's own metadata store, host:port[,host:port ...][/chroot], for the averages and quotas of bundles that
     Pulsar keeps there; without it new bundles start from Pulsar's defaults."""
+    zookeeper_auth: ZooKeeperAuthSettings | None = None
+    """Who trimtab is in Pulsar's metadata store; it only reads there."""
+    zookeeper_tls: TlsSettings | None = None
+    """TLS to Pulsar's metadata store, where the section is there."""
     service_url: str = ""
     """With the extensible load manager, pulsar:// or pulsar+ssl://host:port of some broker; without it, what the
     cluster's own data says."""
@@ -334,7 +319,7 @@ class Settings(_Section):
     def _election_folder_lies_beside_the_file(self, info: ValidationInfo) -> Self:
         if self.election.kind == "zookeeper":
             return self
-        election = self.election.model_copy(update={"path": _beside(self.election.path, info)})
+        election = self.election.model_copy(update={"path": beside(self.election.path, info)})
         return self.model_copy(update={"election": election})
 
 

@@ -22,6 +22,7 @@ from controller.adapters.kafka_log import KafkaMetricsLog
 from controller.adapters.kafka_ticks import KafkaCollectorLog
 from controller.adapters.pulsar_metadata import PulsarMetadata
 from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
@@ -231,7 +232,7 @@ def test_the_averages_and_quotas_that_pulsar_keeps_are_read_and_averages_go_firs
     client.create(f"{chroot}/loadbalance/bundle-data/{first}", averages, makepath=True)
     for bundle in (first, second):
         client.create(f"{chroot}/loadbalance/resource-quota/{bundle}", quota, makepath=True)
-    metadata = PulsarMetadata(f"{zookeeper.hosts}{chroot}")
+    metadata = PulsarMetadata(ZooKeeperAccess(hosts=f"{zookeeper.hosts}{chroot}"))
     found = metadata.of_namespace("lab/ns")
     assert found == {first: ("bundle_data", averages), second: ("resource_quota", quota)}
     assert metadata.of_namespace("lab/none") == {}

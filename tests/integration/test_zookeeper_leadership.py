@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 
 from controller.adapters.servers import ZooKeeperServer, zookeeper_server
 from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 
 pytestmark = pytest.mark.integration
@@ -39,7 +40,7 @@ def patience() -> Callable[[], bool]:
 @contextmanager
 def contender(hosts: str, cluster: str) -> Iterator[ZooKeeperLeadership]:
     leadership = ZooKeeperLeadership(
-        hosts=hosts, path="/trimtab", cluster=cluster, session_timeout_seconds=SESSION_SECONDS
+        access=ZooKeeperAccess(hosts=hosts), path="/trimtab", cluster=cluster, session_timeout_seconds=SESSION_SECONDS
     )
     try:
         yield leadership
@@ -272,10 +273,14 @@ def test_no_server_at_all_is_said_with_its_address() -> None:
 _LEADER = """
 import sys
 from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.model.errors import LeadershipLostError
 
 hosts, cluster, seconds = sys.argv[1:]
-leadership = ZooKeeperLeadership(hosts=hosts, path="/trimtab", cluster=cluster, session_timeout_seconds=float(seconds))
+access = ZooKeeperAccess(hosts=hosts)
+leadership = ZooKeeperLeadership(
+    access=access, path="/trimtab", cluster=cluster, session_timeout_seconds=float(seconds)
+)
 assert leadership.acquire(lambda: False)
 print("leads", leadership.claim(0), flush=True)
 sys.stdin.readline()

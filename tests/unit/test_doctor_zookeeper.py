@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.adapters.zookeeper_session import granted_timeout_ms
 from controller.doctor.side_by_side import side_by_side
 from controller.model.errors import TrimtabError
@@ -20,7 +21,7 @@ def test_a_server_that_takes_connections_and_says_nothing_is_given_up() -> None:
     with listening() as server:
         began = time.monotonic()
         with pytest.raises(TrimtabError, match="timed out"):
-            granted_timeout_ms(f"127.0.0.1:{server.getsockname()[1]}", 10, answer_seconds=0.2)
+            granted_timeout_ms(ZooKeeperAccess(hosts=f"127.0.0.1:{server.getsockname()[1]}"), 10, answer_seconds=0.2)
         assert time.monotonic() - began < 1
 
 
@@ -29,7 +30,7 @@ def test_a_server_that_hangs_up_is_named_with_all_the_others() -> None:
         port = server.getsockname()[1]
         threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
         with pytest.raises(TrimtabError, match=rf"127\.0\.0\.1:{port}: .*; 127\.0\.0\.1:1: .*refused"):
-            granted_timeout_ms(f"127.0.0.1:{port},127.0.0.1:1/chroot", 10, answer_seconds=1)
+            granted_timeout_ms(ZooKeeperAccess(hosts=f"127.0.0.1:{port},127.0.0.1:1/chroot"), 10, answer_seconds=1)
 
 
 def test_who_is_late_has_no_answer_and_keeps_nobody_waiting() -> None:

@@ -1,0 +1,72 @@
+"""TLS to the servers that trimtab calls by itself (librdkafka and Java have their own), and words for its refusals."""
+
+import ssl
+from dataclasses import dataclass
+from typing import Final
+
+from controller.model.errors import TrimtabError
+from controller.settings.access import TlsSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Files in PEM: whom to trust instead of the system's authorities, and who we are."""
+
+    trust_certs: str = ""
+    certificate: str = ""
+    key: str = ""
+    #: False accepts certificates of other host names, as Pulsar's own clients do by default.
+    verify_host: bool = True
+
+    def context(self, to: str = "Pulsar") -> ssl.SSLContext:
+        """For every connection *to* that server.  TrimtabError where a file cannot be used."""
+        try:
+            context = ssl.create_default_context(cafile=self.trust_certs or None)
+        except (OSError, ssl.SSLError) as error:
+            raise TrimtabError(f"TLS to {to}: trust_certs = {self.trust_certs!r}: {error}") from error
+        try:
+            if self.certificate:
+                context.load_cert_chain(self.certificate, self.key or None)
+        except (OSError, ssl.SSLError) as error:
+            raise TrimtabError(
+                f"TLS to {to}: certificate = {self.certificate!r}, key = {self.key!r}: {error}"
+            ) from error
+        context.check_hostname = self.verify_host
+        return context
+
+
+def tls_of(settings: TlsSettings) -> Tls:
+    """The files that *settings* name."""
+    return Tls(
+        trust_certs=settings.trust_certs or "",
+        certificate=settings.certificate or "",
+        key=settings.key or "",
+        verify_host=settings.verify_host,
+    )
+
+
+#: What a server says about our certificate, by the end of OpenSSL's name for it.
+_ALERTS: Final = {
+    "CERTIFICATE_EXPIRED": "it has expired",
+    "CERTIFICATE_REVOKED": "it was revoked",
+    "UNKNOWN_CA": "the server does not know its authority",
+    "CERTIFICATE_REQUIRED": "the server asks for one, and none is given",
+    "HANDSHAKE_FAILURE": "the server asks for another one, or for other ciphers",
+    "CERTIFICATE_UNKNOWN": "it has expired, or its authority is not one that the server trusts",
+    "BAD_CERTIFICATE": "it has expired, or none is given, or its authority is not one that the server trusts",
+}
+
+
+def refusal(error: OSError, section: str) -> str:
+    """Why TLS failed, and which setting of [*section*] it is about; *error*'s own words where it is not TLS's."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message.rstrip(".")
+        return f"the server's certificate is refused: {why}; [{section}] trust_certs says whom to trust"
+    if isinstance(error, ssl.SSLError):
+        reason = error.reason or ""
+        for end, why in _ALERTS.items():
+            if "ALERT" in reason and reason.endswith(end):
+                return f"the server refuses our certificate ([{section}] certificate): {why}"
+        if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
+            return f"the server does not speak TLS at this port; [{section}] asks for it"
+    return str(error)
