@@ -27,6 +27,7 @@ class Protocol(StrEnum):
     EAGER = "eager"
     COOPERATIVE = "cooperative"
     COOPERATIVE_2_6_3 = "cooperative-2.6.3"
+    COOPERATIVE_3_9 = "cooperative-3.9"
     COOPERATIVE_TRIMTAB = "cooperative-trimtab"
 
 

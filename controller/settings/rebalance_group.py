@@ -2,7 +2,7 @@
 
 TOML, or JSON of the same shape where the name ends in .json:
 
-    protocol = "cooperative-2.6.3"            # eager, cooperative, cooperative-2.6.3, cooperative-trimtab
+    protocol = "cooperative-2.6.3"            # eager, cooperative, or the latter with -2.6.3, -3.9 or -trimtab
     scheduled_rebalance_max_delay_ms = 300000
 
     [connectors]                              # connector = number of its tasks
@@ -42,7 +42,7 @@ from pydantic_core import ErrorDetails
 from controller.model.errors import SettingsError
 from controller.strategies.rebalance.group import ConnectorsAndTasks, ConnectorTaskId
 
-ProtocolName: TypeAlias = Literal["eager", "cooperative", "cooperative-2.6.3", "cooperative-trimtab"]
+ProtocolName: TypeAlias = Literal["eager", "cooperative", "cooperative-2.6.3", "cooperative-3.9", "cooperative-trimtab"]
 
 _TASK: Final = re.compile(r"(?P<connector>.+):(?P<task>\d{1,9})")
 

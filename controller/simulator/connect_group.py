@@ -88,6 +88,7 @@ PROTOCOLS: Final[Mapping[str, Release | None]] = {
     "eager": None,
     "cooperative": Release.V2_6_0,
     "cooperative-2.6.3": Release.V2_6_3,
+    "cooperative-3.9": Release.V3_9,
     "cooperative-trimtab": Release.TRIMTAB,
 }
 

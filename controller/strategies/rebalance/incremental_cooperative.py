@@ -4,20 +4,20 @@ One change takes up to two rebalances.  In the first, members that hold more tha
 the second, what they stopped is new to the group and goes to those that hold least.  What a member that left held is
 lost, and waits for a delay: a member that only restarts comes back in time and takes it over.
 
-Two rules keep the group calm: nothing is taken away while lost resources wait, nor in two rebalances in a row.  A
-resource that should have stopped and still runs is noticed at the next rebalance, and may be taken away at once.
+Nothing is taken away while lost resources wait.  Nor is it in two rebalances in a row: releases 2.6 then take nothing
+away, which may leave the group uneven; later ones do it after a wait that grows with each further time.
 
 Releases differ in how much is taken away and in who gets what was lost: see ``Release``.
 
 Kafka Connect: org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor
 """
 
-import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final
 
+from controller.strategies.rebalance.dealing import deal, in_turn
 from controller.strategies.rebalance.group import (
     NOTHING,
     Assignment,
@@ -27,8 +27,14 @@ from controller.strategies.rebalance.group import (
     holders,
     repeated,
 )
+from controller.strategies.rebalance.revocation import (
+    above_the_average,
+    above_the_share_by_load,
+    above_the_share_by_name,
+    back_off_ms,
+    one_share_in_all,
+)
 
-R = TypeVar("R")
 _Work = dict[str, ConnectorsAndTasks]
 #: "Holder" of what is deleted and not held by anybody.
 _NOBODY: Final = ""
@@ -43,9 +49,24 @@ class Release(StrEnum):
     #: Once a member has nothing, takes from each what it holds above the average, rounded up; what was lost is dealt
     #: out to all newcomers.
     V2_6_3 = "2.6.3"
-    #: Takes from each what it holds above its share whenever the group is uneven; what was lost goes to those with
-    #: least; a member that holds duplicates is told of its deletions too.
+    #: Takes from each what it holds above its share whenever the group is uneven, and again and again only after a
+    #: wait (KAFKA-12495); what was lost is dealt out to all newcomers, and without a delay at once (KAFKA-15693).
+    V3_9 = "3.9"
+    #: As 3.9, but what was lost goes to those with least, and a wait ends only when it is over.
     TRIMTAB = "trimtab"
+
+    @property
+    def later(self) -> bool:
+        """Whether it waits before it takes away again, and deals out around what it takes away."""
+        return self in (Release.V3_9, Release.TRIMTAB)
+
+
+_EXCESS: Final = {
+    Release.V2_6_0: one_share_in_all,
+    Release.V2_6_3: above_the_average,
+    Release.V3_9: above_the_share_by_name,
+    Release.TRIMTAB: above_the_share_by_load,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +80,11 @@ class LeaderMemory:
     revoked: ConnectorsAndTasks = NOTHING
     members: frozenset[str] = frozenset()
     generation: int = -1
-    #: Whether it may take away for the sake of balance next time.
+    #: Releases 2.6: whether it may take away for the sake of balance next time.
     can_revoke: bool = True
+    #: Later ones: whether it took away for the sake of balance last time, and how often that had to wait since.
+    revoked_in_previous: bool = False
+    successive_revocations: int = 0
     #: When what is lost is given out, epoch ms; 0: nothing waits.
     scheduled_rebalance_ms: int = 0
     delay_ms: int = 0
@@ -101,18 +125,19 @@ class IncrementalCooperativeAssignor:
         kept = {name: work - deleted for name, work in held.items()}
 
         stop = self._deleted_or_repeated(held, deleted)
-        start, homeless, memory = self._settle_lost(lost, kept, memory, now_ms)
-        revoked: _Work = {}
-        if memory.can_revoke and memory.delay_ms == 0:
-            revoked = self._revoke(kept, stop, active if self.release is not Release.TRIMTAB else configured)
+        running = _without(kept, stop) if self.release.later else kept
+        start, homeless, memory = self._settle_lost(lost, running, memory, now_ms)
+        balance = configured if self.release.later else active
+        revoked, memory = self._revoke(_with(running, start) if self.release.later else kept, balance, memory, now_ms)
         stop |= {name: stop.get(name, NOTHING) + work for name, work in revoked.items()}
-        start = _deal(kept, start, new + homeless)
+        if self.release.later:
+            running, start = _without(running, revoked), _without(start, revoked)
+        start = deal(running, start, new + homeless)
 
-        stopped = sum(stop.values(), NOTHING)
-        running = ConnectorsAndTasks.union([*kept.values(), *start.values()])
+        stopped = ConnectorsAndTasks.union(stop.values()) if self.release.later else sum(stop.values(), NOTHING)
         memory = replace(
             memory,
-            assigned=running - stopped,
+            assigned=ConnectorsAndTasks.union([*running.values(), *start.values()]) - stopped,
             lost=lost,
             revoked=stopped,
             members=frozenset(held),
@@ -126,112 +151,96 @@ class IncrementalCooperativeAssignor:
         """What members are to stop since it is configured no more, or since others hold it too."""
         repetitions = holders(held, repeated(held.values()))
         stop = holders(held, deleted)
-        unheld = deleted - ConnectorsAndTasks.union(held.values())
-        if unheld:
-            stop[_NOBODY] = unheld
-        if self.release is Release.TRIMTAB:
+        if self.release.later:
             return {
                 name: ConnectorsAndTasks.union([stop.get(name, NOTHING), repetitions.get(name, NOTHING)])
                 for name in {**stop, **repetitions}
             }
-        # In Kafka, the one takes the place of the other: such a member goes on with what was deleted.
+        unheld = deleted - ConnectorsAndTasks.union(held.values())
+        if unheld:
+            stop[_NOBODY] = unheld
+        # In 2.6, the one takes the place of the other: such a member goes on with what was deleted.
         return stop | repetitions
 
     def _settle_lost(
-        self, lost: ConnectorsAndTasks, kept: _Work, memory: LeaderMemory, now_ms: int
+        self, lost: ConnectorsAndTasks, running: _Work, memory: LeaderMemory, now_ms: int
     ) -> tuple[_Work, ConnectorsAndTasks, LeaderMemory]:
-        """What candidates start of *lost*, what of it is dealt out like new, and the delay of the rest."""
-        nobody: _Work = dict.fromkeys(kept, NOTHING)
+        """What candidates start of *lost*, what of it is dealt out like new, and the delay of the rest.
+
+        In later releases the delay may also be one of balancing, with nothing lost.
+        """
+        nobody: _Work = dict.fromkeys(running, NOTHING)
         calm = replace(memory, scheduled_rebalance_ms=0, delay_ms=0, candidates=())
-        if not lost:
+        if not lost and not memory.revoked_in_previous:
             return nobody, NOTHING, calm
-        scheduled = memory.scheduled_rebalance_ms
-        if scheduled <= 0 and memory.members <= kept.keys():
+        scheduled, longest = memory.scheduled_rebalance_ms, self.scheduled_rebalance_max_delay_ms
+        if scheduled <= 0 and memory.members <= running.keys():
             return nobody, lost, memory  # nobody left: the last answer did not reach all of them
+        if self.release.later and longest == 0:
+            return nobody, lost, memory
         if 0 < scheduled <= now_ms:
-            present = [name for name in memory.candidates if name in kept]
+            calm = replace(calm, revoked_in_previous=False)
+            present = [name for name in memory.candidates if name in running]
             if not present or self.release is Release.TRIMTAB:
                 return nobody, lost, calm
             if self.release is Release.V2_6_0:
                 present = present[:1]
-            return nobody | _in_turn(present, lost), NOTHING, calm
-        idle = [name for name in kept if not kept[name] and name not in memory.candidates]
-        longest = self.scheduled_rebalance_max_delay_ms
+            return nobody | in_turn(present, lost), NOTHING, calm
+        if not lost and scheduled <= 0 and self.release is Release.TRIMTAB:
+            return nobody, NOTHING, memory  # a member left that held nothing: there is nothing to wait for
+        return nobody, NOTHING, self._waiting(lost, running, memory, now_ms)
+
+    def _waiting(self, lost: ConnectorsAndTasks, running: _Work, memory: LeaderMemory, now_ms: int) -> LeaderMemory:
+        """*memory* in a wait: what is left of it, or all of it where it begins now."""
+        idle = [name for name in running if not running[name] and name not in memory.candidates]
+        scheduled, longest = memory.scheduled_rebalance_ms, self.scheduled_rebalance_max_delay_ms
         delay = min(scheduled - now_ms, longest) if now_ms < scheduled else longest
-        waiting = replace(
+        return replace(
             memory,
             scheduled_rebalance_ms=now_ms + delay,
             delay_ms=delay,
             candidates=(*memory.candidates, *idle),
+            # In 3.9, the next rebalance may take away again even if it comes before the wait is over.
+            revoked_in_previous=memory.revoked_in_previous and not lost and self.release is Release.TRIMTAB,
         )
-        return nobody, NOTHING, waiting
 
-    def _revoke(self, kept: _Work, stop: _Work, total: ConnectorsAndTasks) -> _Work:
-        """What members are to stop so that others can have their share of *total*."""
-        if self.release is Release.TRIMTAB:
-            kept = {name: work - stop.get(name, NOTHING) for name, work in kept.items()}
-        elif all(kept.values()) or not any(kept.values()):
-            return {}
-        connectors = self._excess([len(work.connectors) for work in kept.values()], len(total.connectors))
-        tasks = self._excess([len(work.tasks) for work in kept.values()], len(total.tasks))
+    def _revoke(
+        self, running: _Work, total: ConnectorsAndTasks, memory: LeaderMemory, now_ms: int
+    ) -> tuple[_Work, LeaderMemory]:
+        """What members are to stop so that others can have their share of *total*, and the wait before that."""
+        if memory.delay_ms != 0:
+            return {}, memory
+        if not self.release.later:
+            uneven = any(running.values()) and not all(running.values())
+            return (self._excess(running, total) if uneven and memory.can_revoke else {}), memory
+        wanted = self._excess(running, total) if total else {}
+        if not wanted:
+            waits = memory.successive_revocations if not memory.revoked_in_previous else 0
+            return {}, replace(memory, revoked_in_previous=False, successive_revocations=waits)
+        if not memory.revoked_in_previous:
+            return wanted, replace(memory, revoked_in_previous=True)
+        successive = memory.successive_revocations + 1
+        memory = replace(memory, successive_revocations=successive)
+        delay = back_off_ms(successive, self.scheduled_rebalance_max_delay_ms)
+        if delay == 0:
+            return wanted, memory
+        return {}, replace(memory, delay_ms=delay, scheduled_rebalance_ms=now_ms + delay)
+
+    def _excess(self, running: _Work, total: ConnectorsAndTasks) -> _Work:
+        """What each member holds too much of *total*, the first in its own order."""
+        excess = _EXCESS[self.release]
+        connectors = excess([len(work.connectors) for work in running.values()], len(total.connectors))
+        tasks = excess([len(work.tasks) for work in running.values()], len(total.tasks))
         revoked = {
             name: ConnectorsAndTasks(connectors=work.connectors[:of_connectors], tasks=work.tasks[:of_tasks])
-            for (name, work), of_connectors, of_tasks in zip(kept.items(), connectors, tasks, strict=True)
+            for (name, work), of_connectors, of_tasks in zip(running.items(), connectors, tasks, strict=True)
         }
         return {name: work for name, work in revoked.items() if work}
 
-    def _excess(self, counts: Sequence[int], total: int) -> list[int]:
-        """How many of its *counts* each member gives up, *total* being all there is."""
-        floor, over = divmod(total, len(counts))
-        if self.release is Release.V2_6_3:
-            ceiling = floor + (over > 0)
-            return [max(0, count - ceiling) for count in counts]
-        if self.release is Release.V2_6_0:
-            given, budget = [], floor
-            for count in counts:
-                given.append(max(0, min(count - floor, budget)))
-                budget -= given[-1]
-            return given
-        fullest = sorted(range(len(counts)), key=lambda i: -counts[i])
-        share = [floor] * len(counts)
-        for i in fullest[:over]:
-            share[i] += 1
-        return [max(0, count - most) for count, most in zip(counts, share, strict=True)]
+
+def _with(work: _Work, more: _Work) -> _Work:
+    return {name: held + more[name] for name, held in work.items()}
 
 
-def to_least_loaded(loads: Mapping[str, int], resources: Sequence[R]) -> dict[str, list[R]]:
-    """Member -> which of *resources* it gets, each going to the member with least; equal ones take turns by name.
-
-    The members of the answer are in the order of their *loads*, then names.  O(members + resources x log members).
-    Kafka Connect: IncrementalCooperativeAssignor.assignConnectors, assignTasks
-    """
-    heap = sorted((load, name) for name, load in loads.items())
-    given: dict[str, list[R]] = {name: [] for _, name in heap}
-    # By their place in the first order, not by name: that is who comes first among equals later on.
-    heap_of_places = [(load, place) for place, (load, _) in enumerate(heap)]
-    for resource in resources:
-        load, place = heap_of_places[0]
-        given[heap[place][1]].append(resource)
-        heapq.heapreplace(heap_of_places, (load + 1, place))
-    return given
-
-
-def _deal(kept: _Work, start: _Work, new: ConnectorsAndTasks) -> _Work:
-    """*start*, and *new* besides: to those that hold least, connectors and tasks each for themselves."""
-    connectors = to_least_loaded(
-        {name: len(work.connectors) + len(start[name].connectors) for name, work in kept.items()}, new.connectors
-    )
-    tasks = to_least_loaded({name: len(work.tasks) + len(start[name].tasks) for name, work in kept.items()}, new.tasks)
-    return {
-        name: before + ConnectorsAndTasks(connectors=tuple(connectors[name]), tasks=tuple(tasks[name]))
-        for name, before in start.items()
-    }
-
-
-def _in_turn(names: Sequence[str], work: ConnectorsAndTasks) -> _Work:
-    """*work* dealt out to *names* in turn, connectors and tasks each from the first on."""
-    step = len(names)
-    return {
-        name: ConnectorsAndTasks(connectors=work.connectors[turn::step], tasks=work.tasks[turn::step])
-        for turn, name in enumerate(names)
-    }
+def _without(work: Mapping[str, ConnectorsAndTasks], taken: Mapping[str, ConnectorsAndTasks]) -> _Work:
+    return {name: held - taken.get(name, NOTHING) for name, held in work.items()}
