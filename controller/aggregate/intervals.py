@@ -16,6 +16,8 @@ from controller.model.records import Tick
 
 #: (METRICS or RESULTS, partition number).
 Partition = tuple[int, int]
+#: The one whose ticks carry the roster.
+_OF_ROSTERS: Partition = (METRICS, 0)
 
 #: A row whose interval is the one its partition's next tick will name.
 UNDUE = -1
@@ -50,7 +52,8 @@ class Clock:
     def advance(self, ticks: Iterable[tuple[Partition, int, Tick]]) -> tuple["Clock", "Advances"]:
         """Take in *ticks*: (partition, offset, tick), in order of offset within each partition.
 
-        A tick that does not go beyond its partition's last one says nothing new.
+        A tick that does not go beyond its partition's last one says nothing new.  A roster counts from partition 0 of
+        the metrics topic alone: what a tick elsewhere lists is ignored.
         """
         ticked, rosters = dict(self.ticked), dict(self.rosters)
         steps: dict[Partition, list[tuple[int, int]]] = {}
@@ -59,7 +62,7 @@ class Clock:
                 continue
             ticked[partition] = tick.interval
             steps.setdefault(partition, []).append((offset, tick.interval))
-            if tick.roster is not None and tick.interval > self.closed:
+            if partition == _OF_ROSTERS and tick.roster is not None and tick.interval > self.closed:
                 rosters[tick.interval] = tick
         return replace(self, ticked=ticked, rosters=rosters), Advances(before=self.ticked, steps=steps)
 

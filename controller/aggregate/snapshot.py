@@ -3,13 +3,11 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-import numpy as np
-
 from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack, unpack
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 
-_VERSION = 1
+_VERSION = 2
 _ARRAYS = (
     "owner", "load", "short_term", "long_term", "topics", "producers", "consumers",
     "detail_size", "detail_position", "detail_load",
@@ -68,13 +66,13 @@ class Snapshot:
     @classmethod
     def from_blob(cls, blob: bytes) -> Self:
         """What :meth:`to_blob` wrote."""
-        header, arrays = unpack(blob, version=_VERSION)
+        _, header, arrays = unpack(blob, versions=(_VERSION,))
         header["roster"], header["unswept"] = tuple(header["roster"]), tuple(header["unswept"])
         header["brokers"] = tuple(BrokerRow(**item | {"numbers": tuple(item["numbers"])}) for item in header["brokers"])
         header["namespaces"] = tuple(namespace_state(item) for item in header["namespaces"])
         header["broker_states"] = tuple(broker_state(item) for item in header["broker_states"])
         header["results"] = tuple(CommandResult(**item) for item in header["results"])
-        names = names_from_bytes(arrays.pop("names").astype(np.uint8))
+        names = names_from_bytes(arrays.pop("names"))
         columns: dict[str, Any] = arrays
         return cls(names=names, **header, **columns)
 

@@ -5,14 +5,17 @@ from typing import Any
 
 from controller.aggregate.bundles import KnownBundles
 from controller.aggregate.claims import Claims
-from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack, unpack
+from controller.aggregate.columns import names_from_bytes, names_from_lines, names_to_bytes, pack, unpack
 from controller.aggregate.intervals import Clock
 from controller.aggregate.shard import Header, ShardState, WaitingFact
 from controller.aggregate.snapshot import broker_state, namespace_state
+from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, Fact, NamespaceState, Tick
 
 #: Raise it when the layout changes, and migrate in :func:`load`.
-VERSION = 1
+VERSION = 2
+#: Names lay one a line until version 2, which stores them with their lengths.
+_NAMES_IN_LINES = 1
 
 _CLAIM, _BUNDLE = "claims.", "bundles."
 
@@ -42,8 +45,9 @@ def dump(state: ShardState) -> bytes:
 
 
 def load(blob: bytes) -> ShardState:
-    """What :func:`dump` wrote, or StateError for another version."""
-    header, arrays = unpack(blob, version=VERSION)
+    """What :func:`dump` wrote, now or as version 1; StateError for another version, or a blob that is cut off."""
+    version, header, arrays = unpack(blob, versions=(_NAMES_IN_LINES, VERSION))
+    names_of = names_from_lines if version == _NAMES_IN_LINES else names_from_bytes
     ticks = [_fact_from_json(item) for item in header["rosters"]]
     clock = Clock(
         ticked={(source, partition): t for source, partition, t in header["ticked"]},
@@ -54,12 +58,15 @@ def load(blob: bytes) -> ShardState:
     seeds = [_fact_from_json(item) for item in header["seeds"]]
     namespaces = [_fact_from_json(item) for item in header["namespaces"]]
     brokers = [_fact_from_json(item) for item in header["brokers"]]
+    names, columns = names_of(arrays["names"]), _prefixed(arrays, _BUNDLE)
+    if any(len(column) != len(names) for column in columns.values()):
+        raise StateError(f"stored state has {len(names)} names of bundles, but other numbers of them in its columns")
     return ShardState(
         shard=header["shard"],
         shards=header["shards"],
         clock=clock,
-        pool=names_from_bytes(arrays["pool"]),
-        bundles=KnownBundles(names=names_from_bytes(arrays["names"]), **_prefixed(arrays, _BUNDLE)),
+        pool=names_of(arrays["pool"]),
+        bundles=KnownBundles(names=names, **columns),
         claims=Claims(**_prefixed(arrays, _CLAIM)),
         headers=tuple(Header(**h | {"numbers": tuple(h["numbers"])}) for h in header["headers"]),
         facts=tuple(WaitingFact(**f) for f in facts),

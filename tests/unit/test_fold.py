@@ -3,14 +3,28 @@
 from dataclasses import replace
 from typing import Any
 
-from controller.aggregate.rows import METRICS
+import pytest
+
+from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.model.load import RATE_IN
 from controller.wire.base import validate
 from controller.wire.metrics import MODELS
 from controller.wire.rows import Located, rows_from_records
-from tests.records import LEFT, PERIOD, RATES, RIGHT, T, as_bytes, broker_sweep, bundle_data, bundle_stats, tick
+from tests.records import (
+    LEFT,
+    PERIOD,
+    RATES,
+    RIGHT,
+    T,
+    as_bytes,
+    broker_sweep,
+    bundle_data,
+    bundle_stats,
+    tick,
+    without,
+)
 
 A, B = "broker-a:8080", "broker-b:8080"
 NO_DETAIL = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
@@ -130,3 +144,31 @@ def test_a_batch_closes_so_many_intervals_at_most_and_the_next_ones_with_a_tick_
     ]
     whole = snapshots(backlog, *later)
     assert [s.to_blob() for batch in capped for s in batch] == [s.to_blob() for s in whole[:6]]
+
+
+def place(at: tuple[int, int], offset: int, record: dict[str, Any]) -> Located:
+    source, partition = at
+    return Located(
+        source=source, partition=partition, offset=offset, record=validate(MODELS[record["type"]], as_bytes(record))
+    )
+
+
+@pytest.mark.parametrize("elsewhere", [(METRICS, 1), (RESULTS, 0)])
+def test_a_roster_outside_partition_0_of_the_metrics_topic_is_ignored(elsewhere: tuple[int, int]) -> None:
+    counts = {"metrics": 2, "results": 1}
+    true = tick(T, partitions=counts, roster=[{"broker": A, "sweepId": "s"}])
+    forged = tick(T, partitions={"metrics": 1, "results": 0}, roster=[{"broker": B, "sweepId": "s"}])
+    others = {(METRICS, 1), (RESULTS, 0)} - {elsewhere}
+    for order in ("forged first", "forged last"):
+        ticks = [place((METRICS, 0), 9, true), place(elsewhere, 9, forged)]
+        if order == "forged first":
+            ticks.reverse()
+        log = [place((METRICS, 0), 0, sweep(A, 0, LEFT)), place((METRICS, 0), 1, sweep(B, 0, RIGHT)), *ticks]
+        log += [place(partition, 9, without(true, "roster")) for partition in others]
+        state, found = ShardState(shard=0, shards=1), []
+        for record in log:
+            state, closed = fold(state, rows_from_records([record], NO_DETAIL), OPTIONS)
+            found += closed
+        (snapshot,) = found
+        assert snapshot.roster == (A,)
+        assert rates(snapshot) == {LEFT: (A, 10.0)}

@@ -1,0 +1,135 @@
+"""No state that does not come back from its blob, whatever the names in it hold."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.aggregate import state_blob
+from controller.aggregate.bundles import KnownBundles
+from controller.aggregate.claims import Claims
+from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack, unpack
+from controller.aggregate.shard import Header, ShardState, WaitingFact
+from controller.aggregate.snapshot import Snapshot
+from controller.model.errors import StateError
+from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
+
+#: Line breaks of every kind, other control characters, halves of surrogate pairs, nothing at all.
+NAMES = st.text(
+    st.sampled_from("a\n\r\0\x0b\x1e\x85\u2028\u2029\ud83d\ude00ü😀") | st.characters(exclude_categories=()), max_size=6
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether the two are the same down to the last bit."""
+    if isinstance(one, np.ndarray):
+        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
+    if is_dataclass(one) and not isinstance(one, type):
+        return type(one) is type(other) and all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return bool(one == other)
+
+
+def state_of(names: list[str]) -> ShardState:
+    """A state with each of *names* wherever one can be."""
+    n = len(names)
+    whole = np.arange(n, dtype=np.int64)
+    shape = {"stats": (n, 7), "topic": (n, 2), "detail_load": (n, 4)}
+    columns: dict[str, Any] = {
+        f.name: np.ones(shape.get(f.name, (n,)), np.float64 if f.name in ("stats", "detail_load") else np.int64)
+        for f in fields(Claims)
+    }
+    at: dict[str, int] = {"due": -1, "source": 0, "partition": 0, "offset": 0}
+    load = (1.0, 2.0, 3.0, 4.0)
+    return ShardState(
+        shard=0,
+        shards=2,
+        pool=names,
+        bundles=KnownBundles.of(names),
+        claims=Claims(**columns | {"broker": whole, "sweep": whole, "bundle": whole}),
+        headers=tuple(
+            Header(**at, broker=name, sweep=name, chunk=0, chunks=1, last_update=1, numbers=load) for name in names
+        ),
+        facts=tuple(WaitingFact(**at, fact=CommandResult(id=name, status="done", detail=name)) for name in names),
+        seeds={
+            name: BundleSeed(bundle=name, short_term_samples=1, short_term=load, long_term_samples=1, long_term=load)
+            for name in names
+        },
+        namespaces={name: NamespaceState(namespace=name, version=1, boundaries=(0, 7)) for name in names},
+        brokers={name: BrokerState(broker=name, version=1, failure_domain=name) for name in names},
+    )
+
+
+def snapshot_of(names: list[str]) -> Snapshot:
+    n = len(names)
+    counts, rates = np.ones(n, np.int64), np.ones((n, 4))
+    whole = ("owner", "topics", "producers", "consumers", "detail_size", "detail_position")
+    columns: dict[str, Any] = dict.fromkeys(whole, counts)
+    columns |= dict.fromkeys(("load", "short_term", "long_term", "detail_load"), rates)
+    return Snapshot(
+        interval=1, shard=0, shards=1, roster=tuple(names), unswept=tuple(names), brokers=(), namespaces=(),
+        broker_states=(), results=(), late=0, unrostered=0, names=names, **columns,
+    )  # fmt: skip
+
+
+@given(st.lists(NAMES))
+def test_names_come_back_from_their_bytes(names: list[str]) -> None:
+    assert names_from_bytes(names_to_bytes(names)) == names
+
+
+@given(st.lists(NAMES, unique=True))
+def test_a_state_comes_back_from_its_blob(names: list[str]) -> None:
+    state = state_of(sorted(names))
+    assert same(state_blob.load(state_blob.dump(state)), state)
+
+
+@given(st.lists(NAMES, unique=True))
+def test_a_snapshot_comes_back_from_its_blob(names: list[str]) -> None:
+    snapshot = snapshot_of(names)
+    assert same(Snapshot.from_blob(snapshot.to_blob()), snapshot)
+
+
+def of_version_1(state: ShardState) -> bytes:
+    """*state* as the release before stored it: names one a line."""
+    version, header, arrays = unpack(state_blob.dump(state), versions=(state_blob.VERSION,))
+    assert version == 2
+    lines = {"pool": state.pool, "names": state.bundles.names}
+    old = {name: np.frombuffer("\n".join(names).encode(), np.uint8) for name, names in lines.items()}
+    return pack(1, header, arrays | old)
+
+
+@pytest.mark.parametrize("names", [[], ["a/b/0x00000000_0xffffffff"], ["ü", "z"]])
+def test_a_state_of_version_1_is_migrated(names: list[str]) -> None:
+    state = state_of(names)
+    assert same(state_blob.load(of_version_1(state)), state)
+
+
+def test_a_state_of_version_1_that_a_line_break_tore_is_refused() -> None:
+    with pytest.raises(StateError, match="3 names of bundles"):
+        state_blob.load(of_version_1(state_of(["a\nb", "c"])))
+
+
+def test_a_state_of_a_version_to_come_is_refused() -> None:
+    with pytest.raises(StateError, match="version 3, this trimtab reads 1, 2"):
+        state_blob.load(pack(3, {}, {}))
+
+
+def test_a_blob_whose_lengths_do_not_come_to_its_own_is_refused() -> None:
+    blob = state_blob.dump(state_of(["a", "b"]))
+    for cut in (0, 3, 4, 11, 12, 40, len(blob) // 2, len(blob) - 1):
+        with pytest.raises(StateError):
+            state_blob.load(blob[:cut])
+    with pytest.raises(StateError, match="come to"):
+        state_blob.load(blob + b"x")
+    huge = blob[:4] + (1 << 62).to_bytes(8, "little") + blob[12:]
+    with pytest.raises(StateError, match="cut off"):
+        state_blob.load(huge)
+
+
+@pytest.mark.parametrize("count", [1 << 62, (1 << 64) - 1])
+def test_a_number_of_names_is_checked_before_anything_is_allocated_by_it(count: int) -> None:
+    stored = count.to_bytes(8, "little") + b"\0" * 16
+    with pytest.raises(StateError, match="cut off"):
+        names_from_bytes(np.frombuffer(stored, np.uint8))
