@@ -87,10 +87,11 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
     return _wait_for_leaders(admin, bootstrap, [spec.name for spec in specs])
 
 
-def ping(bootstrap: str, timeout_seconds: float) -> bool:
+def ping(bootstrap: str, timeout_seconds: float, client: Client = _NO_CLIENT) -> bool:
     """True when a broker at *bootstrap* answers within *timeout_seconds*."""
     try:
-        return bool(AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_seconds))
+        admin = AdminClient(_config(bootstrap, client, log_level=0))
+        return bool(admin.list_topics(timeout=timeout_seconds))
     except ck.KafkaException:
         return False
 

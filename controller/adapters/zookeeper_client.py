@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import AuthFailedError, KazooException, SessionClosedRequireSaslError
+from kazoo.exceptions import AuthFailedError, KazooException, SASLException, SessionClosedRequireSaslError
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.states import KazooState, KeeperState
 
@@ -49,6 +49,7 @@ class ZooKeeperConnection:
             **access.credentials(),
         )
         self.client.add_listener(self._on_state)
+        self.client._connection._authenticate_with_sasl = _refusing(self.client._connection._authenticate_with_sasl)
 
     @property
     def auth_failed(self) -> bool:
@@ -112,9 +113,25 @@ class ZooKeeperConnection:
         )
 
     def _on_state(self, state: str) -> None:
-        # kazoo closes the client right after: only now it can be seen that the credentials were refused.
-        if state == KazooState.LOST and self.client.client_state == KeeperState.AUTH_FAILED:
-            self._auth_failed = True
+        if state == KazooState.LOST:
+            # kazoo closes the client right after: only now it can be seen that the credentials were refused.
+            self._auth_failed = self.client.client_state == KeeperState.AUTH_FAILED
+            self._ended = self.client.client_state == KeeperState.CLOSED
+
+
+def _refusing(authenticate: Callable[..., None]) -> Callable[..., None]:
+    """*authenticate*, kazoo's SASL exchange, with every refusal raised as the one that kazoo expects there.
+
+    A server that demands SASL answers a wrong password with an error of its own, which ends kazoo's thread.
+    """
+
+    def refusing(*arguments: Any) -> None:
+        try:
+            authenticate(*arguments)
+        except (SessionClosedRequireSaslError, SASLException) as error:
+            raise AuthFailedError(repr(error)) from error
+
+    return refusing
 
 
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
