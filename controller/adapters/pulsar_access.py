@@ -1,9 +1,9 @@
 """The admin API that the settings name, with the credentials that they name."""
 
 from controller.adapters.pulsar_admin import Credentials, PulsarAdmin
-from controller.adapters.secret_files import read_secret
 from controller.adapters.tls import tls_of
 from controller.model.errors import SettingsError
+from controller.settings.secret_files import read_secret
 from controller.settings.trimtab_toml import PulsarSettings, Settings
 
 

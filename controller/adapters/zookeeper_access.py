@@ -13,10 +13,10 @@ from kazoo.exceptions import (
 )
 from kazoo.security import ACL, make_acl, make_digest_acl
 
-from controller.adapters.secret_files import read_secret
 from controller.adapters.tls import Tls, tls_of
 from controller.model.errors import TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
+from controller.settings.secret_files import read_secret
 from controller.settings.trimtab_toml import CollectorSettings, ElectionSettings
 
 

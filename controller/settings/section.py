@@ -5,6 +5,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
+from controller.settings.shown import has_userinfo
+
 
 def beside(path: str, info: ValidationInfo) -> str:
     """*path* as seen from the file it is written in; URIs stay as they are."""
@@ -16,9 +18,25 @@ PathText: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(beside)
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
+def _names_nobody(url: str) -> str:
+    if has_userinfo(url):
+        raise ValueError("it holds a user or a password, which errors and logs would show: name a file for it")
+    return url
+
+
+#: Of a server, without a user or a password in it.
+Url: TypeAlias = Annotated[str, AfterValidator(_names_nobody)]
+
+
 class Section(BaseModel):
     """A section: each key is explained by the docstring below it."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        validate_default=True,
+        use_attribute_docstrings=True,
+        # A section's error would show it whole, with what is secret in it.
+        hide_input_in_errors=True,
     )

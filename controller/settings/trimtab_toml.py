@@ -8,10 +8,11 @@ false on the brokers, and ``[decisions] shed`` and ``split`` are trimtab's.
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     NonNegativeInt,
     PositiveInt,
@@ -19,12 +20,13 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
-from controller.settings.section import PathText, Text, beside
+from controller.settings.kafka_client import Scalar, client_options
+from controller.settings.problems import problems
+from controller.settings.section import PathText, Text, Url, beside
 from controller.settings.section import Section as _Section
 
 #: Pulsar: NamedEntity
@@ -104,7 +106,7 @@ class IntervalSettings(_Section):
 class KafkaLogSettings(_Section):
     """The log in Kafka."""
 
-    bootstrap: Text
+    bootstrap: Annotated[Url, Field(min_length=1)]
     """host:port[,host:port ...] of some brokers of the Kafka cluster."""
     metrics_topic: Text = "trimtab-metrics"
     """Sweeps, load reports, states and ticks."""
@@ -125,8 +127,10 @@ class KafkaLogSettings(_Section):
     """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab has to create
     them; a week, so that a controller that was down over a weekend catches up.  The journal has a retention of its
     own: [journal] retention_days."""
-    client: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...)."""
+    client: Annotated[dict[str, Scalar], BeforeValidator(client_options)] = Field(default_factory=dict, repr=False)
+    """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...).
+    "sasl.password_file" names a file with the value of "sasl.password"; so it is with every option.  What trimtab sets
+    by itself is refused."""
 
 
 class FolderLogSettings(_Section):
@@ -202,7 +206,7 @@ class SparkSettings(_Section):
     """Records (in a folder: files) of one micro-batch at most, so that catching up after a pause does not exhaust the
     memory: about the records of an interval, which are a sweep a broker or a record a topic, times the intervals that
     one batch may close."""
-    conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    conf: dict[str, Scalar] = Field(default_factory=dict, repr=False)
     """Further Spark options under Spark's names.  ``spark.jars`` are added to trimtab's own; an option that the query
     depends on is refused by name."""
 
@@ -235,7 +239,7 @@ class DecisionSettings(_Section):
 class PulsarSettings(_Section):
     """How the brokers' admin API is reached."""
 
-    admin_url: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
+    admin_url: Annotated[tuple[Url, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
     """http(s)://host:port of some brokers; they send callers on to each other."""
     token_file: PathText | None = None
     """A file with the token to show."""
@@ -296,7 +300,7 @@ class CollectorSettings(_Section):
     """Who trimtab is in Pulsar's metadata store; it only reads there."""
     zookeeper_tls: TlsSettings | None = None
     """TLS to Pulsar's metadata store, where the section is there."""
-    service_url: str = ""
+    service_url: Url = ""
     """With the extensible load manager, pulsar:// or pulsar+ssl://host:port of some broker; without it, what the
     cluster's own data says."""
 
@@ -334,30 +338,6 @@ def read_settings(path: Path) -> Settings:
     try:
         return Settings.model_validate(values, context=path.parent)
     except ValidationError as error:
-        problems = [_problem(details) for details in error.errors(include_url=False)]
-        raise SettingsError("\n".join(f"{path}: {problem}" for problem in problems)) from error
-
-
-def _problem(error: ErrorDetails) -> str:
-    key = ".".join(map(str, error["loc"]))
-    if error["type"] == "missing":
-        return f"{key} is missing"
-    if error["type"] == "extra_forbidden":
-        return f"{key} = {error['input']!r}: unknown key; allowed: {', '.join(_known(error['loc'][:-1]))}"
-    message = error["msg"].removeprefix("Value error, ")
-    if isinstance(error["input"], dict):
-        return f"[{key}] {message}"
-    return f"{key} = {error['input']!r}: {message}"
-
-
-def _known(path: tuple[int | str, ...]) -> list[str]:
-    """The keys allowed in the section at *path*."""
-    section: Any = Settings
-    for name in path:
-        annotation = section.model_fields[str(name)].annotation
-        section = next(kind for kind in (annotation, *getattr(annotation, "__args__", ())) if _is_section(kind))
-    return list(section.model_fields)
-
-
-def _is_section(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, _Section)
+        told = "\n".join(f"{path}: {problem}" for problem in problems(error, Settings))
+    # Not "from error": that holds the values, secrets too.
+    raise SettingsError(told)

@@ -102,8 +102,6 @@ def conf(tmp_path: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Path
         partitions = {_PARTITIONS}
         dead_letters_topic = "e2e-dead-letters"
         {topics}
-        [log.kafka.client]
-        "message.max.bytes" = 12_000_000
         [election]
         kind = "zookeeper"
         hosts = "{zookeeper.hosts}"

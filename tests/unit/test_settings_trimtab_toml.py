@@ -78,7 +78,7 @@ def test_a_uri_and_a_zookeeper_path_stay_as_they_are(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("shards = 16", "shrads = 32", "intervals.shrads = 32: unknown key; allowed: period_seconds, shards, "),
-        ("[spark]", "[sprak]", "sprak = {"),
+        ("[spark]", "[sprak]", "sprak: unknown key; allowed: cluster, "),
         ("bootstrap =", "bootstraps =", "log.kafka.bootstrap is missing"),
         ("shards = 16", 'shards = "16"', "intervals.shards = '16': Input should be a valid integer"),
         ("shards = 16", "shards = true", "intervals.shards = True: Input should be a valid integer"),

@@ -8,14 +8,15 @@ from controller.model.errors import SettingsError
 def read_secret(path: str, key: str) -> str:
     """The content of the file *path*, which the setting *key* names, without white space around it.
 
-    SettingsError, without the content, where it cannot be read, is not text or is empty.
+    SettingsError where it cannot be read, is not text, or is empty.  Neither content nor path is shown: somebody may
+    have written the secret where the path belongs.
     """
     try:
         secret = Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise SettingsError(f"{key} = {path!r}: {error.strerror}") from error
+        raise SettingsError(f"{key}: the file that it names cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"{key} = {path!r}: the file is not text in UTF-8") from None
+        raise SettingsError(f"{key}: the file that it names is not text in UTF-8") from None
     if not secret:
-        raise SettingsError(f"{key} = {path!r}: the file is empty")
+        raise SettingsError(f"{key}: the file that it names is empty")
     return secret

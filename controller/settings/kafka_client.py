@@ -1,0 +1,146 @@
+"""[log.kafka.client]: how Kafka is reached.  What safety hangs on is trimtab's own, and refused here by name.
+
+Allowed are options about connections, security and batching, by family.  Everything else could change what is read,
+what is committed, or who writes, without anybody noticing.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from pydantic import ValidationInfo
+
+from controller.model.errors import SettingsError
+from controller.settings.secret_files import read_secret
+from controller.settings.section import beside
+
+Scalar: TypeAlias = str | int | float | bool
+
+#: An option is allowed when its name is one of these, or begins with one that ends in a dot.
+_ALLOWED: Final = (
+    "security.protocol",
+    "sasl.",
+    "ssl.",
+    "socket.",
+    "client.",
+    "metadata.",
+    "topic.metadata.",
+    "reconnect.",
+    "retry.",
+    "broker.address.",
+    "broker.version.fallback",
+    "api.version.",
+    "connections.max.idle.ms",
+    "compression.",
+    "linger.ms",
+    "batch.",
+    "queue.buffering.",
+    "queued.",
+    "fetch.wait.max.ms",
+    "fetch.min.bytes",
+    "check.crcs",
+    "request.timeout.ms",
+    "enable.metrics.push",
+    "debug",
+)
+_GROUP: Final = "the consumer group is the executors', with the cluster's name in it: [executor] group"
+_SESSION: Final = "[executor] session_timeout_seconds says when an executor counts as dead"
+_COMMITS: Final = "how far commands were read is committed with their results, in one transaction"
+_WRITER: Final = "the brokers know the one writer by it, and refuse earlier ones; its name has the cluster's in it"
+_ONCE: Final = "without it a record could be lost, or be written twice"
+_SIZES: Final = "it is set so that every record fits; the topics' max.message.bytes is the limit"
+#: Name -> why it is trimtab's own, and what to use instead.
+_REFUSED: Final[Mapping[str, str]] = {
+    "bootstrap.servers": "[log.kafka] bootstrap names the brokers",
+    "metadata.broker.list": "[log.kafka] bootstrap names the brokers",
+    "group.id": _GROUP,
+    "group.instance.id": _GROUP,
+    "group.protocol": _GROUP,
+    "partition.assignment.strategy": _GROUP,
+    "session.timeout.ms": _SESSION,
+    "heartbeat.interval.ms": _SESSION,
+    "max.poll.interval.ms": _SESSION,
+    "enable.auto.commit": _COMMITS,
+    "auto.commit.enable": _COMMITS,
+    "auto.commit.interval.ms": _COMMITS,
+    "enable.auto.offset.store": _COMMITS,
+    "auto.offset.reset": "where reading begins is remembered in the checkpoint and in the group",
+    "isolation.level": "only what was committed may be read: read_committed",
+    "enable.partition.eof": "trimtab knows by it that it has read everything",
+    "transactional.id": _WRITER,
+    "transaction.timeout.ms": _WRITER,
+    "enable.idempotence": _ONCE,
+    "enable.gapless.guarantee": _ONCE,
+    "acks": _ONCE,
+    "request.required.acks": _ONCE,
+    "max.in.flight": _ONCE,
+    "max.in.flight.requests.per.connection": _ONCE,
+    "retries": _ONCE,
+    "message.send.max.retries": _ONCE,
+    "delivery.timeout.ms": _ONCE,
+    "message.timeout.ms": _ONCE,
+    "partitioner": "a namespace's commands and results belong into one partition",
+    "message.max.bytes": _SIZES,
+    "max.request.size": _SIZES,
+    "fetch.message.max.bytes": _SIZES,
+    "max.partition.fetch.bytes": _SIZES,
+    "fetch.max.bytes": _SIZES,
+    "receive.message.max.bytes": _SIZES,
+    "allow.auto.create.topics": "trimtab creates its topics itself, with their retention and time stamps",
+    "plugin.library.paths": "it loads code into trimtab's processes",
+    "enable.ssl.certificate.verification": "whoever answers could be taken for Kafka; name the authority in"
+    " ssl.ca.location, or set ssl.endpoint.identification.algorithm = 'none' for other host names",
+    "sasl.jaas.config": "it is the Java client's; use sasl.mechanism, sasl.username and sasl.password_file",
+}
+#: Options that name a file; as all paths they are seen from the settings file's folder.
+_PATHS: Final = frozenset(
+    {"ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location", "ssl.crl.location"}
+)
+_NO_PATH: Final = "probe"
+_FILE: Final = "_file"
+
+
+def client_options(given: Any, info: ValidationInfo) -> Any:
+    """*given* as librdkafka takes it: paths in full, and the content of ``NAME_file`` as the option NAME.
+
+    ValueError for every option that is refused, with the reason, and for a file that cannot be read.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    flaws = list(_flaws(given))
+    if flaws:
+        raise ValueError("; ".join(flaws))
+    found: dict[str, Scalar] = {}
+    for name, value in given.items():
+        if name.endswith(_FILE):
+            found[name.removesuffix(_FILE)] = _content(name, beside(value, info))
+        elif name in _PATHS and value != _NO_PATH:
+            found[name] = beside(value, info)
+        else:
+            found[name] = value
+    return found
+
+
+def _flaws(given: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in given.items():
+        option = name.removesuffix(_FILE)
+        if option in _REFUSED:
+            yield f"{name} is trimtab's own: {_REFUSED[option]}"
+        elif not any(option == each or (each.endswith(".") and option.startswith(each)) for each in _ALLOWED):
+            yield f"{name} is not an option that may be set here; allowed are {', '.join(_told())}"
+        elif not isinstance(value, Scalar):
+            yield f"{name} holds a {type(value).__name__}: allowed is a text, a number, true or false"
+        elif (option != name or name in _PATHS) and not isinstance(value, str):
+            yield f"{name} names a file, so it holds a text"
+        elif option != name and option in given:
+            yield f"{option} and {name} are both given: choose one of them"
+
+
+def _told() -> Iterator[str]:
+    return (f"{each}*" if each.endswith(".") else each for each in _ALLOWED)
+
+
+def _content(name: str, path: str) -> str:
+    try:
+        return read_secret(path, name)
+    except SettingsError as error:
+        raise ValueError(str(error)) from None
