@@ -64,6 +64,9 @@ def unloads_of(
             continue
         if turn < len(moves):
             destination, more = place_as_planned(view, unload, policy)
+        elif unload.final:
+            # The shedder asked the filters about the interval as it is, for each bundle by itself, as Pulsar does.
+            destination, more = place_as_planned(staying, unload, policy)
         else:
             destination, placing, more = place(view, unload, placing, memory.seed, policy)
         verdicts += more
