@@ -17,6 +17,7 @@ from controller.cycle import Policy
 from controller.model.decision import Command, Verdict
 from controller.model.errors import SettingsError
 from controller.settings.broker_conf import read_broker_conf, told
+from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
@@ -108,7 +109,9 @@ def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, s
     asked = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
     decisions = DecisionSettings(mode="active", split=split)
     try:
-        return policy_of({**own, **{k: v for k, v in conf.items() if v}, **asked}, decisions, 1, "", period_ms)
+        return policy_of(
+            {**own, **{k: v for k, v in conf.items() if v}, **asked}, decisions, GuardrailSettings(), 1, "", period_ms
+        )
     except SettingsError as error:
         where = (
             "--strategy, --placement" if broker_conf is None else f"--strategy, --placement, {told(file, os.environ)}"

@@ -6,7 +6,8 @@ from typing import Any, Final
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
 from controller.model.decision import Command, Verdict
-from controller.model.memory import InFlight
+from controller.model.load import ClusterView
+from controller.model.memory import InFlight, Issued
 
 #: Command ids are uuid5 of cluster / interval / action / bundle, in a namespace of their own.
 _COMMANDS: Final = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
@@ -46,4 +47,26 @@ def in_flight_entry(command: Command) -> InFlight:
         destination=command.destination,
         interval=command.interval,
         expires_at_ms=command.expires_at_ms,
+        dry_run=command.mode == "dry_run",
+    )
+
+
+def charge(view: ClusterView, command: Command) -> Issued:
+    """What *command* counts against the budgets; a split that unloads nothing disturbs no connections."""
+    disturbs = command.action == "unload" or command.unload_after_split
+    return charge_for(view, command.action, command.bundle, command.source, command.destination, disturbs=disturbs)
+
+
+def charge_for(
+    view: ClusterView, action: str, bundle: str, source: str, destination: str = "", *, disturbs: bool = True
+) -> Issued:
+    """The same of a command that is not made yet."""
+    table, row = view.bundles, view.bundles.code_of[bundle]
+    return Issued(
+        action=action,
+        namespace=table.namespaces[int(table.namespace[row])],
+        source=source,
+        destination=destination,
+        connections=int(table.producers[row]) + int(table.consumers[row]) if disturbs else 0,
+        interval=view.as_of_ms,
     )

@@ -1,9 +1,9 @@
 """One cycle, pure: what the cluster looks like at T, and what is remembered, in; what to do, and why, out.
 
-    settle results -> split -> shed -> place -> guardrails
+    settle results -> split -> shed -> place, within budgets -> guardrails
 
-Strategies always run and their memory always moves; guardrails then decide whether anything is issued.  So a paused,
-stale or warming-up controller explains what it would have done.
+Strategies always run and their averages always move; guardrails then decide whether anything is issued.  So a paused,
+stale or warming-up controller explains what it would have done, and does it when it may.
 
 Pulsar: ModularLoadManagerImpl.doLoadShedding and checkNamespaceBundleSplit.
 """
@@ -13,12 +13,16 @@ from dataclasses import replace
 
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
-from controller.cycle.commands import in_flight_entry
-from controller.cycle.guardrails import CLUSTER, refusal_of
+from controller.cycle.breaker import watched
+from controller.cycle.budgets import Ledger
+from controller.cycle.commands import charge, in_flight_entry
+from controller.cycle.guardrails import CLUSTER, about_undescribed, refusal_of, undescribed
+from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.outcomes import on_their_way, resting, settle
 from controller.cycle.policy import MINUTE_MS, Policy
-from controller.cycle.splitting import splits_of
-from controller.cycle.unloading import unloads_of
+from controller.cycle.roster import watched_roster
+from controller.cycle.splitting import Splits, splits_of
+from controller.cycle.unloading import Unloads, unloads_of
 from controller.cycle.untouchable import Untouchable
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
@@ -52,34 +56,65 @@ def decide(
         Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail="no complete sweep of this interval")
         for name in view.missing
     ]
+    unknown = undescribed(view, policy)
+    verdicts += about_undescribed(view, unknown)
     in_flight = (command.bundle for command in memory.in_flight.values())
-    untouchable = Untouchable.of(view, in_flight, policy.excluded, resting(memory.failed, interval, policy.patience))
+    rests = resting(memory.failed, interval, policy.patience)
+    untouchable = Untouchable.of(view, in_flight, policy.excluded, rests, unknown)
+    memory, tripped = watched(memory, interval, controls, policy.limits)
+    roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits)
+    issued = {key: each for key, each in memory.issued.items() if each.interval > interval - policy.limits.window_ms}
+    memory = replace(memory, roster=roster, issued=issued)
 
-    splits, memory, more = splits_of(view, untouchable, memory, policy, controls)
-    verdicts += more
-    membership = memory.membership
-    unloads, memory, more = unloads_of(view, untouchable, {c.bundle for c in splits}, memory, policy, controls)
-    verdicts += more
+    ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values())
+    before = memory
+    splits = splits_of(view, untouchable, memory, policy, controls, ledger)
+    taken = {command.bundle for command in splits.commands}
+    unloads = unloads_of(view, untouchable, taken, splits.memory, policy, controls, ledger)
+    verdicts += [*splits.verdicts, *unloads.verdicts, *ledger.verdicts()]
 
-    commands = (*splits, *unloads)
-    refusal = refusal_of(view, controls, samples, gap=gap, policy=policy)
+    commands = (*splits.commands, *unloads.commands)
+    refusal = refusal_of(view, controls, samples, gap=gap, policy=policy) or unsettled or tripped
     if refusal is not None:
         verdicts.append(refusal)
         commands = ()
-        # Who came and went is looked at again when something may be done about it.
-        memory = replace(memory, membership=membership)
-    memory = replace(
-        memory,
-        last_interval=interval,
-        samples=samples,
-        recently_unloaded=_within_grace(memory, interval, policy)
-        | {c.bundle: interval for c in commands if c.action == "unload"},
-        in_flight={**memory.in_flight, **{c.id: in_flight_entry(c) for c in commands}},
-    )
-    summary = "; ".join(
-        [_summary(view, commands, len(splits) + len(unloads), refusal), *(verdict.detail for verdict in anew)]
-    )
+    memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
+    memory = replace(memory, last_interval=interval, samples=samples)
+    memory = _with_commands(memory, view, commands, policy)
+    held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
+    said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
+    summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:
+    """*after* the strategies' decisions, which remember what is held back as if they had not chosen it.
+
+    That is what budgets hold back, or everything where *nothing* may be issued.
+    """
+    held, taken = list(unloads.held), list(unloads.taken)
+    bundles = set(splits.held)
+    if nothing:
+        held, taken = [*taken, *held], []
+        bundles |= {command.bundle for command in splits.commands}
+    return replace(
+        after,
+        split=splits_held_back(before.split, after.split, bundles),
+        shedder=unloads_held_back(before.shedder, after.shedder, held, taken),
+        # Who came and went is looked at again when something may be done about it.
+        membership=before.membership if nothing or unloads.moves_held else after.membership,
+    )
+
+
+def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command], policy: Policy) -> Memory:
+    """*memory* with what is issued: under way, counted, and to be left alone for a while."""
+    unloaded = {command.bundle: view.as_of_ms for command in commands if command.action == "unload"}
+    return replace(
+        memory,
+        recently_unloaded=_within_grace(memory, view.as_of_ms, policy) | unloaded,
+        in_flight={**memory.in_flight, **{command.id: in_flight_entry(command) for command in commands}},
+        issued={**memory.issued, **{command.id: charge(view, command) for command in commands}},
+    )
 
 
 def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[Verdict]]:
@@ -116,10 +151,12 @@ def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, in
     return {bundle: t for bundle, t in memory.recently_unloaded.items() if t >= since}
 
 
-def _summary(view: ClusterView, commands: Sequence[Command], wished: int, refusal: Verdict | None) -> str:
+def _summary(view: ClusterView, commands: Sequence[Command], held_back: int, refusal: Verdict | None) -> str:
     looked = f"{len(view.bundles)} bundles on {len(view.brokers)} brokers"
     if refusal is not None:
-        return f"{looked}: {refusal.reason}, {wished} commands held back"
+        return f"{looked}: {refusal.reason}, {held_back} commands held back"
     counts: Mapping[str, int] = {a: sum(c.action == a for c in commands) for a in ("split", "unload")}
     done = ", ".join(f"{n} {action}s" for action, n in counts.items() if n)
+    if held_back:
+        return f"{looked}: {done or 'nothing issued'}, {held_back} held back by budgets"
     return f"{looked}: {done or 'nothing to do'}"

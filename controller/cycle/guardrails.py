@@ -2,25 +2,25 @@
 
 from typing import Final
 
+import numpy as np
+
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
 from controller.model.decision import Reason, Verdict
-from controller.model.load import ClusterView
+from controller.model.load import Bools, ClusterView
+from controller.model.names import is_untouchable
 
 #: The subject of verdicts on the whole cluster.
 CLUSTER: Final = "cluster"
+#: So many namespaces are named at most.
+_TOLD: Final = 5
 
 
 def refusal_of(view: ClusterView, controls: Controls, samples: int, *, gap: bool, policy: Policy) -> Verdict | None:
     """Why nothing at all may be issued now, or None."""
-    if not policy.balancer.enabled:
-        return Verdict(subject=CLUSTER, reason=Reason.DISABLED, by="loadBalancerEnabled")
-    if controls.mode == "observe":
-        return Verdict(subject=CLUSTER, reason=Reason.OBSERVE_ONLY, by="mode")
-    if controls.paused:
-        return Verdict(subject=CLUSTER, reason=Reason.PAUSED, by="operator")
-    if controls.stale:
-        return Verdict(subject=CLUSTER, reason=Reason.STALE, by="stale_after_seconds")
+    forbidden = _forbidden(controls, policy)
+    if forbidden is not None:
+        return forbidden
     if samples < policy.warm_up_samples:
         reason = Reason.GAP if gap else Reason.WARMING_UP
         limit = float(policy.warm_up_samples)
@@ -33,6 +33,54 @@ def refusal_of(view: ClusterView, controls: Controls, samples: int, *, gap: bool
         unit, limit = "of the brokers missing", policy.freeze_share
         return Verdict(subject=CLUSTER, reason=Reason.FROZEN, observed=share, limit=limit, unit=unit, by="roster")
     return None
+
+
+def _forbidden(controls: Controls, policy: Policy) -> Verdict | None:
+    """What a person, the calendar or the age of the data forbids."""
+    if not policy.balancer.enabled:
+        return Verdict(subject=CLUSTER, reason=Reason.DISABLED, by="loadBalancerEnabled")
+    if controls.unknown:
+        return Verdict(subject=CLUSTER, reason=Reason.CONTROLS_UNKNOWN, by="controls", detail=controls.unknown)
+    who = f"{controls.by}: {controls.reason}" if controls.by else ""
+    if controls.mode == "observe":
+        return Verdict(subject=CLUSTER, reason=Reason.OBSERVE_ONLY, by="mode", detail=who)
+    if controls.paused:
+        return Verdict(subject=CLUSTER, reason=Reason.PAUSED, by="operator", detail=who)
+    if controls.maintenance:
+        by = "guardrails.maintenance"
+        return Verdict(subject=CLUSTER, reason=Reason.MAINTENANCE, by=by, detail=controls.maintenance)
+    if controls.stale:
+        return Verdict(subject=CLUSTER, reason=Reason.STALE, by="stale_after_seconds")
+    return None
+
+
+def undescribed(view: ClusterView, policy: Policy) -> Bools:
+    """(bundles,) which stay where they are because no record describes their namespace.
+
+    Its isolation policy and anti-affinity group are not known then, so to move it might break them.
+    """
+    unknown = (view.namespace_bundle_count < 0) & (not policy.limits.move_undescribed)
+    of_bundles: Bools = unknown[view.bundles.namespace] if len(view.bundles) else np.zeros(0, np.bool_)
+    return of_bundles
+
+
+def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
+    """One verdict on the namespaces of the bundles in *mask*, Pulsar's own left out."""
+    names = [view.bundles.namespaces[row] for row in np.unique(view.bundles.namespace[mask]).tolist()]
+    names = [name for name in names if not is_untouchable(name)]
+    if not names:
+        return []
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return [
+        Verdict(
+            subject=CLUSTER,
+            reason=Reason.NAMESPACE_UNKNOWN,
+            observed=float(len(names)),
+            unit="namespaces",
+            by="guardrails.move_undescribed",
+            detail=f"no namespace_state of {', '.join(names[:_TOLD])}{more}: their bundles stay where they are",
+        )
+    ]
 
 
 def switched_off(what: str) -> Verdict:

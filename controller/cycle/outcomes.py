@@ -42,10 +42,13 @@ class Patience:
 def settle(
     memory: Memory, results: Iterable[CommandResult], interval: int, patience: Patience
 ) -> tuple[Memory, list[Verdict]]:
-    """Take answered and lost commands off the in-flight list, and remember what failed, as of *interval*."""
-    in_flight, unloaded = dict(memory.in_flight), dict(memory.recently_unloaded)
+    """Take answered and lost commands off the in-flight list, and remember what failed, as of *interval*.
+
+    What was never begun costs no budget.  Failures, dry runs' apart, are counted for the breaker.
+    """
+    in_flight, unloaded, issued = dict(memory.in_flight), dict(memory.recently_unloaded), dict(memory.issued)
     failed = dict(_not_forgotten(memory.failed, interval, patience))
-    verdicts = []
+    verdicts, went_wrong, succeeded = [], list[str](), False
     for result in results:
         command = in_flight.pop(result.id, None)
         if command is None:
@@ -53,19 +56,35 @@ def settle(
         if result.status in _WENT_WRONG:
             before = failed.get(command.bundle)
             failed[command.bundle] = Failed(times=1 if before is None else before.times + 1, interval=interval)
+            went_wrong += [] if command.dry_run else [result.id]
         elif result.status in _MOVED:
             failed.pop(command.bundle, None)
-        elif result.status in _NEVER_BEGUN and unloaded.get(command.bundle) == command.interval:
-            del unloaded[command.bundle]
+            succeeded = True
+        elif result.status in _NEVER_BEGUN:
+            issued.pop(result.id, None)
+            if unloaded.get(command.bundle) == command.interval:
+                del unloaded[command.bundle]
         reason = Reason.SETTLED if result.status in _SETTLED_WELL else Reason.FAILED
         detail = f"{result.status}{': ' + result.detail if result.detail else ''}"
         verdicts.append(Verdict(subject=command.bundle, reason=reason, by=command.action, detail=detail))
     for key, command in sorted(in_flight.items()):
         if interval > command.expires_at_ms + patience.lost_after_ms:
             del in_flight[key]
+            went_wrong += [] if command.dry_run else [key]
             detail = "no result came back"
             verdicts.append(Verdict(subject=command.bundle, reason=Reason.LOST, by=command.action, detail=detail))
-    return replace(memory, in_flight=in_flight, recently_unloaded=unloaded, failed=failed), verdicts
+    # Results of one interval have no order: one success among them closes the row.
+    in_a_row = 0 if succeeded else memory.breaker.in_a_row + len(went_wrong)
+    memory = replace(
+        memory,
+        in_flight=in_flight,
+        recently_unloaded=unloaded,
+        failed=failed,
+        issued=issued,
+        failures={**memory.failures, **dict.fromkeys(sorted(went_wrong), interval)},
+        breaker=replace(memory.breaker, in_a_row=in_a_row),
+    )
+    return memory, verdicts
 
 
 def resting(failed: Mapping[str, Failed], interval: int, patience: Patience) -> list[str]:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
 from controller.model.memory import Memory, NoMemory
 from controller.model.option import option
-from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
 
@@ -70,8 +70,7 @@ class Policy:
     membership: Shedder[Any] | None = None
     #: Which brokers a bundle may go to at all, in order; none: to every one.
     filters: tuple[Filter, ...] = ()
-    #: How they are asked, and what holds where they leave nobody: the load manager's way.
-    selection: ModularSelectBroker | ExtensibleSelectBroker = field(default_factory=ModularSelectBroker)
+    selection: ModularSelectBroker = field(default_factory=ModularSelectBroker)
     balancer: BalancerOptions = field(default_factory=BalancerOptions)
     shed: bool = True
     split: bool = True
@@ -83,6 +82,7 @@ class Policy:
     freeze_share: float = 0.4
     #: Namespaces and bundles that are never touched.
     excluded: frozenset[str] = frozenset()
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def patience(self) -> Patience:

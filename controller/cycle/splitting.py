@@ -1,8 +1,9 @@
 """The splits of an interval: the split policy chooses bundles, the algorithm says where to cut."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from controller.cycle.commands import command_for
+from controller.cycle.budgets import Held, Ledger
+from controller.cycle.commands import charge, command_for
 from controller.cycle.guardrails import switched_off, too_few_brokers
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
@@ -12,30 +13,47 @@ from controller.model.decision import Command, Split, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.names import parse_bundle
+from controller.strategies.filters.modular_select_broker import candidates
 from controller.strategies.splitting.cutting import cut
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
 
 
+@dataclass(slots=True, kw_only=True)
+class Splits:
+    """The splits of an interval."""
+
+    #: After the decision, as if everything chosen were issued.
+    memory: Memory
+    verdicts: list[Verdict]
+    commands: list[Command] = field(default_factory=list)
+    #: Bundles whose split a budget holds back for a later interval.
+    held: list[str] = field(default_factory=list)
+
+
 def splits_of(
-    view: ClusterView, untouchable: Untouchable, memory: Memory, policy: Policy, controls: Controls
-) -> tuple[list[Command], Memory, list[Verdict]]:
+    view: ClusterView, untouchable: Untouchable, memory: Memory, policy: Policy, controls: Controls, ledger: Ledger
+) -> Splits:
     """The splits of the interval, the memory after them, and why everything else is not split."""
     if not policy.split:
-        return [], memory, [switched_off("split")]
+        return Splits(memory=memory, verdicts=[switched_off("split")])
     if len(view.brokers) < 2:
-        return [], memory, [too_few_brokers(view, "split")]
+        return Splits(memory=memory, verdicts=[too_few_brokers(view, "split")])
     # The policy does not even see guarded bundles: one that it chose would use up its namespace's room.
     under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
     found, moved = policy.split_policy.decide(replace(untouchable.rest(), splitting=under_way), memory.split)
-    commands, verdicts = [], [*untouchable.counts("split"), *found.verdicts]
+    splits = Splits(memory=replace(memory, split=moved), verdicts=[*untouchable.counts("split"), *found.verdicts])
     for split in found.splits:
         command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, controls)
         if isinstance(command, Verdict):
-            verdicts.append(command)
-        else:
-            commands.append(command)
-    return commands, replace(memory, split=moved), verdicts
+            splits.verdicts.append(command)
+            continue
+        held = ledger.takes(split.bundle, charge(view, command))
+        if held is None:
+            splits.commands.append(command)
+        elif held is Held.LATER:
+            splits.held.append(split.bundle)
+    return splits
 
 
 def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
@@ -58,5 +76,5 @@ def _may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
 
     Pulsar: shouldNamespacePoliciesUnload, shouldAntiAffinityNamespaceUnload.
     """
-    found = policy.selection.candidates(view, row, policy.filters)
-    return found.confines(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None
+    found = candidates(view, row, policy.filters)
+    return found.leaves_only(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None

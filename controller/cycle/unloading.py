@@ -1,9 +1,11 @@
 """The unloads of an interval: what the membership rebalancer and the shedder choose, and where it goes."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from controller.cycle.commands import command_for
+from controller.cycle.budgets import Held, Ledger
+from controller.cycle.commands import charge, charge_for, command_for
 from controller.cycle.guardrails import CLUSTER, switched_off, too_few_brokers
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
@@ -14,6 +16,21 @@ from controller.model.load import ClusterView
 from controller.model.memory import Memory, StrategyMemory
 
 
+@dataclass(slots=True, kw_only=True)
+class Unloads:
+    """The unloads of an interval."""
+
+    #: After the decision, as if everything chosen were issued.
+    memory: Memory
+    verdicts: list[Verdict]
+    commands: list[Command] = field(default_factory=list)
+    #: What the shedder chose: those that became commands, and those that a budget holds back for a later interval.
+    taken: list[Unload] = field(default_factory=list)
+    held: list[Unload] = field(default_factory=list)
+    #: Whether a budget holds a move of the membership rebalancer back for a later interval.
+    moves_held: bool = False
+
+
 def unloads_of(
     view: ClusterView,
     untouchable: Untouchable,
@@ -21,15 +38,12 @@ def unloads_of(
     memory: Memory,
     policy: Policy,
     controls: Controls,
-) -> tuple[list[Command], Memory, list[Verdict]]:
+    ledger: Ledger,
+) -> Unloads:
     """The unloads of the interval with their destinations, the memory after them, and why everything else stays."""
-    if not policy.shed:
-        return [], memory, [switched_off("shed")]
-    if view.as_of_ms % policy.balancer.shedding_interval_ms:
-        why = Verdict(subject=CLUSTER, reason=Reason.NOT_THIS_INTERVAL, by=policy.balancer.shedding_interval_option)
-        return [], memory, [why]
-    if len(view.brokers) < 2:
-        return [], memory, [too_few_brokers(view, "shed")]
+    none = _why_none(view, policy)
+    if none is not None:
+        return Unloads(memory=memory, verdicts=[none])
     # Shedders know one reason to leave a bundle where it is; the verdicts then tell the guardrail's.
     staying = replace(view, recently_unloaded=view.recently_unloaded | untouchable.mask)
     moves, membership, about_brokers = _membership_moves(staying, memory, policy)
@@ -51,42 +65,103 @@ def unloads_of(
         detail = f"cannot read {', '.join(view.policies.not_understood)}: what they concern stays where it is"
         verdicts.append(Verdict(subject=CLUSTER, reason=Reason.ISOLATION_POLICY, by="policies", detail=detail))
     verdicts += about_brokers
-    commands, placing = [], memory.placement
-    for turn, unload in enumerate((*moves, *found.unloads)):
-        guarded = untouchable.verdict(unload.bundle)
-        if guarded is not None:
-            verdicts.append(guarded)
-            continue
-        if unload.bundle in splitting:
-            verdicts.append(
-                Verdict(subject=unload.bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
-            )
-            continue
-        if turn < len(moves):
-            destination, more = place_as_planned(view, unload, policy)
-        elif unload.final:
-            # The shedder asked the filters about the interval as it is, for each bundle by itself, as Pulsar does.
-            destination, more = place_as_planned(staying, unload, policy)
-        else:
-            destination, placing, more = place(view, unload, placing, memory.seed, policy)
-        verdicts += more
+    unloads = Unloads(memory=replace(memory, shedder=shedding, membership=membership), verdicts=verdicts)
+    free = _Free(untouchable, splitting, verdicts)
+    view = _moved(view, [unload for unload in moves if free(unload.bundle)], unloads, policy, controls, ledger)
+    _shed(view, [unload for unload in found.unloads if free(unload.bundle)], unloads, policy, controls, ledger)
+    return unloads
+
+
+def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:
+    """Why nothing is unloaded in this interval, whatever the load is; None where it may be."""
+    if not policy.shed:
+        return switched_off("shed")
+    if view.as_of_ms % policy.balancer.shedding_interval_ms:
+        return Verdict(subject=CLUSTER, reason=Reason.NOT_THIS_INTERVAL, by=policy.balancer.shedding_interval_option)
+    return too_few_brokers(view, "shed") if len(view.brokers) < 2 else None
+
+
+class _Free(NamedTuple):
+    """Whether a chosen bundle may be unloaded at all; a verdict says why not."""
+
+    untouchable: Untouchable
+    splitting: Set[str]
+    verdicts: list[Verdict]
+
+    def __call__(self, bundle: str) -> bool:
+        guarded = self.untouchable.verdict(bundle)
+        if guarded is None and bundle in self.splitting:
+            guarded = Verdict(subject=bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
+        self.verdicts.extend([] if guarded is None else [guarded])
+        return guarded is None
+
+
+def _moved(
+    view: ClusterView,
+    moves: Sequence[Unload],
+    unloads: Unloads,
+    policy: Policy,
+    controls: Controls,
+    ledger: Ledger,
+) -> ClusterView:
+    """Issue the *moves* of the membership rebalancer that budgets allow; the view with them on their way."""
+    for unload in moves:
+        destination, more = place_as_planned(view, unload, policy)
+        unloads.verdicts += more
         if not destination:
             continue
-        # So that the next placement of this cycle sees the bundle where it is going.
-        view = view.with_preallocated(view.bundles.code_of[unload.bundle], view.brokers.code_of[destination])
-        commands.append(
-            command_for(
-                "unload",
-                unload.bundle,
-                unload.source,
-                unload.why,
-                view.as_of_ms,
-                policy,
-                controls,
-                destination=destination,
-            )
-        )
-    return commands, replace(memory, shedder=shedding, placement=placing, membership=membership), verdicts
+        command = _command(view, unload, destination, policy, controls)
+        held = ledger.takes(unload.bundle, charge(view, command))
+        if held is None:
+            unloads.commands.append(command)
+            view = _on_its_way(view, unload, destination)
+        unloads.moves_held |= held is Held.LATER
+    return view
+
+
+def _shed(
+    view: ClusterView,
+    chosen: Sequence[Unload],
+    unloads: Unloads,
+    policy: Policy,
+    controls: Controls,
+    ledger: Ledger,
+) -> None:
+    """Place and issue what the shedder has *chosen*, in its order, while budgets allow it.
+
+    Once the cluster's budget is used up nothing more is placed: of 1,000 overloaded brokers that would take minutes.
+    """
+    placing, seed = unloads.memory.placement, unloads.memory.seed
+    for turn, unload in enumerate(chosen):
+        if ledger.gives_up:
+            ledger.hold_back([later.bundle for later in chosen[turn:]])
+            unloads.held += chosen[turn:]
+            break
+        held = ledger.shuts_out(unload.bundle, charge_for(view, "unload", unload.bundle, unload.source))
+        if held is None:
+            destination, placing, more = place(view, unload, placing, seed, policy)
+            unloads.verdicts += more
+            if not destination:
+                continue
+            command = _command(view, unload, destination, policy, controls)
+            held = ledger.takes(unload.bundle, charge(view, command))
+            if held is None:
+                unloads.commands.append(command)
+                unloads.taken.append(unload)
+                view = _on_its_way(view, unload, destination)
+        if held is Held.LATER:
+            unloads.held.append(unload)
+    unloads.memory = replace(unloads.memory, placement=placing)
+
+
+def _command(view: ClusterView, unload: Unload, destination: str, policy: Policy, controls: Controls) -> Command:
+    bundle, source, at = unload.bundle, unload.source, view.as_of_ms
+    return command_for("unload", bundle, source, unload.why, at, policy, controls, destination=destination)
+
+
+def _on_its_way(view: ClusterView, unload: Unload, destination: str) -> ClusterView:
+    """So that the next placement of this cycle sees the bundle where it is going."""
+    return view.with_preallocated(view.bundles.code_of[unload.bundle], view.brokers.code_of[destination])
 
 
 def _membership_moves(

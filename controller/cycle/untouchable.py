@@ -14,12 +14,13 @@ from controller.model.names import is_untouchable
 #: What can forbid to touch a bundle, weakest first, and the name it goes by in verdicts.
 _GUARDRAILS: Final = (
     (Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults"),
+    (Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed"),
     (Reason.BACK_OFF, "failed"),
     (Reason.IN_FLIGHT, "in_flight"),
     (Reason.EXCLUDED, "excluded"),
     (Reason.SYSTEM_NAMESPACE, "system_namespaces"),
 )
-_FREE, _GIVING, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4
+_FREE, _GIVING, _UNDESCRIBED, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,17 +33,24 @@ class Untouchable:
 
     @classmethod
     def of(
-        cls, view: ClusterView, in_flight: Iterable[str], excluded: Set[str], resting: Iterable[str] = ()
+        cls,
+        view: ClusterView,
+        in_flight: Iterable[str],
+        excluded: Set[str],
+        resting: Iterable[str] = (),
+        undescribed: Bools | None = None,
     ) -> "Untouchable":
         """The bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's own namespaces.
 
-        And those *resting*, since a command about them failed.
+        And those *resting*, since a command about them failed, and those whose namespaces are *undescribed*.
         """
         table = view.bundles
         spaces = [
             _SYSTEM if is_untouchable(name) else _EXCLUDED if name in excluded else _FREE for name in table.namespaces
         ]
         guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
+        if undescribed is not None:
+            guardrail = np.maximum(guardrail, np.where(undescribed, _UNDESCRIBED, _FREE))
         for names, code in ((resting, _RESTING), (in_flight, _IN_FLIGHT), (excluded, _EXCLUDED)):
             for name in names:
                 row = table.code_of.get(name)

@@ -11,6 +11,7 @@ from controller.model.errors import SettingsError
 from controller.model.option import option
 from controller.settings.broker_conf import build, choose, read_broker_conf, told
 from controller.settings.brokers_own import brokers_own_rows
+from controller.settings.guardrails import GuardrailSettings, limits_of
 from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
 from controller.settings.pairs import EXTENSIBLE, PLACEMENT, SHEDDER, of_load_manager, refuse_misfits
 from controller.settings.trimtab_toml import DecisionSettings, Settings
@@ -24,11 +25,9 @@ from controller.strategies.catalogue import (
     SPLIT_POLICIES,
     short_name,
 )
-from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
-from controller.strategies.protocols import Filter, Shedder, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
+from controller.strategies.protocols import Filter, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
-from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
 )
@@ -86,6 +85,7 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
         return policy_of(
             conf,
             settings.decisions,
+            settings.guardrails,
             settings.intervals.warm_up_samples,
             settings.cluster.name,
             settings.intervals.period_ms,
@@ -95,27 +95,31 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
 
 
 def policy_of(
-    conf: Mapping[str, str], decisions: DecisionSettings, warm_up_samples: int, cluster: str, period_ms: int
+    conf: Mapping[str, str],
+    decisions: DecisionSettings,
+    guardrails: GuardrailSettings,
+    warm_up_samples: int,
+    cluster: str,
+    period_ms: int,
 ) -> Policy:
-    """The policy that the options in *conf* and the *decisions* come to, or SettingsError."""
+    """The policy that the options in *conf*, the *decisions* and the *guardrails* come to, or SettingsError."""
     conf = of_load_manager(build(StrategyNames, conf).load_manager, conf)
     names, hot = build(StrategyNames, conf), build(HotTopic, conf)
     given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
     several_cuts = build(DefaultNamespaceBundleSplitStrategyImpl, conf).several_cuts
     algorithm = _split_algorithm(names, conf)
-    filters = tuple(build(cls, conf) for cls in (EXTENSIBLE_FILTERS if _extensible(names) else FILTERS).values())
     refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts)
     read_assignment(conf)
     return Policy(
         cluster=cluster,
         period_ms=period_ms,
-        shedder=_shedder(names, filters, conf),
+        shedder=choose(SHEDDERS, SHEDDER, names.shedder, conf),
         placement=choose(PLACEMENTS, PLACEMENT, names.placement, conf),
         split_policy=_split_policy(names, algorithm, conf),
         split_algorithm=algorithm,
         membership=_membership(conf),
-        filters=filters,
-        selection=ExtensibleSelectBroker() if _extensible(names) else build(ModularSelectBroker, conf),
+        filters=tuple(build(cls, conf) for cls in _filters(names).values()),
+        selection=build(ModularSelectBroker, conf),
         balancer=build(BalancerOptions, conf),
         shed=decisions.shed,
         split=decisions.split,
@@ -124,6 +128,7 @@ def policy_of(
         executor_timeout_ms=decisions.executor_timeout_seconds * 1000,
         retry_failed_after_ms=decisions.retry_failed_after_seconds * 1000,
         excluded=frozenset(decisions.excluded),
+        limits=limits_of(guardrails),
     )
 
 
@@ -159,15 +164,9 @@ def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
     return None if built.protocol == "off" else built
 
 
-def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[str, str]) -> Shedder[Any]:
-    """Which bundles leave their broker; the shedder that asks the *filters* itself is given them."""
-    chosen = choose(SHEDDERS, SHEDDER, names.shedder, conf)
-    return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder) else chosen
-
-
-def _extensible(names: StrategyNames) -> bool:
-    """Whether the brokers have the extensible load manager."""
-    return short_name(names.load_manager) == EXTENSIBLE
+def _filters(names: StrategyNames) -> Mapping[str, type[Filter]]:
+    """The filters of the brokers' load manager."""
+    return EXTENSIBLE_FILTERS if short_name(names.load_manager) == EXTENSIBLE else FILTERS
 
 
 def options_table() -> list[OptionRow]:

@@ -24,6 +24,7 @@ from pydantic import (
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar, client_options
 from controller.settings.problems import problems
 from controller.settings.section import PathText, Text, Url, beside
@@ -240,8 +241,7 @@ class PulsarSettings(_Section):
     """How the brokers' admin API is reached."""
 
     admin_url: Annotated[tuple[Url, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
-    """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and send callers on to them;
-    credentials go to nobody else."""
+    """http(s)://host:port of some brokers; they send callers on to each other."""
     token_file: PathText | None = None
     """A file with the token to show."""
     user: str = ""
@@ -316,6 +316,7 @@ class Settings(_Section):
     checkpoint: CheckpointSettings
     spark: SparkSettings = SparkSettings()
     decisions: DecisionSettings = DecisionSettings()
+    guardrails: GuardrailSettings = GuardrailSettings()
     pulsar: PulsarSettings | None = None
     executor: ExecutorSettings = ExecutorSettings()
     collector: CollectorSettings = CollectorSettings()

@@ -12,6 +12,7 @@ import numpy as np
 
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.cycle import Policy, decide, view_of
+from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.errors import SettingsError
@@ -58,12 +59,12 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
 
 
 def _unhindered(policy: Policy) -> Policy:
-    """*policy* without the guardrails that ask how long the controller has been there and how whole its data is."""
+    """*policy* without the guardrails: how long the controller has been there, how whole its data is, budgets."""
     step = policy.balancer.shedding_interval_ms
     balancer = replace(policy.balancer, enabled=True)
     # A gap is measured in periods: rounds are no gaps.
     period_ms = max(step, policy.period_ms)
-    return replace(policy, period_ms=period_ms, balancer=balancer, warm_up_samples=1, freeze_share=1.0)
+    return replace(policy, period_ms=period_ms, balancer=balancer, warm_up_samples=1, freeze_share=1.0, limits=Limits())
 
 
 def _with_bundle_counts(view: ClusterView) -> ClusterView:

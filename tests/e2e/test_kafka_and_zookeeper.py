@@ -116,6 +116,9 @@ def conf(tmp_path: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Path
         conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
         [decisions]
         mode = "active"
+        [guardrails]
+        move_undescribed = true
+        freeze_intervals = 0
         """
     )
     return file

@@ -50,6 +50,11 @@ conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSer
 mode = "active"
 split = false
 command_ttl_seconds = 3_153_600_000
+[guardrails]
+# The records are sweeps alone, and commands fail on purpose.
+move_undescribed = true
+failures_in_a_row = "unlimited"
+failures_in_window = "unlimited"
 """
 _EXECUTOR_CONF = """
 [pulsar]

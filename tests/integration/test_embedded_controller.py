@@ -90,6 +90,9 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_ba
         conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
         [decisions]
         mode = "active"
+        [guardrails]
+        move_undescribed = true
+        freeze_intervals = 0
         """
     )
     return file

@@ -7,6 +7,7 @@ import pytest
 from controller.cycle import Policy
 from controller.model.errors import SettingsError
 from controller.settings.broker_conf import read_broker_conf
+from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import options_table, policy_of, read_policy
 from controller.settings.trimtab_toml import DecisionSettings, Settings, read_settings
 
@@ -16,7 +17,9 @@ TRANSFER = "org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferSh
 
 
 def policy(**conf: object) -> Policy:
-    return policy_of({key: str(value) for key, value in conf.items()}, DecisionSettings(), 2, "lab", 60_000)
+    return policy_of(
+        {key: str(value) for key, value in conf.items()}, DecisionSettings(), GuardrailSettings(), 2, "lab", 60_000
+    )
 
 
 def refusal(**conf: object) -> str:

@@ -4,10 +4,7 @@ A broker counts the namespaces of the group that it owns any bundle of, the bund
 domains with the fewest stay, then the brokers with the fewest; so there is always one left.  Only candidates add to
 their domain's count; those without a domain form one together.
 
-The modular load manager also leaves a bundle alone where no other broker would own fewer namespaces of its group.
-
-Pulsar: LoadManagerShared.filterAntiAffinityGroupOwnedBrokers, shouldAntiAffinityNamespaceUnload;
-extensions.filter.AntiAffinityGroupPolicyFilter
+Pulsar: LoadManagerShared.filterAntiAffinityGroupOwnedBrokers, shouldAntiAffinityNamespaceUnload
 """
 
 from dataclasses import dataclass
@@ -25,8 +22,8 @@ _DEFAULT_DOMAIN = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtAntiAffinity:
-    """The extensible load manager's: it says where a bundle goes, not whether."""
+class AntiAffinity:
+    """See the module docstring."""
 
     reason: ClassVar[Reason] = Reason.ANTI_AFFINITY
     binding: ClassVar[bool] = False
@@ -47,11 +44,6 @@ class ExtAntiAffinity:
         owned = counts[candidates]
         fewest: Ints = candidates[owned == owned.min()]
         return fewest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AntiAffinity(ExtAntiAffinity):
-    """The modular load manager's: see the module docstring."""
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         """False where all *candidates* own equally many namespaces of the group, so that a move would be in vain."""

@@ -1,0 +1,43 @@
+"""The breaker: after many failed commands nothing is issued until a person resumes.
+
+A command failed when an executor says so (failed), when it cannot tell (unknown), and when no answer came back (lost).
+One that was never begun (expired, fenced) did not fail, nor did a dry run.  A success closes the row of failures, not
+the window's count.
+"""
+
+from dataclasses import replace
+
+from controller.cycle.limits import Limits
+from controller.model.controls import Controls
+from controller.model.decision import Reason, Verdict
+from controller.model.memory import Breaker, Memory
+
+
+def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -> tuple[Memory, Verdict | None]:
+    """*memory* with its breaker closed by a resume, or tripped by failures; and the verdict while it is tripped."""
+    failures = {key: t for key, t in memory.failures.items() if t > interval - limits.window_ms}
+    memory = replace(memory, failures=failures)
+    breaker = memory.breaker
+    if breaker.tripped_at is not None and controls.resumed_ms > breaker.resumed_ms:
+        breaker = Breaker()
+        memory = replace(memory, failures={}, breaker=breaker)
+    if breaker.tripped_at is None:
+        breaker = _after(breaker, len(memory.failures), interval, controls, limits)
+        memory = replace(memory, breaker=breaker)
+    if breaker.tripped_at is None:
+        return memory, None
+    detail = f"{breaker.why}: nothing is issued; mend the cause, then run `trimtab resume`"
+    return memory, Verdict(subject="cluster", reason=Reason.BREAKER, by="guardrails.breaker", detail=detail)
+
+
+def _after(breaker: Breaker, in_window: int, interval: int, controls: Controls, limits: Limits) -> Breaker:
+    """*breaker*, tripped where there are too many failures."""
+    if limits.failures_in_a_row is not None and breaker.in_a_row >= limits.failures_in_a_row:
+        why = f"{breaker.in_a_row} commands failed without a success between them"
+        why += f" (failures_in_a_row = {limits.failures_in_a_row})"
+    elif limits.failures_in_window is not None and in_window >= limits.failures_in_window:
+        why = f"{in_window} commands failed within {limits.window_ms // 1000} s"
+        why += f" (failures_in_window = {limits.failures_in_window})"
+    else:
+        return breaker
+    return replace(breaker, tripped_at=interval, why=why, resumed_ms=controls.resumed_ms)

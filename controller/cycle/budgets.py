@@ -1,0 +1,181 @@
+"""Budgets: how much may be issued in an interval, in a rolling window, and be in flight.
+
+Commands are taken in the order of the strategies: splits, moves of the membership rebalancer, unloads of the shedder.
+Each one has to fit every budget that it counts against.  One that does not fit is held back, and closes the budget for
+the rest of the interval: no later and smaller command overtakes it, so a large bundle gets its turn.  A command that
+alone is more than a budget can never be issued; it is held back and closes nothing.
+
+A budget that held something back says so in one verdict, with how many commands that were.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from controller.cycle.limits import Budget, Limits
+from controller.model.decision import Reason, Verdict
+from controller.model.memory import InFlight, Issued
+
+_CLUSTER: Final = "cluster"
+#: What each scope adds to the name of a budget.
+_SCOPES: Final = {
+    "cluster": "",
+    "source": "_per_source",
+    "destination": "_per_destination",
+    "namespace": "_per_namespace",
+}
+#: So many unloads are placed in vain at most: their destinations take no more.  The rest waits, since placing is slow.
+PLACED_IN_VAIN: Final = 200
+
+
+class Held(Enum):
+    """That a command is held back."""
+
+    #: It fits again in a later interval.
+    LATER = auto()
+    #: It alone is more than a budget.
+    NEVER = auto()
+
+
+class Line(NamedTuple):
+    """One budget, and whose it is: a broker's, a namespace's or the cluster's."""
+
+    #: As it stands in trimtab.toml, below [guardrails].
+    key: str
+    #: cluster, source, destination, namespace, or broker: in either role.
+    scope: str
+    whose: str
+    limit: int
+    unit: str
+
+
+@dataclass(slots=True)
+class _HeldBack:
+    first: str
+    count: int = 0
+
+
+class Ledger:
+    """The budgets of one interval while commands are chosen."""
+
+    def __init__(self, limits: Limits, issued: Iterable[Issued], in_flight: Iterable[InFlight]) -> None:
+        """*issued* lies in the window that ends with this interval, *in_flight* has no result yet."""
+        self._limits = limits
+        self._used: defaultdict[Line, int] = defaultdict(int)
+        self._closed: set[Line] = set()
+        #: (scope, whose) of closed budgets that every unload counts against.
+        self._no_unload: dict[tuple[str, str], Line] = {}
+        self._held: dict[tuple[Line, Held], _HeldBack] = {}
+        self._in_vain = 0
+        for each in issued:
+            for line, amount in self._budgets(each, ("window",)):
+                self._used[line] += amount
+        for flight in in_flight:
+            for line in self._in_flight(flight.source, flight.destination):
+                self._used[line] += 1
+
+    def takes(self, bundle: str, command: Issued) -> Held | None:
+        """Charge *command* about *bundle* to its budgets; how it is held back where one of them has no room for it."""
+        held = self._refuses(bundle, command)
+        if held is not None:
+            self._in_vain += command.action == "unload"
+            return held
+        for line, amount in self._lines(command):
+            self._used[line] += amount
+        return None
+
+    def shuts_out(self, bundle: str, command: Issued) -> Held | None:
+        """How the unload *command* is held back whatever its destination, which it does not have yet, will be."""
+        whose = (("cluster", _CLUSTER), ("source", command.source), ("broker", command.source))
+        for scope in (*whose, ("namespace", command.namespace)):
+            if scope in self._no_unload:
+                self._count(self._no_unload[scope], Held.LATER, bundle)
+                return Held.LATER
+        return self._refuses(bundle, command)
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether no further unload is looked at: the cluster's budget is closed, or too many were placed in vain."""
+        return ("cluster", _CLUSTER) in self._no_unload or self._in_vain >= PLACED_IN_VAIN
+
+    def hold_back(self, bundles: Sequence[str]) -> None:
+        """Count unloads of *bundles* that are not looked at, since it :meth:`gives_up`."""
+        if not bundles:
+            return
+        line = self._no_unload.get(("cluster", _CLUSTER))
+        if line is None:
+            unit = "unloads to brokers that may get no more"
+            line = Line("unloads_per_destination", "cluster", _CLUSTER, PLACED_IN_VAIN, unit)
+            self._used[line] = self._in_vain
+        self._count(line, Held.LATER, bundles[0], len(bundles))
+
+    @property
+    def held_back(self) -> int:
+        """How many commands were held back."""
+        return sum(held.count for held in self._held.values())
+
+    def verdicts(self) -> list[Verdict]:
+        """One verdict for each budget that held something back, in the order in which they first did."""
+        return [
+            Verdict(
+                subject=line.whose,
+                reason=Reason.BUDGET,
+                observed=float(self._used[line]),
+                limit=float(line.limit),
+                unit=line.unit,
+                by=f"guardrails.{line.key}",
+                detail=f"{held.count} held back, the first is {held.first}"
+                + (": alone more than this limit, so never issued while it stands" if how is Held.NEVER else ""),
+            )
+            for (line, how), held in self._held.items()
+        ]
+
+    def _refuses(self, bundle: str, command: Issued) -> Held | None:
+        """How *command* is held back, which is counted; None where it fits."""
+        over = None
+        for line, amount in self._lines(command):
+            if amount > line.limit:
+                self._count(line, Held.NEVER, bundle)
+                return Held.NEVER
+            if over is None and (line in self._closed or self._used[line] + amount > line.limit):
+                over = line
+        if over is None:
+            return None
+        self._closed.add(over)
+        if ".splits" not in over.key:
+            self._no_unload[over.scope, over.whose] = over
+        self._count(over, Held.LATER, bundle)
+        return Held.LATER
+
+    def _count(self, line: Line, how: Held, bundle: str, count: int = 1) -> None:
+        self._held.setdefault((line, how), _HeldBack(first=bundle)).count += count
+
+    def _lines(self, command: Issued) -> Iterator[tuple[Line, int]]:
+        """Every limited budget that *command* counts against, and how much it does."""
+        yield from self._budgets(command, ("interval", "window"))
+        for line in self._in_flight(command.source, command.destination):
+            yield line, 1
+
+    def _budgets(self, command: Issued, spans: Iterable[str]) -> Iterator[tuple[Line, int]]:
+        whose = (_CLUSTER, command.source, command.destination, command.namespace)
+        amounts = [(f"{command.action}s", 1)]
+        if command.connections or command.action == "unload":
+            amounts.append(("connections", command.connections))
+        for span in spans:
+            budget: Budget = getattr(self._limits, span)
+            when = "an interval" if span == "interval" else f"in {self._limits.window_ms // 1000} s"
+            for kind, amount in amounts:
+                for (scope, ending), name in zip(_SCOPES.items(), whose, strict=True):
+                    limit = getattr(budget, kind + ending, None) if name else None
+                    if limit is not None:
+                        yield Line(f"{span}.{kind}{ending}", scope, name, limit, f"{kind} {when}"), amount
+
+    def _in_flight(self, source: str, destination: str) -> Iterator[Line]:
+        unit = "commands in flight"
+        if self._limits.in_flight is not None:
+            yield Line("in_flight", "cluster", _CLUSTER, self._limits.in_flight, unit)
+        if self._limits.in_flight_per_broker is not None:
+            for broker in filter(None, (source, destination)):
+                yield Line("in_flight_per_broker", "broker", broker, self._limits.in_flight_per_broker, unit)

@@ -1,0 +1,55 @@
+"""What strategies remember of commands that they chose and that were held back: as if they had not chosen them.
+
+So a strategy that counts rounds before it acts, or lets brokers settle after it acted, wants the same again in the next
+interval.  Averages move on.
+"""
+
+from collections.abc import Collection, Mapping
+
+from controller.model.decision import Unload
+from controller.model.memory import BrokerHitCounts, SplitHitCounts, StrategyMemory, TransferHistory
+
+
+def splits_held_back(before: StrategyMemory, after: StrategyMemory, bundles: Collection[str]) -> StrategyMemory:
+    """The memory of a split policy, *after* its decision, with the splits of *bundles* held back."""
+    if not isinstance(before, SplitHitCounts) or not isinstance(after, SplitHitCounts):
+        return after
+    return SplitHitCounts(hits=_restored(before.hits, after.hits, bundles))
+
+
+def unloads_held_back(
+    before: StrategyMemory, after: StrategyMemory, held: Collection[Unload], issued: Collection[Unload]
+) -> StrategyMemory:
+    """The memory of a shedder, *after* its decision, with *held* held back and *issued* issued."""
+    gave = {unload.source for unload in issued}
+    idle = [unload for unload in held if unload.source not in gave]
+    if not idle:
+        return after
+    if isinstance(before, TransferHistory) and isinstance(after, TransferHistory):
+        return _transfer_history(before, after, {unload.source for unload in idle}, nothing=not gave)
+    if isinstance(before, BrokerHitCounts) and isinstance(after, BrokerHitCounts):
+        brokers = {name for unload in idle for name in (unload.source, unload.destination) if name}
+        return BrokerHitCounts(
+            high=_restored(before.high, after.high, brokers), low=_restored(before.low, after.low, brokers)
+        )
+    return after
+
+
+def _transfer_history(
+    before: TransferHistory, after: TransferHistory, idle: Collection[str], *, nothing: bool
+) -> TransferHistory:
+    """Brokers that gave nothing need not settle; where *nothing* was issued at all, load is as uneven as before."""
+    settling = {name: t for name, t in after.recently_unloaded_brokers.items() if name not in idle}
+    settling |= {name: t for name, t in before.recently_unloaded_brokers.items() if name in idle}
+    return TransferHistory(
+        hit_count=before.hit_count if nothing else after.hit_count,
+        weighted_max_ema=after.weighted_max_ema,
+        msg_throughput_ema=after.msg_throughput_ema,
+        updated_at_ms=after.updated_at_ms,
+        recently_unloaded_brokers=settling,
+    )
+
+
+def _restored(before: Mapping[str, int], after: Mapping[str, int], names: Collection[str]) -> dict[str, int]:
+    """*after*, with the numbers of *names* as they were *before*."""
+    return {**after, **{name: before[name] for name in sorted(names) if name in before}}

@@ -1,0 +1,144 @@
+"""[guardrails]: what is allowed at most, with defaults for a production cluster."""
+
+from typing import Annotated, Final, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field, NonNegativeInt, PlainValidator
+
+from controller.cycle.limits import Budget, Limits
+from controller.settings.maintenance import check_window
+from controller.settings.section import Section
+
+_UNLIMITED: Final = "unlimited"
+
+
+def _number_or_unlimited(value: object) -> int | str:
+    if value == _UNLIMITED or (type(value) is int and value > 0):
+        return value
+    raise ValueError(f'allowed: a whole number from 1 on, or "{_UNLIMITED}"')
+
+
+#: A number, or the word for none.
+Limit: TypeAlias = Annotated[int | str, PlainValidator(_number_or_unlimited)]
+
+
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("no such time zone: allowed are UTC, Europe/Berlin and the like") from error
+    return name
+
+
+Windows: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_window)], ...], Field(strict=False)]
+
+
+class IntervalBudgetSettings(Section):
+    """At most so much in one interval; "unlimited" switches a limit off.  Connections are producers and consumers."""
+
+    unloads: Limit = 100
+    """Unloads in the cluster: what four executors at once carry out within a minute."""
+    unloads_per_source: Limit = 10
+    """Unloads off one broker: its clients all look up their topics again."""
+    unloads_per_destination: Limit = 20
+    """Unloads to one broker, which has to load their topics."""
+    unloads_per_namespace: Limit = 50
+    """Unloads of one namespace's bundles: one tenant is not disturbed all at once."""
+    splits: Limit = 20
+    """Splits in the cluster."""
+    splits_per_source: Limit = 5
+    """Splits of one broker's bundles."""
+    splits_per_namespace: Limit = 5
+    """Splits of one namespace's bundles: each one changes the namespace's boundaries."""
+    connections: Limit = 50_000
+    """Producers and consumers of the bundles that are unloaded, or split and then unloaded."""
+    connections_per_source: Limit = 20_000
+    """The same of one source broker.  A bundle with more than this is never unloaded."""
+    connections_per_destination: Limit = 20_000
+    """The same to one destination broker."""
+    connections_per_namespace: Limit = 20_000
+    """The same of one namespace."""
+
+
+class WindowBudgetSettings(Section):
+    """At most so much in the rolling window; "unlimited" switches a limit off."""
+
+    unloads: Limit = 1000
+    """Unloads in the cluster."""
+    unloads_per_source: Limit = 200
+    """Unloads off one broker: enough to empty a broker of 200 bundles within the window."""
+    unloads_per_destination: Limit = 400
+    """Unloads to one broker."""
+    unloads_per_namespace: Limit = 500
+    """Unloads of one namespace's bundles."""
+    splits: Limit = 200
+    """Splits in the cluster."""
+    splits_per_source: Limit = 50
+    """Splits of one broker's bundles."""
+    splits_per_namespace: Limit = 50
+    """Splits of one namespace's bundles."""
+    connections: Limit = 500_000
+    """Producers and consumers of the bundles that are unloaded, or split and then unloaded."""
+    connections_per_source: Limit = 200_000
+    """The same of one source broker."""
+    connections_per_destination: Limit = 200_000
+    """The same to one destination broker."""
+    connections_per_namespace: Limit = 200_000
+    """The same of one namespace."""
+
+
+class MaintenanceSettings(Section):
+    """When commands may be issued.  A window is "<cron expression of its start> for <n>h" (or <n>m)."""
+
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
+    """The time zone of the cron expressions, as the IANA names it."""
+    allowed: Windows = ()
+    """If any window is given here, commands are issued in these windows only: ["0 22 * * mon-fri for 8h"]."""
+    frozen: Windows = ()
+    """Nothing is issued in these windows, even where another window allows it: ["0 8 24 12 * for 72h"]."""
+
+
+class GuardrailSettings(Section):
+    """What holds commands back, whatever the strategies want.  docs/guardrails.md explains each rule."""
+
+    window_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
+    """Length of the rolling window of [guardrails.window] and of failures_in_window."""
+    in_flight: Limit = 200
+    """Commands without a result in the cluster; more are not issued until results come back."""
+    in_flight_per_broker: Limit = 40
+    """Commands without a result that concern one broker, as the source or as the destination."""
+    failures_in_a_row: Limit = 10
+    """After so many failed commands without a success between them nothing is issued until `trimtab resume`."""
+    failures_in_window: Limit = 50
+    """After so many failed commands in the window nothing is issued until `trimtab resume`."""
+    freeze_intervals: NonNegativeInt = 2
+    """Nothing is issued for so many intervals, beginning with the one in which a broker came or went; 0: never."""
+    move_undescribed: bool = False
+    """Unload and split bundles of namespaces of which no namespace_state came.  Their isolation policies and
+    anti-affinity groups are not known, so false.  true suits logs whose producers write no namespace_state."""
+    interval: IntervalBudgetSettings = IntervalBudgetSettings()
+    window: WindowBudgetSettings = WindowBudgetSettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+
+
+def limits_of(settings: GuardrailSettings) -> Limits:
+    """The limits in *settings* as the cycle has them."""
+    return Limits(
+        interval=_budget(settings.interval),
+        window=_budget(settings.window),
+        window_ms=settings.window_seconds * 1000,
+        in_flight=_limit(settings.in_flight),
+        in_flight_per_broker=_limit(settings.in_flight_per_broker),
+        failures_in_a_row=_limit(settings.failures_in_a_row),
+        failures_in_window=_limit(settings.failures_in_window),
+        freeze_intervals=settings.freeze_intervals,
+        move_undescribed=settings.move_undescribed,
+    )
+
+
+def _budget(settings: IntervalBudgetSettings | WindowBudgetSettings) -> Budget:
+    return Budget(**{name: _limit(getattr(settings, name)) for name in type(settings).model_fields})
+
+
+def _limit(value: int | str) -> int | None:
+    return value if isinstance(value, int) else None

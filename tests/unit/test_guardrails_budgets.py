@@ -1,0 +1,260 @@
+"""Budgets: what is over them is held back in the strategies' order, is said once, and comes later."""
+
+from dataclasses import replace
+from typing import Any
+
+from controller.cycle import Policy, decide
+from controller.cycle.budgets import PLACED_IN_VAIN, Held, Ledger
+from controller.cycle.held_back import splits_held_back, unloads_held_back
+from controller.cycle.limits import Budget, Limits
+from controller.model.controls import Controls
+from controller.model.decision import Decision, Reason, Unload, Verdict
+from controller.model.load import ClusterView
+from controller.model.memory import BrokerHitCounts, InFlight, Issued, Memory, SplitHitCounts, TransferHistory
+from controller.model.records import CommandResult
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
+from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.shedding.overload_shedder import OverloadShedder
+from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from tests.cluster import INTERVAL, broker, bundle, view
+
+PERIOD = 60_000
+ACTIVE = Controls(mode="active")
+
+
+def name(number: int, namespace: str = "acme/one") -> str:
+    return f"{namespace}/0x{number:08x}_0x{number + 1:08x}"
+
+
+def policy(**limits: Any) -> Policy:
+    return Policy(
+        cluster="lab",
+        period_ms=PERIOD,
+        shedder=OverloadShedder(overloaded_percent=50),
+        placement=LeastLongTermMessageRate(),
+        split_policy=BundleSplitterTask(max_topics=1000, max_bundles=99),
+        split_algorithm=RangeEquallyDivide(),
+        limits=Limits(**limits),
+    )
+
+
+def warm(policy: Policy, **more: Any) -> Memory:
+    return replace(policy.initial_memory(1), last_interval=INTERVAL - PERIOD, samples=9, **more)
+
+
+def _bundles(namespace: str, **more: int) -> dict[str, Any]:
+    return {name(i, namespace): bundle(40 - i, producers=2, **more) for i in range(6)}
+
+
+#: Both overloaded; each gives its busiest bundles until it is below the limit.
+OVERLOADED = view(
+    broker("a:80", usage=0.99, **_bundles("acme/one", consumers=3)),
+    broker("b:80", usage=0.99, **_bundles("acme/two")),
+    broker("c:80", usage=0.01, **{name(90): 1}),
+    broker("d:80", usage=0.01, **{name(91): 1}),
+)
+
+
+def cycle(
+    policy: Policy, seen: ClusterView = OVERLOADED, *, memory: Memory | None = None, at: int = INTERVAL
+) -> tuple[Decision, Memory]:
+    return decide(replace(seen, as_of_ms=at), [], memory or warm(policy), ACTIVE, policy)
+
+
+def unloaded(decision: Decision) -> list[str]:
+    return [command.bundle for command in decision.commands if command.action == "unload"]
+
+
+def over(decision: Decision) -> list[Verdict]:
+    return [verdict for verdict in decision.verdicts if verdict.reason is Reason.BUDGET]
+
+
+ALL = unloaded(cycle(policy())[0])
+
+
+def test_without_limits_everything_chosen_is_issued() -> None:
+    assert len(ALL) >= 5
+    assert {bundle.rpartition("/")[0] for bundle in ALL} == {"acme/one", "acme/two"}
+
+
+def test_the_cluster_s_budget_of_an_interval_takes_the_first_ones_and_says_how_many_wait() -> None:
+    limited = policy(interval=Budget(unloads=2))
+    decision, memory = cycle(limited)
+    assert unloaded(decision) == ALL[:2]
+    (verdict,) = over(decision)
+    assert (verdict.subject, verdict.observed, verdict.limit) == ("cluster", 2, 2)
+    assert (verdict.unit, verdict.by) == ("unloads an interval", "guardrails.interval.unloads")
+    assert verdict.detail == f"{len(ALL) - 2} held back, the first is {ALL[2]}"
+    assert set(memory.recently_unloaded) == set(ALL[:2])
+    assert len(memory.issued) == len(memory.in_flight) == 2
+    assert decision.summary.endswith(f": 2 unloads, {len(ALL) - 2} held back by budgets")
+
+
+def test_a_source_over_its_budget_leaves_the_others_theirs() -> None:
+    decision, _ = cycle(policy(interval=Budget(unloads_per_source=1)))
+    assert unloaded(decision) == [name(0), name(0, "acme/two")]
+    assert [(v.subject, v.by) for v in over(decision)] == [
+        ("a:80", "guardrails.interval.unloads_per_source"),
+        ("b:80", "guardrails.interval.unloads_per_source"),
+    ]
+
+
+def test_a_namespace_and_a_destination_have_budgets_of_their_own() -> None:
+    decision, _ = cycle(policy(interval=Budget(unloads_per_namespace=2)))
+    assert unloaded(decision) == [name(0), name(1), name(0, "acme/two"), name(1, "acme/two")]
+    decision, _ = cycle(policy(interval=Budget(unloads_per_destination=1)))
+    assert sorted(command.destination for command in decision.commands) == ["c:80", "d:80"]
+    assert {v.by for v in over(decision)} == {"guardrails.interval.unloads_per_destination"}
+
+
+def test_connections_are_producers_and_consumers_and_a_closed_budget_lets_no_smaller_bundle_overtake() -> None:
+    # Five connections a bundle of a:80, two a bundle of b:80: there is room for two and one.
+    decision, _ = cycle(policy(interval=Budget(connections=12)))
+    assert unloaded(decision) == ALL[:2]
+    (verdict,) = over(decision)
+    assert (verdict.observed, verdict.limit, verdict.unit) == (10, 12, "connections an interval")
+
+
+def test_a_bundle_larger_than_a_budget_is_never_issued_and_holds_up_nobody() -> None:
+    decision, memory = cycle(policy(interval=Budget(connections=4)))
+    assert unloaded(decision) == [name(0, "acme/two"), name(1, "acme/two")]
+    never = over(decision)[0]
+    assert never.detail.endswith("alone more than this limit, so never issued while it stands")
+    assert name(0) not in memory.recently_unloaded
+
+
+def test_the_window_counts_earlier_intervals_until_they_lie_outside_of_it() -> None:
+    limited = policy(window=Budget(unloads=3), window_ms=2 * PERIOD)
+    first, memory = cycle(limited)
+    assert len(unloaded(first)) == 3
+    second, memory = cycle(limited, memory=memory, at=INTERVAL + PERIOD)
+    assert unloaded(second) == []
+    assert over(second)[0].unit == "unloads in 120 s"
+    assert len(memory.issued) == 3
+    third, memory = cycle(limited, memory=memory, at=INTERVAL + 2 * PERIOD)
+    assert len(unloaded(third)) == 3
+    assert {each.interval for each in memory.issued.values()} == {INTERVAL + 2 * PERIOD}, "the old ones are dropped"
+
+
+def test_commands_that_were_never_begun_give_their_budget_back() -> None:
+    limited = policy(window=Budget(unloads=3))
+    first, memory = cycle(limited)
+    results = [CommandResult(id=command.id, status="expired") for command in first.commands[:2]]
+    seen = replace(OVERLOADED, as_of_ms=INTERVAL + PERIOD)
+    second, memory = decide(seen, results, memory, ACTIVE, limited)
+    assert len(unloaded(second)) == 2
+    assert len(memory.issued) == 3
+
+
+def test_no_more_commands_are_in_flight_than_allowed_in_the_cluster_and_for_each_broker() -> None:
+    flight = InFlight(
+        action="unload", bundle="x", source="a:80", destination="c:80", interval=0, expires_at_ms=INTERVAL + PERIOD
+    )
+    limited = policy(in_flight=3)
+    decision, memory = cycle(limited, memory=warm(limited, in_flight={"c-1": flight}))
+    assert len(memory.in_flight) == 3
+    assert (over(decision)[0].by, over(decision)[0].unit) == ("guardrails.in_flight", "commands in flight")
+    limited = policy(in_flight_per_broker=1)
+    decision, _ = cycle(limited, memory=warm(limited, in_flight={"c-1": flight}))
+    assert [(c.source, c.destination) for c in decision.commands] == [("b:80", "d:80")]
+
+
+def test_splits_have_budgets_and_count_connections_only_where_they_unload() -> None:
+    wide = [f"acme/one/0x{i:08x}_0x{i + 0x100:08x}" for i in range(0, 0x400, 0x100)]
+    large: dict[str, Any] = {each: bundle(1, topics=2000, producers=3) for each in wide}
+    seen = view(
+        broker("a:80", **large),
+        broker("b:80", **{name(0x900): 1}),
+    )
+    for limits, splits in (
+        (Limits(interval=Budget(splits=1)), 1),
+        (Limits(interval=Budget(splits_per_namespace=2)), 2),
+        (Limits(interval=Budget(splits_per_source=3)), 3),
+        (Limits(interval=Budget(connections=7)), 2),
+        (Limits(interval=Budget(unloads=1, unloads_per_destination=1)), 4),
+    ):
+        limited = replace(policy(), limits=limits)
+        decision, _ = cycle(limited, seen)
+        assert [c.bundle for c in decision.commands if c.action == "split"] == wide[:splits]
+    quiet = replace(limited, limits=Limits(interval=Budget(connections=1)))
+    quiet = replace(quiet, balancer=replace(quiet.balancer, unload_split_bundles=False))
+    assert len(cycle(quiet, seen)[0].commands) == 4
+
+
+def test_a_move_of_the_membership_rebalancer_that_is_held_back_comes_in_the_next_interval() -> None:
+    limited = replace(
+        policy(interval=Budget(unloads=1)),
+        membership=RebalanceOnMembershipChange(protocol="cooperative", spread_rounds=1),
+    )
+    quiet: dict[str, Any] = {name(i): bundle(1) for i in range(6)}
+    before = view(broker("a:80", **quiet), broker("b:80", **{name(90): 1}))
+    _, memory = cycle(limited, before, memory=warm(limited))
+    joined = view(broker("a:80", **quiet), broker("b:80", **{name(90): 1}), broker("c:80"))
+    moved = []
+    for number in (1, 2):
+        decision, memory = cycle(limited, joined, memory=memory, at=INTERVAL + number * PERIOD)
+        moved += [(command.bundle, command.destination) for command in decision.commands]
+    assert len(set(moved)) == 2
+    assert {destination for _, destination in moved} == {"c:80"}
+
+
+def test_after_many_placements_in_vain_the_rest_is_not_even_placed() -> None:
+    placed = []
+
+    class Counting(LeastLongTermMessageRate):
+        def acceptable(self, view: ClusterView, bundle: int, candidates: Any, memory: Any) -> Any:
+            placed.append(bundle)
+            return super().acceptable(view, bundle, candidates, memory)
+
+    many: dict[str, Any] = {name(2 * i): bundle(1) for i in range(3 * PLACED_IN_VAIN)}
+    seen = view(broker("a:80", usage=0.99, **many), broker("c:80", usage=0.01, **{name(0x9000): 1}))
+    shedder = OverloadShedder(overloaded_percent=50)
+    limited = replace(policy(interval=Budget(unloads_per_destination=1)), placement=Counting(), shedder=shedder)
+    decision, _ = cycle(limited, seen)
+    assert len(decision.commands) == 1
+    assert len(placed) == 1 + PLACED_IN_VAIN
+    assert len(over(decision)) == 2
+
+
+def test_with_the_cluster_s_budget_used_up_no_unload_is_placed() -> None:
+    ledger = Ledger(Limits(interval=Budget(unloads=1)), (), ())
+    one = Issued(action="unload", namespace="n", source="a", destination="b", connections=1, interval=1)
+    assert ledger.takes("x", one) is None
+    assert not ledger.gives_up
+    assert ledger.shuts_out("y", replace(one, destination="")) is Held.LATER
+    assert ledger.gives_up
+    ledger.hold_back(["z"] * 38_000)
+    (verdict,) = ledger.verdicts()
+    assert verdict.detail == "38001 held back, the first is y"
+
+
+# ---- what strategies remember ----
+
+
+def unload(source: str, destination: str = "") -> Unload:
+    why = Verdict(subject=source, reason=Reason.OVERLOADED)
+    return Unload(bundle=f"of {source}", source=source, destination=destination, why=why)
+
+
+def test_a_split_that_is_held_back_keeps_its_hits() -> None:
+    before, after = SplitHitCounts(hits={"x": 3, "y": 2}), SplitHitCounts(hits={"y": 3})
+    assert splits_held_back(before, after, {"x"}) == SplitHitCounts(hits={"x": 3, "y": 3})
+    assert splits_held_back(before, after, ()) == after
+
+
+def test_a_broker_that_gave_nothing_does_not_settle_and_load_stays_as_uneven() -> None:
+    before = TransferHistory(hit_count=3)
+    after = TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9, "b": 9})
+    one, other = unload("a"), unload("b")
+    assert unloads_held_back(before, after, [one, other], []) == replace(before, hit_count=3)
+    partly = unloads_held_back(before, after, [other], [one])
+    assert partly == TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9})
+    assert unloads_held_back(before, after, [one], [one, other]) == after, "each of them gave something"
+
+
+def test_a_pair_of_brokers_of_which_nothing_was_issued_keeps_its_hits() -> None:
+    before = BrokerHitCounts(high={"a": 1, "z": 1}, low={"a": 7, "b": 7})
+    after = BrokerHitCounts(high={"z": 2}, low={})
+    kept = unloads_held_back(before, after, [unload("a", "b")], [])
+    assert kept == BrokerHitCounts(high={"a": 1, "z": 2}, low={"a": 7, "b": 7})
