@@ -61,7 +61,7 @@ class Untouchable:
     def and_bundles_of(self, givers: Set[str]) -> "Untouchable":
         """With them all other bundles of the brokers *givers*, of which unloads are under way."""
         giving = np.array([name in givers for name in self.view.brokers.names], np.bool_)
-        of_them = giving[self.view.bundles.broker] & ~self.mask
+        of_them = giving[self.view.bundles.broker] & self.view.bundles.owned & ~self.mask
         return replace(self, guardrail=np.where(of_them, _GIVING, self.guardrail))
 
     @property

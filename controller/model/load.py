@@ -7,7 +7,7 @@ frozen: an array is never written to after the table was made.
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
 
 #: Columns of every (n, 5) resource array, in the order of Pulsar's LocalBrokerData.
 CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
+
+#: Code of the owner of a bundle that no broker of the table serves.
+UNOWNED: Final = -1
 
 #: A bundle of which nothing is known: msg/s in and out, bytes/s in and out.
 #: Pulsar: LoadManagerShared / ModularLoadManagerImpl default stats.
@@ -87,7 +90,8 @@ class BundleTable:
     namespaces: tuple[str, ...]
     #: Code into ``namespaces``.
     namespace: Ints
-    #: Code of the owner in the BrokerTable.
+    #: Code of the owner in the BrokerTable.  UNOWNED: none of its brokers; such a bundle is neither moved nor split,
+    #: and counts for no broker.
     broker: Ints
     #: (n, 4) this interval's load, and its averages over the last 10 and 1000 samples.
     load: Floats
@@ -105,6 +109,12 @@ class BundleTable:
     def code_of(self) -> dict[str, int]:
         """Name -> row."""
         return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def owned(self) -> Bools:
+        """(n,) whether a broker of the table serves it."""
+        found: Bools = self.broker != UNOWNED
+        return found
 
     @cached_property
     def short_term_throughput(self) -> Floats:
@@ -130,7 +140,7 @@ class BundleTable:
     @cached_property
     def ownership(self) -> "Ownership":
         """Who owns how much of each namespace; sorts the table once."""
-        owned = np.flatnonzero(self.broker >= 0)
+        owned = np.flatnonzero(self.owned)
         width = int(self.broker.max(initial=-1)) + 1
         keys, bundles = np.unique(self.namespace[owned] * width + self.broker[owned], return_counts=True)
         namespace = keys // max(width, 1)

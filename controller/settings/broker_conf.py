@@ -4,24 +4,28 @@ The file lists hundreds of keys; those that no option of trimtab names are Pulsa
 images, a variable PULSAR_PREFIX_<key> of the environment stands in for a line of the file, or adds one.
 
 Pulsar: docker/pulsar/scripts/apply-config-from-env-with-prefix.py,
-PulsarConfigurationLoader, FieldParser, ServiceConfiguration (category "Load Balancer").
+PulsarConfigurationLoader (java.util.Properties), FieldParser, ServiceConfiguration (category "Load Balancer").
 """
 
+import io
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import Field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, get_type_hints
+
+import javaproperties
 
 from controller.model.errors import SettingsError
 from controller.strategies.catalogue import short_name
 
 T = TypeVar("T")
 
-#: key = value, key: value or key value, as java.util.Properties reads a line.
-_LINE: Final = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+#: What no text has, but for tabs, line breaks and form feeds.
+_NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _BOOLEANS: Final = {"true": True, "false": False}
 #: Numbers start at 0 and may be as large as they like (a threshold of 120 % is one that is never reached), but for:
@@ -41,15 +45,37 @@ _TOO_MUCH: Final = 1 << 63
 def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Every key of the file *path* with its text, or with what *environment* puts in its place.
 
-    Of a key given twice the last counts.
+    Read as the brokers read it: ISO-8859-1, with Java's escapes; of a key given twice the last counts.  Raises
+    SettingsError naming the file, and the line or variable that cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_bytes().decode("iso-8859-1")
+    except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error}") from error
-    matches = (_LINE.fullmatch(line) for line in _logical_lines(text))
-    conf = {match[1]: match[2].strip() for match in matches if match is not None}
-    return {**conf, **_overriding(environment)}
+    return {**_properties(text, str(path)), **_overriding(environment)}
+
+
+def _properties(text: str, where: str) -> dict[str, str]:
+    """The keys and values of a Java properties file, without the spaces that Pulsar's FieldParser cuts off."""
+    odd = _NO_TEXT.search(text)
+    if odd is not None:
+        line = len(_LINE_END.findall(text[: odd.start()])) + 1
+        raise SettingsError(
+            f"{where}: line {line}: has the control character {odd[0]!r}: a text file of key=value lines is expected"
+        )
+    found, line = {}, 1
+    lines = javaproperties.parse(io.StringIO(text, newline=""))
+    try:
+        for one in lines:
+            line += len(_LINE_END.findall(one.source))
+            if isinstance(one, javaproperties.KeyValue):
+                found[one.key] = one.value.strip()
+    except javaproperties.InvalidUEscapeError as error:
+        raise SettingsError(
+            f"{where}: line {line}: {error.escape} is no character: four hexadecimal digits follow \\u;"
+            " a backslash itself is written \\\\"
+        ) from error
+    return found
 
 
 def told(path: Path, environment: Mapping[str, str]) -> str:
@@ -59,7 +85,13 @@ def told(path: Path, environment: Mapping[str, str]) -> str:
 
 
 def _overriding(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name.removeprefix(_PREFIX): text.strip() for name, text in environment.items() if name.startswith(_PREFIX)}
+    """The keys that variables stand in for; Pulsar's images write them into the file, so escapes count there too."""
+    found = {}
+    for name, text in environment.items():
+        if name.startswith(_PREFIX):
+            key = name.removeprefix(_PREFIX)
+            found[key] = _properties(f"{_PREFIX}={text}", f"variable {name}")[_PREFIX]
+    return found
 
 
 def build(cls: type[T], conf: Mapping[str, str]) -> T:
@@ -86,21 +118,6 @@ def choose(catalogue: Mapping[str, type[T]], key: str, name: str, conf: Mapping[
     if cls is None:
         raise SettingsError(f"{key}={name}: allowed: {', '.join(sorted(catalogue))}")
     return build(cls, conf)
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and indentation, those that end in a backslash joined with the next."""
-    begun = ""
-    for raw in text.splitlines():
-        line = raw.lstrip()
-        if not begun and line.startswith(("#", "!")):
-            continue
-        if line.endswith("\\"):
-            begun += line[:-1]
-            continue
-        yield begun + line
-        begun = ""
-    yield begun
 
 
 def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:

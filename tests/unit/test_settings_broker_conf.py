@@ -65,6 +65,60 @@ last=7\\"""
     }
 
 
+def test_escapes_are_javas(tmp_path: Path) -> None:
+    text = r"""
+backslashes=C:\\pulsar\\conf
+unicode=\u0041\u00e9
+colon=a\:b\=c\#d
+tab=a\tb
+unknown=\q\z
+a\ key\:with\=all=1
+escaped\u003dkey=2
+even=x\\
+=no key
+"""
+    assert read(tmp_path, text) == {
+        "backslashes": "C:\\pulsar\\conf",
+        "unicode": "A\u00e9",
+        "colon": "a:b=c#d",
+        "tab": "a\tb",
+        "unknown": "qz",
+        "a key:with=all": "1",
+        "escaped=key": "2",
+        "even": "x\\",
+        "": "no key",
+    }
+
+
+def test_a_file_is_read_as_latin_1_and_a_continued_comment_is_not_continued(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_bytes(b"# caf\xe9 \\\r\ntext=caf\xe9\r# a comment after Mac's line end\nutf8=\xc3\xa9\n")
+    assert read_broker_conf(path) == {"text": "caf\u00e9", "utf8": "\u00c3\u00a9"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a=1\n\nb=x,\\\n  y\nc=\\u00zz\nd=2\n", r"line 5: \\u00zz is no character"),
+        (b"a=1\r\nb=\\u12", r"line 2: \\u12 is no character"),
+        (b"a=1\n\x1f\x8b\x08\x00", r"line 2: has the control character '\\x1f'"),
+    ],
+)
+def test_a_file_that_is_no_properties_file_is_named_with_the_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=rf"broker\.conf: {message}"):
+        read_broker_conf(path)
+
+
+def test_a_variable_has_the_escapes_of_the_file_that_it_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("a=1")
+    conf = read_broker_conf(tmp_path / "broker.conf", {"PULSAR_PREFIX_a": r" x\\y ", "PULSAR_PREFIX_b": "= 1:2"})
+    assert conf == {"a": r"x\y", "b": "= 1:2"}
+    with pytest.raises(SettingsError, match=r"variable PULSAR_PREFIX_a: line 1: \\u1 is no character"):
+        read_broker_conf(tmp_path / "broker.conf", {"PULSAR_PREFIX_a": r"\u1"})
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nothing\.conf: cannot be read"):
         read_broker_conf(tmp_path / "nothing.conf")

@@ -23,7 +23,7 @@ import numpy as np
 
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.errors import SettingsError
-from controller.model.load import Bools, ClusterView, Ints, busiest_first
+from controller.model.load import UNOWNED, Bools, ClusterView, Ints, busiest_first
 from controller.model.memory import BrokerMembership
 from controller.model.names import is_untouchable
 from controller.model.option import option
@@ -162,7 +162,7 @@ class _Bundles:
     brokers: int
     #: (bundles,) row of its broker, the one that it is on its way to where there is one.
     owner: Ints
-    #: (bundles,) whether it counts: Pulsar's own ones do not.
+    #: (bundles,) whether it counts: Pulsar's own ones do not, nor do those that no broker serves.
     counted: Bools
     #: (bundles,) whether it may be moved now.
     movable: Bools
@@ -172,9 +172,9 @@ class _Bundles:
         owner = view.bundles.broker.copy()
         owner[view.preallocated.bundle] = view.preallocated.broker
         own = np.array([is_untouchable(name) for name in view.bundles.namespaces], np.bool_)
-        counted = ~own[view.bundles.namespace] if len(own) else np.zeros(0, np.bool_)
+        counted = ~own[view.bundles.namespace] & (owner != UNOWNED) if len(own) else np.zeros(0, np.bool_)
         under_way = owner != view.bundles.broker
-        movable = counted & ~view.recently_unloaded & ~under_way
+        movable = counted & view.bundles.owned & ~view.recently_unloaded & ~under_way
         return cls(brokers=len(view.brokers), owner=owner, counted=counted, movable=movable)
 
     def count(self, which: Bools) -> Ints:

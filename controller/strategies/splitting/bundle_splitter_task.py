@@ -30,7 +30,7 @@ class BundleSplitterTask(BundleLimits):
         passed = self.passed_by(bundles, bundles.long_term)
         count = view.namespace_bundle_count.tolist()
         splits, verdicts = [], []
-        for row in np.flatnonzero(passed.any).tolist():
+        for row in np.flatnonzero(passed.any & bundles.owned).tolist():
             why, space = passed.verdict(row, _BY), int(bundles.namespace[row])
             refusal = self.too_few_topics(why.subject, int(bundles.topics[row]), _BY) or self.no_room(
                 why.subject, count[space], _BY

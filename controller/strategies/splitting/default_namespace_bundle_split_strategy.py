@@ -75,7 +75,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
         over, hits = passed.any, {name: n for name, n in memory.hits.items() if name in bundles.code_of}
         concerned = over.copy()
         concerned[[bundles.code_of[name] for name in hits]] = True
-        concerned &= bundles.broker >= 0
+        concerned &= bundles.owned
 
         count, of_broker = view.namespace_bundle_count.tolist(), Counter[int]()
         splits: list[Split] = []
