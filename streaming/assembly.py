@@ -11,6 +11,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters import files, jars, transport
+from controller.adapters.folder import files_of
 from controller.adapters.folder_leadership import FileLeadership
 from controller.adapters.leadership import Leadership
 from controller.adapters.verdicts import VerdictStore
@@ -81,15 +82,16 @@ def session(settings: Settings) -> SparkSession:
     )
 
 
-def records(spark: SparkSession, settings: Settings) -> DataFrame:
-    """The log's records as a stream, from the beginning."""
-    log = settings.log
+def records(spark: SparkSession, settings: Settings, max_offsets: int | None = None) -> DataFrame:
+    """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
+    log, max_offsets = settings.log, max_offsets or settings.spark.max_offsets_per_trigger
     if log.kind == "kafka":
         assert log.kafka is not None, "checked when the settings were read"
-        return kafka_records(spark, log.kafka, max_offsets=settings.spark.max_offsets_per_trigger)
+        return kafka_records(spark, log.kafka, max_offsets=max_offsets, now_ms=now_ms())
     assert log.folder is not None, "checked when the settings were read"
-    files = min(FILES_PER_TRIGGER, settings.spark.max_offsets_per_trigger)
-    return folder_records(spark, Path(log.folder.path), files_per_trigger=files)
+    folder, most = Path(log.folder.path), min(FILES_PER_TRIGGER, max_offsets)
+    enough = files_of(folder, settings.intervals.close_at_most)
+    return folder_records(spark, folder, files_per_trigger=most if enough is None else min(most, enough))
 
 
 def query_options(settings: Settings) -> QueryOptions:

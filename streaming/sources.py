@@ -17,11 +17,10 @@ FILES_PER_TRIGGER = 1_000
 
 
 def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
-    """Options of Spark's Kafka source to read the metrics and result topics whole."""
+    """Options of Spark's Kafka source for the metrics and result topics."""
     return {
         "kafka.bootstrap.servers": log.bootstrap,
         "subscribe": f"{log.metrics_topic},{log.results_topic}",
-        "startingOffsets": "earliest",
         # A gap is seen by its missing ticks, and journalled; stopping would not bring the records back.
         "failOnDataLoss": "false",
         "kafka.isolation.level": "read_committed",
@@ -32,9 +31,18 @@ def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
     }
 
 
-def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: int) -> DataFrame:
-    """The records of the metrics and the result topic, as a stream from the beginning."""
-    reader = spark.readStream.format("kafka").options(**kafka_options(log))
+def start_options(log: KafkaLogSettings, now_ms: int) -> dict[str, str]:
+    """Where a query without a checkpoint begins; Spark does not look at these where there is one."""
+    since = log.start_ms(now_ms)
+    if since is None:
+        return {"startingOffsets": log.start_at}
+    # A partition without a record since then begins at its end.
+    return {"startingTimestamp": str(since), "startingOffsetsByTimestampStrategy": "latest"}
+
+
+def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: int, now_ms: int) -> DataFrame:
+    """The records of the metrics and the result topic, as a stream that begins where ``start_at`` says."""
+    reader = spark.readStream.format("kafka").options(**kafka_options(log), **start_options(log, now_ms))
     return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,7 +17,7 @@ from controller.doctor.before_acting import refuse_rivals
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
-from streaming import assembly
+from streaming import assembly, catching_up
 from streaming.query import dead_letter_query, decision_checkpoint, decision_query
 from streaming.rehearsal import rehearse
 
@@ -63,17 +64,24 @@ def _lead(settings: Settings, spark: SparkSession, leadership: Leadership, stop:
     decisions, letters = assembly.decision_sink(settings, leadership), assembly.dead_letter_sink(settings, options)
     log.info("leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(decision_checkpoint(checkpoint, options)))
-    records = assembly.records(spark, settings)
-    writers = (
-        decision_query(records, options, decisions, checkpoint=checkpoint),
-        dead_letter_query(records, options, letters, checkpoint=checkpoint),
-    )
+
+    def decide(max_offsets: int | None, **trigger: Any) -> StreamingQuery:
+        records = assembly.records(spark, settings, max_offsets)
+        return decision_query(records, options, decisions, checkpoint=checkpoint).trigger(**trigger).start()
+
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
-    with _running([writer.trigger(processingTime=_TRIGGER).start() for writer in writers]) as queries:
+    suspects = dead_letter_query(assembly.records(spark, settings), options, letters, checkpoint=checkpoint)
+    with _running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
         log.info("reads the log")
         try:
-            _watch(queries, leadership, stop)
+            for most in catching_up.offsets_a_batch(spark, settings, decision_checkpoint(checkpoint, options)):
+                with _running(decide(most, availableNow=True)) as query:
+                    _watch([suspects_query, query], leadership, stop, until=query)
+                if stop():
+                    return
+            with _running(decide(None, processingTime=_TRIGGER)) as query:
+                _watch([suspects_query, query], leadership, stop)
         except TrimtabError:
             raise
         except Exception as error:
@@ -82,15 +90,17 @@ def _lead(settings: Settings, spark: SparkSession, leadership: Leadership, stop:
 
 
 @contextmanager
-def _running(queries: list[StreamingQuery]) -> Iterator[list[StreamingQuery]]:
+def _running(query: StreamingQuery) -> Iterator[StreamingQuery]:
     try:
-        yield queries
+        yield query
     finally:
-        for query in queries:
-            query.stop()
+        query.stop()
 
 
-def _watch(queries: list[StreamingQuery], leadership: Leadership, stop: Callable[[], bool]) -> None:
+def _watch(
+    queries: list[StreamingQuery], leadership: Leadership, stop: Callable[[], bool], until: StreamingQuery | None = None
+) -> None:
+    """Wait until told to stop, or until the query *until* has read what there was."""
     while not stop():
         time.sleep(_POLL_SECONDS)
         if leadership.lost():
@@ -98,6 +108,8 @@ def _watch(queries: list[StreamingQuery], leadership: Leadership, stop: Callable
         for query in queries:
             if not query.isActive:
                 query.awaitTermination()  # raises what ended it
+                if query is until:
+                    return
                 raise TrimtabError(f"query {query.name} ended by itself")
     _finish(queries)
 

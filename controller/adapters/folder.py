@@ -81,6 +81,16 @@ class _LineFiles:
         files.create(path, _lines(lines), modified_ms=self._modified_ms)
 
 
+def files_of(folder: Path, intervals: int) -> int | None:
+    """About so many files of the log at *folder* hold so many *intervals*; None where it holds no more than that.
+
+    By their names, as FolderMetricsLog gives them; others do not count.
+    """
+    names = [path.stem for part in ("metrics", "results") for path in (folder / part).glob("*-*.jsonl")]
+    ticked = {name.partition("-")[0] for name in names}
+    return None if len(ticked) <= intervals else max(1, intervals * len(names) // len(ticked))
+
+
 class FolderCommandLog:
     """CommandLog on a folder, from its first command on."""
 

@@ -32,6 +32,10 @@ from controller.settings.section import Section as _Section
 
 #: Pulsar: NamedEntity
 _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
+#: Where a log can be read from without knowing the time.
+_ENDS: Final = ("earliest", "latest")
+_AGE: Final = re.compile(r"[0-9]{1,6}[mhd]")
+_UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
 
 
@@ -49,6 +53,12 @@ def _cluster_name(name: str) -> str:
     if not _CLUSTER_NAME.fullmatch(name):
         raise ValueError("allowed are letters, digits and -=:._ as in Pulsar: nodes in ZooKeeper hold the name")
     return name
+
+
+def _start(text: str) -> str:
+    if text not in _ENDS and not _AGE.fullmatch(text):
+        raise ValueError("allowed: earliest, latest, or how long ago: 90m, 4h, 7d")
+    return text
 
 
 Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(_namespace_or_bundle)], ...], Field(strict=False)]
@@ -128,10 +138,20 @@ class KafkaLogSettings(_Section):
     """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab has to create
     them; a week, so that a controller that was down over a weekend catches up.  The journal has a retention of its
     own: [journal] retention_days."""
+    start_at: Annotated[str, AfterValidator(_start)] = "4h"
+    """Where a controller that has no checkpoint begins to read: so long ago (``90m``, ``4h``, ``7d``), or at the
+    ``earliest`` or the ``latest`` record there is.  Four hours are 240 samples for each average; a bundle with stored
+    averages (collector.zookeeper) starts from those.  Intervals that are in the journal are not decided again."""
     client: Annotated[dict[str, Scalar], BeforeValidator(client_options)] = Field(default_factory=dict, repr=False)
     """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...).
     "sasl.password_file" names a file with the value of "sasl.password"; so it is with every option.  What trimtab sets
     by itself is refused."""
+
+    def start_ms(self, now_ms: int) -> int | None:
+        """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""
+        if self.start_at in _ENDS:
+            return None
+        return max(0, now_ms - int(self.start_at[:-1]) * _UNITS_MS[self.start_at[-1]])
 
 
 class FolderLogSettings(_Section):

@@ -172,3 +172,27 @@ def test_a_roster_outside_partition_0_of_the_metrics_topic_is_ignored(elsewhere:
         (snapshot,) = found
         assert snapshot.roster == (A,)
         assert rates(snapshot) == {LEFT: (A, 10.0)}
+
+
+def test_a_log_that_begins_in_the_middle_of_a_sweep_leaves_its_broker_without_data_for_one_interval() -> None:
+    rest = sweep(A, 0, RIGHT, chunk=1, chunks=2)
+    first, second = snapshots([rest, ticked(0, A), sweep(A, 1, LEFT, RIGHT), ticked(1, A)])
+    assert (first.brokers, first.roster) == ((), (A,))
+    assert [row.broker for row in second.brokers] == [A]
+
+
+def test_a_log_that_begins_between_the_ticks_of_an_interval_closes_it_without_the_brokers_that_are_cut_off() -> None:
+    """Partition 1 begins behind its tick of the first interval: that one closes by its tick of the next."""
+    two = {"metrics": 2, "results": 0}
+    roster: list[dict[str, str | None]] = [{"broker": name, "sweepId": "s"} for name in (A, B)]
+    log = [
+        place((METRICS, 0), 0, sweep(A, 0, LEFT)),
+        place((METRICS, 0), 1, tick(T, partitions=two, roster=roster)),
+        place((METRICS, 0), 2, sweep(A, 1, LEFT)),
+        place((METRICS, 0), 3, tick(T + PERIOD, partitions=two, roster=roster)),
+        place((METRICS, 1), 7, sweep(B, 1, RIGHT)),
+        place((METRICS, 1), 8, without(tick(T + PERIOD, partitions=two), "roster")),
+    ]
+    _, (first, second) = fold(ShardState(shard=0, shards=1), rows_from_records(log, NO_DETAIL), OPTIONS)
+    assert [row.broker for row in first.brokers] == [A]
+    assert [row.broker for row in second.brokers] == [A, B]

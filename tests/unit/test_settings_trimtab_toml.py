@@ -7,6 +7,7 @@ import pytest
 from controller.model.errors import SettingsError
 from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
+from streaming.sources import start_options
 
 CONF = Path(__file__).parents[2] / "conf" / "trimtab.toml"
 TEXT = CONF.read_text(encoding="utf-8")
@@ -134,3 +135,25 @@ def test_settings_do_not_change() -> None:
     settings = read_settings(CONF)
     with pytest.raises(ValueError, match="frozen"):
         settings.intervals = settings.intervals
+
+
+@pytest.mark.parametrize(("start_at", "since"), [("90m", 5_400_000), ("4h", 14_400_000), ("7d", 604_800_000)])
+def test_a_controller_without_a_checkpoint_begins_so_long_ago(tmp_path: Path, start_at: str, since: int) -> None:
+    log = written(tmp_path, TEXT.replace('start_at = "4h"', f'start_at = "{start_at}"')).log.kafka
+    assert log is not None
+    now_ms = 1_735_689_600_000
+    assert log.start_ms(now_ms) == now_ms - since
+    assert start_options(log, now_ms)["startingTimestamp"] == str(now_ms - since)
+
+
+@pytest.mark.parametrize("start_at", ["earliest", "latest"])
+def test_a_controller_without_a_checkpoint_begins_at_an_end_of_the_log(tmp_path: Path, start_at: str) -> None:
+    log = written(tmp_path, TEXT.replace('start_at = "4h"', f'start_at = "{start_at}"')).log.kafka
+    assert log is not None
+    assert start_options(log, 0) == {"startingOffsets": start_at}
+
+
+@pytest.mark.parametrize("start_at", ["", "yesterday", "4", "4 h", "-1h", "h"])
+def test_a_start_that_means_nothing_is_refused_by_name(tmp_path: Path, start_at: str) -> None:
+    message = refusal(tmp_path, TEXT.replace('start_at = "4h"', f'start_at = "{start_at}"'))
+    assert message == f"log.kafka.start_at = {start_at!r}: allowed: earliest, latest, or how long ago: 90m, 4h, 7d"

@@ -1,0 +1,65 @@
+"""Catching up: while a query is far behind, its batches are cut by intervals rather than by a fixed number of records.
+
+The snapshots and claims of an interval are the same whatever the number of its records, so it is intervals that memory
+is needed for.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from controller.adapters.kafka_backlog import Offsets, backlog
+from controller.settings.trimtab_toml import Settings
+from streaming.assembly import now_ms
+
+log = logging.getLogger(__name__)
+
+#: While the query catches up, more comes: each turn reads that of the turn before.  Whatever is left then is read as
+#: usual, and closed a few intervals at a time.
+_TURNS: Final = 5
+
+
+def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) -> Iterator[int]:
+    """While the query with this *checkpoint* is far behind: what one batch may read, until it has read what there was.
+
+    A log in a folder is no different when it is behind: its batches are cut by files.
+    """
+    log_settings = settings.log.kafka if settings.log.kind == "kafka" else None
+    few = settings.intervals.close_at_most
+    for _ in range(_TURNS if log_settings else 0):
+        assert log_settings is not None, "or there would be no turn"
+        ahead = backlog(
+            log_settings,
+            cluster=settings.cluster.name,
+            period_ms=settings.intervals.period_ms,
+            read=offsets_read(spark, checkpoint),
+            now_ms=now_ms(),
+            few=few,
+        )
+        most = ahead.offsets_a_batch(few, settings.spark.max_offsets_per_trigger)
+        if most is None:
+            return
+        log.info("catches up on %d intervals: reads %d records a batch", ahead.intervals, most)
+        yield most
+
+
+def offsets_read(spark: SparkSession, checkpoint: str) -> Offsets | None:
+    """How far the query with this *checkpoint* has come in Kafka, or None where it has not begun."""
+    jvm: Any = spark._jvm
+    folder = jvm.org.apache.hadoop.fs.Path(checkpoint, "offsets")
+    if not folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder):
+        return None
+    log = jvm.org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqLog(
+        spark._jsparkSession, folder.toString()
+    )
+    latest = log.getLatest()
+    if latest.isEmpty():
+        return None
+    source = latest.get()._2().offsets().head()
+    if source.isEmpty():
+        return None
+    told: dict[str, dict[str, int]] = json.loads(source.get().json())
+    return {topic: {int(partition): at for partition, at in of.items()} for topic, of in told.items()}

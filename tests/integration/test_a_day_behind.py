@@ -1,0 +1,107 @@
+"""A controller that finds a day of backlog in a real Kafka decides all of it, a few intervals in each batch."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from controller.adapters.kafka import Producer
+from controller.adapters.kafka_journal import read_journal
+from controller.adapters.kafka_log import create_topics
+from controller.adapters.servers import KafkaServer
+from controller.settings.trimtab_toml import KafkaLogSettings, read_settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records
+from tests.records import as_bytes, tick
+
+pytestmark = pytest.mark.integration
+
+_PERIOD, _INTERVALS, _PARTITIONS = 600_000, 144, 2
+_AT_MOST = 20
+_COUNTS = {"metrics": _PARTITIONS, "results": _PARTITIONS}
+
+
+def publish_a_day(log: KafkaLogSettings) -> list[int]:
+    """A day up to now, all of it appended now; returns its intervals."""
+    create_topics(log)
+    cluster = ModelledCluster(ClusterShape(brokers=2, empty_brokers=0, bundles=4, topics=8), seed=1, name="lab")
+    producer = Producer(log.bootstrap)
+    last = int(time.time() * 1000) // _PERIOD * _PERIOD
+    intervals = [last - n * _PERIOD for n in reversed(range(_INTERVALS))]
+    for interval in intervals:
+        sweeps = list(cluster.sweeps(interval))
+        for key, value in (record for sweep in sweeps for record in json_records(sweep)):
+            producer.send(log.metrics_topic, value, key=key.encode())
+        roster = [{"broker": sweep.broker, "sweepId": sweep.sweep_id} for sweep in sweeps]
+        for topic in (log.results_topic, log.metrics_topic):
+            for partition in range(_PARTITIONS):
+                first = (topic, partition) == (log.metrics_topic, 0)
+                record = tick(interval, cluster="lab", partitions=_COUNTS, roster=roster if first else None)
+                producer.send(topic, as_bytes(record), partition=partition)
+    producer.flush()
+    return intervals
+
+
+@pytest.fixture
+def conf(tmp_path: Path, kafka: KafkaServer) -> Path:
+    (tmp_path / "broker.conf").write_text("")
+    names = ("metrics", "results", "commands", "journal", "dead_letters")
+    prefix = uuid4().hex
+    topics = "\n".join(f'{name}_topic = "{prefix}-{name}"' for name in names)
+    file = tmp_path / "trimtab.toml"
+    file.write_text(
+        f"""
+        [cluster]
+        name = "lab"
+        [intervals]
+        period_seconds = 600
+        shards = 2
+        close_at_most = {_AT_MOST}
+        stale_after_seconds = 3_153_600_000
+        [checkpoint]
+        path = "checkpoint"
+        [log]
+        kind = "kafka"
+        [log.kafka]
+        bootstrap = "{kafka.bootstrap}"
+        partitions = {_PARTITIONS}
+        {topics}
+        [election]
+        kind = "file"
+        path = "election"
+        [spark.conf]
+        "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        """
+    )
+    return file
+
+
+def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_path: Path) -> None:
+    settings = read_settings(conf)
+    assert settings.log.kafka is not None
+    intervals = publish_a_day(settings.log.kafka)
+    command = [sys.executable, "-c", "from controller.cli import main; main()", "run", "--conf", str(conf)]
+    output = tmp_path / "output"
+    with output.open("ab") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 120
+        while f"interval {intervals[-1]}:" not in output.read_text(errors="replace"):
+            assert process.poll() is None, output.read_text()
+            assert time.monotonic() < deadline, output.read_text()[-4000:]
+            time.sleep(0.5)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # the session of its own that it began
+        process.wait(30)
+    text = output.read_text()
+    assert re.search(rf"catches up on {_INTERVALS} intervals: reads \d+ records a batch", text)
+    assert [entry.interval for entry in read_journal(settings.log.kafka, cluster="lab")] == intervals
+    batches = [int(path.name) for path in (tmp_path / "checkpoint/decisions-s2/commits").glob("[0-9]*")]
+    # Four fifths of what a batch may close are read in one; one that closed more would leave fewer batches.
+    assert max(batches) + 1 >= _INTERVALS / _AT_MOST
