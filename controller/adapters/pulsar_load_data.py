@@ -6,7 +6,6 @@ So for some time after its start a reader does not know of every broker.
 Pulsar: BrokerLoadDataReporter, TableViewLoadDataStoreImpl
 """
 
-import json
 import logging
 import threading
 import time
@@ -16,7 +15,8 @@ from typing import Any, Final
 import pulsar
 
 from controller.adapters.pulsar_admin import Credentials, Tls
-from controller.model.errors import TrimtabError
+from controller.model.errors import TrimtabError, WireError
+from controller.wire.base import read_object
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,8 @@ _TIME_TO_LIVE_SECONDS: Final = 1800.0
 #: A broker withdraws its data while a bundle comes or goes, and publishes anew within seconds.
 _WITHDRAWN_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 5.0
+#: More brokers than any cluster has.
+_MOST_BROKERS: Final = 20_000
 
 
 class PulsarLoadData:
@@ -60,9 +62,13 @@ class PulsarLoadData:
         with self._lock:
             if value:
                 try:
-                    self._known[broker] = json.loads(value), now + _TIME_TO_LIVE_SECONDS
-                except ValueError:
-                    log.warning("load data of %s is no JSON: %.60r", broker, value)
+                    self._known[broker] = read_object(value), now + _TIME_TO_LIVE_SECONDS
+                except WireError as error:
+                    log.warning("load data of %.100s cannot be read: %s", broker, error)
+                if len(self._known) > _MOST_BROKERS:
+                    self._known = {name: each for name, each in self._known.items() if now < each[1]}
+                    while len(self._known) > _MOST_BROKERS:  # the oldest first
+                        self._known.pop(next(iter(self._known)))
             elif broker in self._known:
                 load, until = self._known[broker]
                 self._known[broker] = load, min(until, now + _WITHDRAWN_SECONDS)

@@ -7,6 +7,7 @@ from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
 from controller.model.memory import Memory, NoMemory
 from controller.model.option import option
+from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
 
@@ -70,7 +71,8 @@ class Policy:
     membership: Shedder[Any] | None = None
     #: Which brokers a bundle may go to at all, in order; none: to every one.
     filters: tuple[Filter, ...] = ()
-    selection: ModularSelectBroker = field(default_factory=ModularSelectBroker)
+    #: How they are asked, and what holds where they leave nobody: the load manager's way.
+    selection: ModularSelectBroker | ExtensibleSelectBroker = field(default_factory=ModularSelectBroker)
     balancer: BalancerOptions = field(default_factory=BalancerOptions)
     shed: bool = True
     split: bool = True

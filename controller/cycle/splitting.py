@@ -13,7 +13,6 @@ from controller.model.decision import Command, Split, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.names import parse_bundle
-from controller.strategies.filters.modular_select_broker import candidates
 from controller.strategies.splitting.cutting import cut
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
@@ -76,5 +75,5 @@ def _may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
 
     Pulsar: shouldNamespacePoliciesUnload, shouldAntiAffinityNamespaceUnload.
     """
-    found = candidates(view, row, policy.filters)
-    return found.leaves_only(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None
+    found = policy.selection.candidates(view, row, policy.filters)
+    return found.confines(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None

@@ -68,7 +68,8 @@ def unloads_of(
     unloads = Unloads(memory=replace(memory, shedder=shedding, membership=membership), verdicts=verdicts)
     free = _Free(untouchable, splitting, verdicts)
     view = _moved(view, [unload for unload in moves if free(unload.bundle)], unloads, policy, controls, ledger)
-    _shed(view, [unload for unload in found.unloads if free(unload.bundle)], unloads, policy, controls, ledger)
+    chosen = [unload for unload in found.unloads if free(unload.bundle)]
+    _shed(view, staying, chosen, unloads, policy, controls, ledger)
     return unloads
 
 
@@ -121,13 +122,14 @@ def _moved(
 
 def _shed(
     view: ClusterView,
+    seen: ClusterView,
     chosen: Sequence[Unload],
     unloads: Unloads,
     policy: Policy,
     controls: Controls,
     ledger: Ledger,
 ) -> None:
-    """Place and issue what the shedder has *chosen*, in its order, while budgets allow it.
+    """Place and issue what the shedder has *chosen* of what it has *seen*, in its order, while budgets allow it.
 
     Once the cluster's budget is used up nothing more is placed: of 1,000 overloaded brokers that would take minutes.
     """
@@ -139,7 +141,11 @@ def _shed(
             break
         held = ledger.shuts_out(unload.bundle, charge_for(view, "unload", unload.bundle, unload.source))
         if held is None:
-            destination, placing, more = place(view, unload, placing, seed, policy)
+            if unload.final:
+                # The shedder asked the filters about the interval as it is, for each bundle by itself, as Pulsar does.
+                destination, more = place_as_planned(seen, unload, policy)
+            else:
+                destination, placing, more = place(view, unload, placing, seed, policy)
             unloads.verdicts += more
             if not destination:
                 continue

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
@@ -27,6 +27,10 @@ class Cluster(Protocol):
 
     def within(self, seconds: float) -> Self:
         """The same for one command, which is given up after so long: from then on every call fails."""
+        ...
+
+    def not_active(self, command: Command) -> tuple[str, ...]:
+        """The brokers that *command* names and that are not active ones; none of them is asked anything."""
         ...
 
     def look(self, command: Command) -> Observation:
@@ -68,6 +72,8 @@ def carry_out(
 
     *maybe_begun*: an executor that died may have acted on it.  It is looked at alone; an unloaded bundle that nobody
     has yet is looked up as its executor would have done, so that the brokers place it where it was to go.
+
+    A command that names a broker which is not active has failed: who wrote it may have made that address up.
     """
     first: Observation | None = None
     attempts, failure = 0, Failure(detail="never tried")
@@ -75,6 +81,8 @@ def carry_out(
         if nth:
             sleep(pause_seconds * 2 ** (nth - 1))
         try:
+            if not (maybe_begun or attempts) and (strange := cluster.not_active(command)):
+                return Outcome(answer=Answer(status="failed", detail=_strange(strange)))
             seen = cluster.look(command)
             if maybe_begun and command.action == "unload" and seen.has(command.bundle) and not seen.owner:
                 first, seen = seen, cluster.look_after(command)
@@ -100,6 +108,11 @@ def carry_out(
     return Outcome(answer=answer, owner_before=first.owner if first else "", attempts=attempts)
 
 
+def _strange(names: Sequence[str]) -> str:
+    shown = " and ".join(f"{name!r:.100}" for name in names)
+    return f"{shown} {'is no active broker' if len(names) == 1 else 'are no active brokers'} of the cluster: not asked"
+
+
 def _act(command: Command, cluster: Cluster) -> Failure | None:
     try:
         cluster.act(command)
@@ -123,6 +136,11 @@ class PulsarTarget:
     def within(self, seconds: float) -> Self:
         """See Cluster."""
         return type(self)(self._admin.within(seconds))
+
+    def not_active(self, command: Command) -> tuple[str, ...]:
+        """See Cluster."""
+        named = dict.fromkeys(name for name in (command.source, command.destination) if name)
+        return tuple(name for name in named if not self._admin.is_active(name))
 
     def look(self, command: Command) -> Observation:
         """See Cluster."""

@@ -141,6 +141,8 @@ class Unload:
     why: Verdict
     #: The broker that a shedder which plans both ends means it for; "" leaves that to the placement.
     destination: str = ""
+    #: Whether it goes there or nowhere.  Pulsar: the extensible load manager transfers, the modular one places anew.
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,11 @@ from controller.strategies.catalogue import (
     SPLIT_POLICIES,
     short_name,
 )
+from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
-from controller.strategies.protocols import Filter, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
+from controller.strategies.protocols import Filter, Shedder, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
 )
@@ -108,18 +110,19 @@ def policy_of(
     given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
     several_cuts = build(DefaultNamespaceBundleSplitStrategyImpl, conf).several_cuts
     algorithm = _split_algorithm(names, conf)
+    filters = tuple(build(cls, conf) for cls in (EXTENSIBLE_FILTERS if _extensible(names) else FILTERS).values())
     refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts)
     read_assignment(conf)
     return Policy(
         cluster=cluster,
         period_ms=period_ms,
-        shedder=choose(SHEDDERS, SHEDDER, names.shedder, conf),
+        shedder=_shedder(names, filters, conf),
         placement=choose(PLACEMENTS, PLACEMENT, names.placement, conf),
         split_policy=_split_policy(names, algorithm, conf),
         split_algorithm=algorithm,
         membership=_membership(conf),
-        filters=tuple(build(cls, conf) for cls in _filters(names).values()),
-        selection=build(ModularSelectBroker, conf),
+        filters=filters,
+        selection=ExtensibleSelectBroker() if _extensible(names) else build(ModularSelectBroker, conf),
         balancer=build(BalancerOptions, conf),
         shed=decisions.shed,
         split=decisions.split,
@@ -164,9 +167,15 @@ def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
     return None if built.protocol == "off" else built
 
 
-def _filters(names: StrategyNames) -> Mapping[str, type[Filter]]:
-    """The filters of the brokers' load manager."""
-    return EXTENSIBLE_FILTERS if short_name(names.load_manager) == EXTENSIBLE else FILTERS
+def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[str, str]) -> Shedder[Any]:
+    """Which bundles leave their broker; the shedder that asks the *filters* itself is given them."""
+    chosen = choose(SHEDDERS, SHEDDER, names.shedder, conf)
+    return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder) else chosen
+
+
+def _extensible(names: StrategyNames) -> bool:
+    """Whether the brokers have the extensible load manager."""
+    return short_name(names.load_manager) == EXTENSIBLE
 
 
 def options_table() -> list[OptionRow]:

@@ -261,7 +261,8 @@ class PulsarSettings(_Section):
     """How the brokers' admin API is reached."""
 
     admin_url: Annotated[tuple[Url, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
-    """http(s)://host:port of some brokers; they send callers on to each other."""
+    """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and send callers on to them;
+    credentials go to nobody else."""
     token_file: PathText | None = None
     """A file with the token to show."""
     user: str = ""

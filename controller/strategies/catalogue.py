@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from controller.strategies.assignment.consistent_hashing import ConsistentHashingTopicBundleAssigner
 from controller.strategies.assignment.round_robin import RoundRobinTopicBundleAssigner
-from controller.strategies.filters.anti_affinity import AntiAffinity
+from controller.strategies.filters.anti_affinity import AntiAffinity, ExtAntiAffinity
 from controller.strategies.filters.broker_version import BrokerVersion
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
+from controller.strategies.filters.ext_max_topics import ExtMaxTopics
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.max_topics import MaxTopics
@@ -99,10 +100,13 @@ FILTERS: Final[Mapping[str, type[Filter]]] = {
     "BrokerVersion": BrokerVersion,
 }
 
-#: The same for the extensible load manager, which knows no even spreading.
+#: The same for the extensible load manager, in its order; it knows no even spreading.
 EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
     "BundlesWithPolicies": BundlesWithPolicies,
-    **{name: cls for name, cls in FILTERS.items() if cls is not FewestBundles},
+    "ExtMaxTopics": ExtMaxTopics,
+    "BrokerVersion": BrokerVersion,
+    "ExtAntiAffinity": ExtAntiAffinity,
+    "IsolationPolicies": IsolationPolicies,
 }
 
 

@@ -17,7 +17,7 @@ from controller.strategies.filters.broker_version import BrokerVersion
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.max_topics import MaxTopics
-from controller.strategies.filters.modular_select_broker import ModularSelectBroker, candidates
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter
 from tests.cluster import Broker, bundle, view
 
@@ -121,8 +121,8 @@ def test_a_placement_never_returns_a_broker_that_the_filters_exclude(
     name: str, cluster: ClusterView, data: st.DataObject
 ) -> None:
     asked = data.draw(st.integers(0, len(cluster.bundles) - 1))
-    placement, found = PLACEMENTS[name](), candidates(cluster, asked, EVERY)
     select = ModularSelectBroker(keep_filters=data.draw(st.booleans()))
+    placement, found = PLACEMENTS[name](), select.candidates(cluster, asked, EVERY)
     rows, _ = select.acceptable(cluster, asked, found, placement, placement.initial_memory())
     taken = rows.tolist()
     assert set(names(cluster, taken)) <= permitted(cluster, cluster.bundles.names[asked])
@@ -150,13 +150,13 @@ def test_the_laws_of_filters_are_not_empty() -> None:
     own = IsolationPolicy(namespaces=("acme/a",), primary=("b0", "b2"))
     versions = dict.fromkeys(made.brokers.names, "1.0.0")
     cluster = replace(made, policies=Policies(isolation=(own,), broker_version=versions))
-    assert names(cluster, candidates(cluster, 0, EVERY).kept.tolist()) == ["b2:80"]
+    assert names(cluster, ModularSelectBroker().candidates(cluster, 0, EVERY).kept.tolist()) == ["b2:80"]
 
 
 def test_each_filter_says_why_it_excludes_and_every_option_has_a_meaning() -> None:
-    classes = {**FILTERS, **EXTENSIBLE_FILTERS}
-    assert len({cls.reason for cls in classes.values()}) == len(classes)
-    for name, cls in classes.items():
+    for catalogue in (FILTERS, EXTENSIBLE_FILTERS):
+        assert len({cls.reason for cls in catalogue.values()}) == len(catalogue)
+    for name, cls in {**FILTERS, **EXTENSIBLE_FILTERS}.items():
         assert cls.__name__ == name
         options = cls.__dataclass_fields__.values()  # type: ignore[attr-defined]
         assert all(field.metadata["meaning"] for field in options if field.metadata)

@@ -121,4 +121,4 @@ def test_load_data_is_kept_until_it_is_renewed_and_for_a_while_after_it_was_with
     assert load_data.of("b:8080") is load_data.of("c:8080") is None
     assert asked.wait(5)
     load_data.close()
-    assert any("no JSON" in record.message for record in caplog.records)
+    assert any("not_json" in record.message for record in caplog.records)

@@ -22,9 +22,14 @@ class Scripted:
 
     def __init__(self, *steps: Observation | PulsarError | None) -> None:
         self.steps = list(steps)
+        #: Brokers that are none, wherever a command names them.
+        self.strange: tuple[str, ...] = ()
 
     def within(self, _: float) -> Self:
         return self
+
+    def not_active(self, command: Command) -> tuple[str, ...]:
+        return tuple(name for name in (command.source, command.destination) if name in self.strange)
 
     def look(self, command: Command) -> Observation:
         step = self._next(command)
@@ -44,15 +49,43 @@ class Scripted:
         return step
 
 
-def obey(*steps: Observation | PulsarError | None, maybe_begun: bool = False, may_act: Answer | None = None) -> Outcome:
+def obey(
+    *steps: Observation | PulsarError | None,
+    maybe_begun: bool = False,
+    may_act: Answer | None = None,
+    strange: tuple[str, ...] = (),
+    dry_run: bool = False,
+) -> Outcome:
     cluster = Scripted(*steps)
-    outcome = carry_out(unload(), cluster, may_act=lambda: may_act, maybe_begun=maybe_begun, sleep=lambda _: None)
+    cluster.strange = strange
+    outcome = carry_out(
+        unload(),
+        cluster,
+        may_act=lambda: may_act,
+        maybe_begun=maybe_begun,
+        dry_run=dry_run,
+        sleep=lambda _: None,
+    )
     assert cluster.steps == []
     return outcome
 
 
 def test_a_command_is_looked_at_done_and_looked_at() -> None:
     assert obey(OURS, None, THEIRS) == Outcome(answer=Answer(status="done"), owner_before=A, owner_after=B, attempts=1)
+
+
+@pytest.mark.parametrize("strange", [(A,), (B,), (A, B)])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_command_that_names_a_broker_which_is_not_active_has_failed_without_a_look(
+    strange: tuple[str, ...], dry_run: bool
+) -> None:
+    outcome = obey(strange=strange, dry_run=dry_run)
+    assert (outcome.answer.status, outcome.attempts) == ("failed", 0)
+    assert all(repr(name) in outcome.answer.detail for name in strange)
+
+
+def test_a_command_that_was_begun_is_looked_at_though_its_source_is_gone_by_now() -> None:
+    assert obey(THEIRS, strange=(A,), maybe_begun=True).answer.status == "already_done"
 
 
 @pytest.mark.parametrize("error", [SERVER_ERROR, NO_CONNECTION])

@@ -36,6 +36,9 @@ class Owners:
     def within(self, _: float) -> Self:
         return self
 
+    def not_active(self, _: Command) -> tuple[str, ...]:
+        return ()
+
     def look(self, command: Command) -> Observation:
         return Observation(boundaries=QUARTERS, owner=self._owner.get(command.bundle, A))
 

@@ -113,3 +113,16 @@ def test_an_expression_that_is_not_understood_is_told() -> None:
     assert ("IsolationPolicy", "policies", "cannot read [a&&b]: what they concern stays where it is") in about(
         made, "cluster"
     )
+
+
+def test_where_the_filters_leave_only_a_broker_that_is_overloaded_they_are_dropped_and_isolation_is_not() -> None:
+    # Its own broker has the fewest bundles of the namespace, and is above 85 %.
+    crowded = view(
+        broker("a:80", usage=0.9, **{ONE: 60.0}),
+        *(broker(f"{name}:80", usage=0.2, **{f"acme/own/{name}{i}": 1.0 for i in range(2)}) for name in "bc"),
+    )
+    assert moves(decision({ONE: ""}, cluster=crowded, isolation=own("a", "c"))) == {ONE: "c:80"}
+    calm = replace(crowded, brokers=replace(crowded.brokers, usage=crowded.brokers.usage / 2))
+    made = decision({ONE: ""}, cluster=calm)
+    assert moves(made) == {}
+    assert about(made, ONE) == [("FewestBundles", "FewestBundles", "no other broker may take it")]

@@ -7,8 +7,9 @@ import pytest
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import NoMemory
+from controller.strategies.candidates import Candidates
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
-from controller.strategies.filters.modular_select_broker import Candidates, ModularSelectBroker, candidates
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.protocols import Anchor, Filter
 from tests.cluster import broker, view
@@ -58,12 +59,14 @@ class Staying(Only):
 
 
 def found(*filters: Filter) -> Candidates:
-    return candidates(CLUSTER, 0, filters)
+    return ModularSelectBroker().candidates(CLUSTER, 0, filters)
 
 
 def acceptable(*filters: Filter, cluster: ClusterView = CLUSTER, **options: Any) -> list[int]:
     select = ModularSelectBroker(**options)
-    rows, _ = select.acceptable(cluster, 0, candidates(cluster, 0, filters), PLACEMENT, PLACEMENT.initial_memory())
+    rows, _ = select.acceptable(
+        cluster, 0, select.candidates(cluster, 0, filters), PLACEMENT, PLACEMENT.initial_memory()
+    )
     return [int(row) for row in rows]
 
 

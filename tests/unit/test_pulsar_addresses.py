@@ -1,9 +1,11 @@
 """Where brokers answer: their names hold the port for http, and with https only they know each other's."""
 
+import json
+
 import pytest
 import urllib3
 
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar_admin import NotListedError, PulsarAdmin, PulsarError
 
 A, B = "a:8080", "b:8080"
 
@@ -19,6 +21,8 @@ class Brokers:
         host, _, path = url.removeprefix("https://").partition("/")
         if host == "gone:8443":
             raise PulsarError(f"{method} {url}: no connection", sent=False)
+        if path == "admin/v2/brokers/lab":
+            return urllib3.HTTPResponse(json.dumps([A, B, "plain:8080"]).encode(), status=200)
         if path.endswith("load-report"):
             return urllib3.HTTPResponse(b'{"host": "%s"}' % host.encode(), status=200)
         name = path.split("/")[4]
@@ -47,9 +51,14 @@ def test_with_https_a_broker_is_asked_where_the_others_say_it_is_and_they_are_as
     assert len(brokers.asked) == asked + 1
 
 
-def test_an_address_that_is_no_brokers_name_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, _ = admin(monkeypatch, "https://a:8443")
-    assert client.load_report("b:8443") == {"host": "b:8443"}
+def test_an_address_that_is_no_active_brokers_name_is_not_asked_even_on_a_brokers_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client, brokers = admin(monkeypatch, "https://a:8443")
+    for name in ("b:8443", "b:9999", "thief:8080"):
+        with pytest.raises(NotListedError, match=name):
+            client.load_report(name)
+    assert set(brokers.asked) == {"https://a:8443/admin/v2/brokers/lab"}
 
 
 def test_a_broker_without_https_is_not_asked_with_our_credentials(monkeypatch: pytest.MonkeyPatch) -> None:

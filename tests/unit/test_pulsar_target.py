@@ -47,6 +47,9 @@ class Admin:
             raise GONE
         return self.cuts.pop(0) if len(self.cuts) > 1 else self.cuts[0]
 
+    def is_active(self, broker: str) -> bool:
+        return broker in (A, B, C)
+
     def owner(self, bundle: str, brokers: Sequence[str]) -> str:
         assert bundle == BUNDLE
         return brokers[0]

@@ -8,6 +8,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import options_table, policy_of
 from controller.settings.trimtab_toml import DecisionSettings
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder
 from controller.strategies.splitting.flow_or_qps_equally_divide import FlowOrQpsEquallyDivide
@@ -25,7 +26,7 @@ def test_it_says_uniform_shedding_small_bundles_and_cuts_by_traffic() -> None:
     made = policy(read_broker_conf(RECOMMENDED))
     assert made.shedder == UniformLoadShedder(max_bundles=5, share_to_unload=0.5)
     assert type(made.placement) is LeastLongTermMessageRate
-    assert made.selection.overloaded_percent == 120
+    assert made.selection == ModularSelectBroker(overloaded_percent=120)
     assert isinstance(made.split_algorithm, FlowOrQpsEquallyDivide)
     assert (made.split_algorithm.max_msg_rate, made.split_algorithm.max_bandwidth_mbytes) == (10_000, 100)
     assert isinstance(made.split_policy, WithPartitionAdvice)

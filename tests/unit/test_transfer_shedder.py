@@ -7,6 +7,7 @@ from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import MEMORY, ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.wire.journal import JournalEntry, encode_entry, parse_entry
 from tests.cluster import INTERVAL, broker, view
@@ -268,7 +269,7 @@ def test_a_bundle_does_not_go_to_a_broker_that_its_isolation_policy_closes_to_it
     cluster = view(broker("cold:80", usage=0.1, z=5), broker("hot:80", usage=0.9, **{bound: 5, "a": 10, "b": 85}))
     own = IsolationPolicy(namespaces=("acme/bound",), primary=("hot",))
     cluster = replace(cluster, policies=Policies(isolation=(own,)))
-    shedder = replace(SHEDDER, with_policies=True)
+    shedder = replace(SHEDDER, with_policies=True, filters=(IsolationPolicies(),))
     assert moves(cluster, shedder)[1] == ["a: hot:80 > cold:80"]
     assert f"{bound}: IsolationPolicy" in verdicts(cluster, shedder)
 
@@ -276,7 +277,7 @@ def test_a_bundle_does_not_go_to_a_broker_that_its_isolation_policy_closes_to_it
 def test_a_secondary_broker_gets_nothing_while_there_are_primary_ones() -> None:
     bound = "acme/bound/0x00000000_0xffffffff"
     cluster = view(broker("cold:80", usage=0.1, z=5), broker("hot:80", usage=0.9, **{bound: 5, "a": 10, "b": 85}))
-    shedder = replace(SHEDDER, with_policies=True)
+    shedder = replace(SHEDDER, with_policies=True, filters=(IsolationPolicies(),))
     for min_limit, expected in (
         (1, ["a: hot:80 > cold:80"]),
         (2, [f"{bound}: hot:80 > cold:80", "a: hot:80 > cold:80"]),

@@ -4,7 +4,10 @@ A broker counts the namespaces of the group that it owns any bundle of, the bund
 domains with the fewest stay, then the brokers with the fewest; so there is always one left.  Only candidates add to
 their domain's count; those without a domain form one together.
 
-Pulsar: LoadManagerShared.filterAntiAffinityGroupOwnedBrokers, shouldAntiAffinityNamespaceUnload
+The modular load manager also leaves a bundle alone where no other broker would own fewer namespaces of its group.
+
+Pulsar: LoadManagerShared.filterAntiAffinityGroupOwnedBrokers, shouldAntiAffinityNamespaceUnload;
+extensions.filter.AntiAffinityGroupPolicyFilter
 """
 
 from dataclasses import dataclass
@@ -22,8 +25,8 @@ _DEFAULT_DOMAIN = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AntiAffinity:
-    """See the module docstring."""
+class ExtAntiAffinity:
+    """The extensible load manager's: it says where a bundle goes, not whether."""
 
     reason: ClassVar[Reason] = Reason.ANTI_AFFINITY
     binding: ClassVar[bool] = False
@@ -44,6 +47,11 @@ class AntiAffinity:
         owned = counts[candidates]
         fewest: Ints = candidates[owned == owned.min()]
         return fewest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AntiAffinity(ExtAntiAffinity):
+    """The modular load manager's: see the module docstring."""
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         """False where all *candidates* own equally many namespaces of the group, so that a move would be in vain."""

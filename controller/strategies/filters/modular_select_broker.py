@@ -11,8 +11,7 @@ Pulsar: ModularLoadManagerImpl.selectBroker, selectBrokerForAssignment
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,59 +19,10 @@ from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.option import option
-from controller.strategies.protocols import Anchor, Filter, Placement
+from controller.strategies.candidates import Candidates
+from controller.strategies.protocols import Filter, Placement
 
 M = TypeVar("M", bound=StrategyMemory)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Candidates:
-    """What filters leave of the brokers, as ascending rows."""
-
-    #: By binding filters.
-    allowed: Ints
-    #: By all of them; the allowed ones again where they leave none.
-    kept: Ints
-    #: Each filter, and what it left.
-    steps: tuple[tuple[Filter, Ints], ...]
-
-    def excludes(self, broker: int) -> Filter | None:
-        """The first filter that excluded *broker*, or None when it is kept."""
-        if (self.kept == broker).any():
-            return None
-        return next((step for step, left in self.steps if not (left == broker).any()), None)
-
-    def leaves_only(self, broker: int) -> Filter | None:
-        """The first filter that left no broker but *broker*, or None when others are kept."""
-        if (self.kept != broker).any():
-            return None
-        return next((step for step, left in self.steps if not (left != broker).any()), None)
-
-    def anchored(self, view: ClusterView, bundle: int) -> Filter | None:
-        """The first filter that finds *bundle* (a row) better off where it is, or None."""
-        for step, _ in self.steps:
-            if _is_anchor(type(step)) and not cast("Anchor", step).may_leave(view, bundle, self.allowed):
-                return step
-        return None
-
-
-@lru_cache(maxsize=64)
-def _is_anchor(kind: type) -> bool:
-    """Kept, as to ask that of a protocol takes longer than most filters."""
-    return issubclass(kind, Anchor)
-
-
-def candidates(view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
-    """All brokers that *filters* leave for *bundle* (a row)."""
-    allowed = kept = np.arange(len(view.brokers), dtype=np.int64)
-    steps: list[tuple[Filter, Ints]] = []
-    for binding in (True, False):
-        for step in filters:
-            if step.binding is binding:
-                kept = step.keep(view, bundle, kept)
-                steps.append((step, kept))
-        allowed = kept if binding else allowed
-    return Candidates(allowed=allowed, kept=kept if len(kept) else allowed, steps=tuple(steps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +40,18 @@ class ModularSelectBroker(ResourceWeights):
         default=False,
         meaning="true: filters hold even where all brokers that they leave are overloaded; Pulsar drops them then",
     )
+
+    def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
+        """All brokers that *filters* leave for *bundle* (a row): binding ones are asked first."""
+        allowed = kept = np.arange(len(view.brokers), dtype=np.int64)
+        steps: list[tuple[Filter, Ints]] = []
+        for binding in (True, False):
+            for step in filters:
+                if step.binding is binding:
+                    kept = step.keep(view, bundle, kept)
+                    steps.append((step, kept))
+            allowed = kept if binding else allowed
+        return Candidates(allowed=allowed, kept=kept if len(kept) else allowed, steps=tuple(steps))
 
     def acceptable(
         self, view: ClusterView, bundle: int, found: Candidates, placement: Placement[M], memory: M
@@ -122,4 +84,4 @@ class ModularSelectBroker(ResourceWeights):
         sent = view.preallocated.broker[view.preallocated.bundle == bundle]
         if len(sent):
             return sent[-1:], memory
-        return self.acceptable(view, bundle, candidates(view, bundle, filters), placement, memory)
+        return self.acceptable(view, bundle, self.candidates(view, bundle, filters), placement, memory)

@@ -8,7 +8,8 @@ import numpy as np
 from controller.aggregate.top_bundles import TopBundles
 from controller.model.decision import Reason
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, ClusterView, Ints
-from controller.strategies.filters.isolation_policies import IsolationPolicies
+from controller.strategies.candidates import first_against
+from controller.strategies.protocols import Filter
 from controller.strategies.shedding._transfer_pair import TopBundle
 
 _FEW: Final = 16
@@ -17,13 +18,14 @@ _FEW: Final = 16
 class ReportedBundles:
     """The brokers' reports of their bundles as a view has them, and what keeps a bundle from going somewhere."""
 
-    def __init__(self, view: ClusterView, limits: TopBundles) -> None:
-        """Reports within *limits*; each is made when it is asked for."""
+    def __init__(self, view: ClusterView, limits: TopBundles, filters: Sequence[Filter]) -> None:
+        """Reports within *limits*, each made when it is asked for; *filters* say where a bundle may go."""
         self._view = view
         self._limits = limits
         self._reports: dict[str, Sequence[TopBundle]] = {}
         self._row_of: dict[str, int] = {}
-        self._isolation = IsolationPolicies() if view.policies.isolation else None
+        self._filters = filters
+        self._governed = _governed(view)
 
     def _rows(self, broker: str) -> Ints:
         """The bundles of *broker* that a report may hold, in name order."""
@@ -31,15 +33,8 @@ class ReportedBundles:
         # Few brokers are asked about as a rule: to look for theirs is quicker than to sort everybody's.
         few = len(self._reports) < _FEW
         rows = np.flatnonzero(bundles.broker == code) if few else bundles.of_broker(code)
-        return rows[self._limits.reportable(bundles, self._governed(rows), rows)]
-
-    def _governed(self, rows: Ints) -> Bools | None:
-        """(rows,) whether a bundle's namespace has an isolation policy or an anti-affinity group; None: no one's."""
-        bundles, policies = self._view.bundles, self._view.policies
-        if not policies.isolation and not policies.anti_affinity_group:
-            return None
-        codes = bundles.namespace[rows].tolist()
-        return np.array([policies.governs(bundles.namespaces[code]) for code in codes], np.bool_)
+        governed = None if self._governed is None else self._governed[bundles.namespace[rows]]
+        return rows[self._limits.reportable(bundles, governed, rows)]
 
     def of(self, broker: str) -> Sequence[TopBundle]:
         """The report of *broker*, lightest bundle first."""
@@ -58,10 +53,15 @@ class ReportedBundles:
         return Reason.RECENTLY_UNLOADED if self._view.recently_unloaded[self._row_of[bundle]] else None
 
     def barred(self, bundle: str, destination: str) -> Reason | None:
-        """Whether *bundle* has to stay put, or may not go to *destination*."""
-        if self._isolation is not None:
-            # Of all brokers: how many primary ones there are decides whether secondary ones may take it.
-            open_to_it = self._isolation.keep(self._view, self._row_of[bundle], np.arange(len(self._view.brokers)))
-            if self._view.brokers.code_of[destination] not in open_to_it:
-                return self._isolation.reason
-        return self.stays(bundle, destination)
+        """Whether *bundle* has to stay put, or a filter is against its going to *destination*."""
+        view = self._view
+        against = first_against(view, self._row_of[bundle], view.brokers.code_of[destination], self._filters)
+        return self.stays(bundle, destination) if against is None else against.reason
+
+
+def _governed(view: ClusterView) -> Bools | None:
+    """(namespaces,) which have an isolation policy or an anti-affinity group; None: no one has."""
+    policies = view.policies
+    if not policies.isolation and not policies.anti_affinity_group:
+        return None
+    return np.array([policies.governs(name) for name in view.bundles.namespaces], np.bool_)

@@ -135,6 +135,7 @@ class Narrator:
                 bundle=move.bundle,
                 source=move.source,
                 destination=move.destination,
+                final=bool(move.destination),
                 why=why if move.source == giver else back,
             )
             for move in outcome.moves

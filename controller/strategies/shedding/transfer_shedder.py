@@ -5,6 +5,9 @@ brokers is above a target for some rounds in a row, or one broker is far below o
 fullest broker to the emptiest until half of what is between them has gone, then from the second fullest, and so on.  A
 bundle too heavy for that may go in exchange for lighter ones.  Brokers that gave have to settle before the next round.
 
+Before a bundle is taken, all filters are asked whether it may go to the emptiest broker, also where bundles are only
+taken off.  If one is against it, the next bundle is looked at; no other broker is.
+
 As in Pulsar, unless ``counts_gain``: what came back in an exchange is forgotten outside debug mode, so less goes out.
 Unlike in Pulsar, where such a thing cannot be told: a bundle that has to stay put does not come back in an exchange
 either; a broker without complete data neither gives nor takes, but its last data count for average and deviation until
@@ -14,7 +17,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedde
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -25,6 +28,7 @@ from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.option import option
+from controller.strategies.protocols import Filter
 from controller.strategies.shedding._transfer_bundles import ReportedBundles
 from controller.strategies.shedding._transfer_pair import Exchange, Gate, Pair, TopBundle
 from controller.strategies.shedding._transfer_round import Attempt, LoadStore, Narrator, Round
@@ -88,6 +92,8 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         default=False,
         meaning="TransferShedder always counts what comes back in an exchange, not only in debug mode",
     )
+    #: Asked in this order of each bundle before it is taken; no option.
+    filters: tuple[Filter, ...] = field(default=(), metadata={"meaning": "what says where a bundle may go"})
 
     def initial_memory(self) -> TransferHistory:
         """No broker has reported, and load was never uneven."""
@@ -98,7 +104,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.OUTDATED_DATA if view.missing else Reason.NO_BROKERS), memory
         loads = self._reported(view, memory)
-        bundles = ReportedBundles(view, self)
+        bundles = ReportedBundles(view, self, self.filters)
         store = LoadStore(
             now_ms=view.as_of_ms,
             loads=loads,

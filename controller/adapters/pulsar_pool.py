@@ -1,0 +1,118 @@
+"""Connections to brokers on which an answer is over in time, however slowly it drips, and is not larger than allowed.
+
+A timeout of a socket is for one read.  Here it is for the whole answer, head and body.
+"""
+
+import http.client
+import io
+import socket
+import ssl
+import time
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+#: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
+LARGEST_ANSWER: Final = 256 << 20
+#: As much of an answer is read that only says what went wrong.
+_LARGEST_ERROR: Final = 64 << 10
+#: Read at once, as it is sent: packed data may hold a thousand times as much.
+_PIECE: Final = 64 << 10
+
+
+class Answer(NamedTuple):
+    """What a broker answered."""
+
+    status: int
+    reason: str
+    headers: Any
+    data: bytes
+
+
+class TooLargeError(urllib3.exceptions.HTTPError):
+    """An answer was larger than is read."""
+
+
+class _InTime(io.RawIOBase):
+    """What a socket sends until the *deadline*, of the monotonic clock."""
+
+    def __init__(self, raw: Any, sock: socket.socket, deadline: float) -> None:
+        self._raw, self._sock, self._deadline = raw, sock, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer took too long")
+        self._sock.settimeout(left)
+        count: int | None = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, deadline: float, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_InTime(self.fp.detach(), sock, deadline))
+
+
+class _Connection(HTTPConnection):
+    def getresponse(self) -> Any:
+        # urllib3 has set the time for reading by now.
+        assert self.timeout is not None, "every request has a timeout"
+        self.response_class = partial(_Response, deadline=time.monotonic() + self.timeout)  # type: ignore[assignment]
+        return super().getresponse()
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+def connection_pool(
+    *, hosts: int, connections: int, ssl_context: ssl.SSLContext | None, verify_host: bool
+) -> urllib3.PoolManager:
+    """Connections to *hosts* brokers are kept open, *connections* to each."""
+    pool = urllib3.PoolManager(
+        num_pools=hosts,
+        maxsize=connections,
+        retries=False,
+        ssl_context=ssl_context,
+        assert_hostname=None if verify_host else False,
+    )
+    pool.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    return pool
+
+
+def read_answer(response: urllib3.BaseHTTPResponse, largest: int = LARGEST_ANSWER) -> Answer:
+    """The whole of *response*; of an error no more than its beginning.  Raises urllib3's HTTPError."""
+    is_error = response.status >= 300
+    pieces, size = [], 0
+    try:
+        while piece := response.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if is_error and size > _LARGEST_ERROR:
+                response.close()
+                break
+            if size > largest:
+                raise TooLargeError(f"the answer is larger than {largest} bytes")
+    except BaseException:
+        response.close()
+        raise
+    response.release_conn()
+    return Answer(response.status, response.reason or "", response.headers, b"".join(pieces))

@@ -1,0 +1,106 @@
+"""Who may see the credentials: the admin URLs of the settings, and the brokers that these list as active.
+
+Names of brokers come in commands, and addresses in redirects.  Neither is asked before it is found in the list.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
+
+#: A list of this age is read anew before a broker in it is called, seconds.
+_FRESH_SECONDS: Final = 60.0
+#: Where that failed, the old list counts for so long, before the next try.
+_TRY_AGAIN_SECONDS: Final = 30.0
+#: For a name that is not in the list it is read anew at most so often: made-up names cause no more calls than this.
+_UNKNOWN_SECONDS: Final = 1.0
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Origin(NamedTuple):
+    """Where a request goes."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+def origin(url: str) -> Origin | None:
+    """Where a request to *url* would go; None: nowhere that is plain to see.
+
+    The parser is the one that connections are made with, so both read the same host.
+    """
+    try:
+        parts = parse_url(url)
+    except LocationParseError:
+        return None
+    if parts.auth is not None or not parts.host or parts.scheme not in _PORTS:
+        return None
+    return Origin(parts.scheme, parts.host.lower(), parts.port or _PORTS[parts.scheme])
+
+
+class TrustedAddresses:
+    """The admin *urls*, and the active brokers as last listed.  Shared by threads; asks nobody itself.
+
+    A broker's name holds its port for http.  With https it answers at another port, where only brokers send callers
+    to: there the host has to be a listed broker's.
+    """
+
+    def __init__(self, urls: Sequence[str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._own = frozenset(map(origin, urls)) - {None}
+        self._places: frozenset[tuple[str, int]] = frozenset()
+        self._hosts: frozenset[str] = frozenset()
+        self._listed = self._asked = -math.inf
+        #: The active brokers, as last listed.
+        self.names: frozenset[str] = frozenset()
+        #: Why the list could not be read the last time, "" where it could.
+        self.problem = "they were not asked for"
+        #: Held by whoever reads the list; all others wait for its outcome.
+        self.reading = threading.RLock()
+
+    def is_own(self, url: str) -> bool:
+        """Whether *url* leads to one of the admin URLs."""
+        return origin(url) in self._own
+
+    def admits(self, url: str) -> bool:
+        """Whether *url* leads to an active broker, as last listed."""
+        place = origin(url)
+        if place is None:
+            return False
+        at = (place.host, place.port)
+        return at in self._places or (place.scheme == "https" and place.host in self._hosts)
+
+    def has_host(self, place: str) -> bool:
+        """Whether *place*, host:port of any protocol, is on the host of an admin URL or of an active broker."""
+        there = origin(f"http://{place}")
+        return there is not None and there.host in self._hosts | {own.host for own in self._own if own}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the list was ever read."""
+        return self._listed > -math.inf
+
+    def is_due(self, *, found: bool) -> bool:
+        """Whether the list is to be read now, where what was looked for was *found* in it, or not."""
+        now = self._clock()
+        if found:
+            return now - self._listed >= _FRESH_SECONDS and now - self._asked >= _TRY_AGAIN_SECONDS
+        return now - self._asked >= _UNKNOWN_SECONDS
+
+    def learn(self, names: Iterable[str]) -> None:
+        """*names* are the active brokers now."""
+        self.names = frozenset(names)
+        places = [place for name in self.names if (place := origin(f"http://{name}")) is not None]
+        self._places = frozenset((place.host, place.port) for place in places)
+        self._hosts = frozenset(place.host for place in places)
+        self._listed = self._asked = self._clock()
+        self.problem = ""
+
+    def failed(self, why: str) -> None:
+        """The list could not be read; the last one counts on."""
+        self._asked, self.problem = self._clock(), why

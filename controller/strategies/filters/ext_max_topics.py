@@ -1,0 +1,39 @@
+"""Leave out brokers that hold as many topics as they may, even where that leaves nobody: the extensible manager's.
+
+Topics count as the brokers last reported them; those on their way are not known to it.
+
+Pulsar: org.apache.pulsar.broker.loadbalance.extensions.filter.BrokerMaxTopicCountFilter
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from controller.model.decision import Reason
+from controller.model.load import ClusterView, Ints
+from controller.model.option import option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtMaxTopics:
+    """See the module docstring."""
+
+    reason: ClassVar[Reason] = Reason.MAX_TOPICS
+    binding: ClassVar[bool] = True
+
+    max_topics: int = option(
+        "loadBalancerBrokerMaxTopics",
+        default=50_000,
+        unit="topics",
+        meaning="modular load manager: a broker with more topics gets no bundle while another one can;"
+        " extensible one: a broker with as many gets none",
+    )
+
+    def keep(
+        self,
+        view: ClusterView,
+        bundle: int,  # noqa: ARG002  its own topics do not count
+        candidates: Ints,
+    ) -> Ints:
+        """The *candidates* below the limit, perhaps none."""
+        fit: Ints = candidates[view.brokers.topic_count[candidates] < self.max_topics]
+        return fit

@@ -1,0 +1,43 @@
+"""The way from all brokers to those a bundle may go to, as the brokers of the extensible load manager go it.
+
+Filters are asked in order, and each narrows down what the one before left.  Nothing is given back: they may leave
+nobody, and then the bundle goes nowhere, however full its broker is.  Only versions that are not known do not count.
+
+Not here: BrokerLoadManagerClassFilter.  Brokers of two load managers at once are no cluster that trimtab balances.
+
+Pulsar: ExtensibleLoadManagerImpl.selectAsync
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from controller.model.load import ClusterView, Ints
+from controller.model.memory import StrategyMemory
+from controller.strategies.candidates import Candidates
+from controller.strategies.protocols import Filter, Placement
+
+M = TypeVar("M", bound=StrategyMemory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensibleSelectBroker:
+    """See the module docstring.  It has no options."""
+
+    def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
+        """All brokers that *filters* leave for *bundle* (a row), perhaps none."""
+        kept = np.arange(len(view.brokers), dtype=np.int64)
+        steps: list[tuple[Filter, Ints]] = []
+        for step in filters:
+            left = step.keep(view, bundle, kept)
+            kept = left if len(left) or step.binding else kept
+            steps.append((step, kept))
+        return Candidates(allowed=kept, kept=kept, steps=tuple(steps))
+
+    def acceptable(
+        self, view: ClusterView, bundle: int, found: Candidates, placement: Placement[M], memory: M
+    ) -> tuple[Ints, M]:
+        """The rows that *bundle* (a row) may go to, all equally good; empty where none is left."""
+        return placement.acceptable(view, bundle, found.kept, memory)
