@@ -33,6 +33,7 @@ from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
 
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 _CONNECTOR = "connector"
+_DAY_MS = 86_400_000
 
 
 def leadership(settings: Settings) -> Leadership:
@@ -121,7 +122,7 @@ def decision_sink(settings: Settings, leader: Leadership) -> DecisionSink:
 
     Raises LeadershipLostError where another leads by now.
     """
-    policy = read_policy(settings)
+    policy, kept = read_policy(settings), settings.journal
     journal = transport.journal(settings)
     head = journal.open()
     epoch = leader.claim(head.epoch)
@@ -139,7 +140,10 @@ def decision_sink(settings: Settings, leader: Leadership) -> DecisionSink:
         epoch=epoch,
         controls=controls,
         now_ms=now_ms,
-        verdicts=VerdictStore(Path(settings.checkpoint.path) / "verdicts"),
+        verdicts=VerdictStore(
+            Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20
+        ),
+        retention_ms=kept.retention_days * _DAY_MS,
     )
 
 

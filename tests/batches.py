@@ -49,5 +49,6 @@ def sink(folder: Path, *, controls: Callable[[int], Controls] = active, **change
         "controls": controls,
         "now_ms": lambda: 0,
         "verdicts": VerdictStore(folder / "verdicts"),
+        "retention_ms": 30 * 86_400_000,
     }
     return DecisionSink(**{**parts, **changed})

@@ -40,6 +40,7 @@ def settings(**changed: Any) -> Settings:
         "log": {"kind": "kafka", "kafka": {"bootstrap": "kafka:9092"}},
         "election": {"kind": "zookeeper", "hosts": "zk:2181", "path": "/trimtab"},
         "checkpoint": {"path": "hdfs://checkpoint"},
+        "journal": {"verdicts_path": "/verdicts"},
         "decisions": {"mode": "active"},
         "pulsar": {"admin_url": ["http://a:8080"]},
     }
@@ -69,7 +70,7 @@ def topic(partitions: int = 4, replication: int = 3, **config: str) -> TopicFact
     return TopicFacts(partitions=partitions, replication=replication, config={**usual, **given})
 
 
-JOURNAL = topic(1, retention_ms="-1", max_message_bytes="12582912")
+JOURNAL = topic(1, retention_ms="-1")
 
 
 def pulsar(*brokers: BrokerFacts, **changed: Any) -> PulsarFacts:

@@ -40,5 +40,14 @@ class Journal(Protocol):
 
         *epoch* and *issued_at_ms* (wall clock) are stamped on the commands.  *before_commit* is called with
         everything written and only the commit missing; what it raises leaves nothing behind and is raised on.
+        EntryTooLargeError where there are more commands than an entry can hold: nothing was written.
+        """
+        ...
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """Remove what is needed no more: entries of intervals before *before* and up to *committed*, epoch ms.
+
+        The newest of these with the whole memory stays, and so does all that builds on it.  JournalError where that
+        is not allowed or does not succeed; the journal is as good as before then.
         """
         ...

@@ -87,6 +87,18 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
     return _wait_for_leaders(admin, bootstrap, [spec.name for spec in specs])
 
 
+def delete_before(bootstrap: str, topic: str, partition: int, offset: int, client: Client = _NO_CLIENT) -> None:
+    """Delete the records of a partition before *offset*; TrimtabError where Kafka refuses or does not answer."""
+    admin = AdminClient(_config(bootstrap, client), logger=log)
+    try:
+        [answer] = admin.delete_records([ck.TopicPartition(topic, partition, offset)]).values()
+        answer.result(PATIENCE_SECONDS)
+    except (ck.KafkaException, TimeoutError) as error:
+        raise TrimtabError(
+            f"Kafka at {bootstrap} does not delete records of topic {topic!r}: {_text(error)}"
+        ) from error
+
+
 def ping(bootstrap: str, timeout_seconds: float, client: Client = _NO_CLIENT) -> bool:
     """True when a broker at *bootstrap* answers within *timeout_seconds*."""
     try:

@@ -10,8 +10,6 @@ from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, Tick
 
-#: An entry of the journal holds the memory whole, which for a large cluster is more than Kafka's 1 MB.
-_LARGEST_ENTRY: Final = 12 * 1024 * 1024
 _HOUR_MS: Final = 3_600_000
 
 
@@ -27,7 +25,7 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
     safe = {"min.insync.replicas": str(max(1, copies - 1))}
     kept = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
     # The journal is pruned by the controller, which knows what is still needed.
-    journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": str(_LARGEST_ENTRY)}
+    journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1"}
     many, one = settings.partitions, 1
     topics = (
         (settings.metrics_topic, many, kept),

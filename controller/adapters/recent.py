@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from controller.adapters.folder import newest_decision
 from controller.adapters.kafka_inspect import newest_first
+from controller.adapters.kafka_journal import journal_head
+from controller.model.decision import Decision
 from controller.model.errors import JournalError, WireError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
-from controller.wire.journal import EpochEntry, JournalEntry, parse_entry
+from controller.wire.journal import DecisionEntry, DeltaEntry, JournalEntry, to_decision
+from controller.wire.journal_records import JournalRecord, PartEntry, PartJoiner, parse_record
 from controller.wire.metrics import Tick
 from controller.wire.results import Result, decode_result
 
@@ -15,12 +19,14 @@ from controller.wire.results import Result, decode_result
 _LEADERSHIPS: Final = 100
 #: In a large cluster an entry of the journal has a megabyte.
 _ENTRIES_AT_ONCE: Final = 32
+#: In every part of an entry that is too long for one record.
+_PART: Final = b'"type":"part"'
 
 
 class JournalTail(NamedTuple):
     """The newest decisions, newest first, and the newest leadership's number, 0 before the first."""
 
-    entries: tuple[JournalEntry, ...]
+    decisions: tuple[Decision, ...]
     epoch: int
 
 
@@ -71,6 +77,15 @@ def recent_results(settings: Settings, since: int) -> Mapping[str, Result]:
     return found
 
 
+def last_entry(settings: Settings) -> JournalEntry | None:
+    """The newest decision with the memory behind it; None before the first.  JournalError where it cannot be read."""
+    place = log_place(settings)
+    if isinstance(place, Path):
+        newest = newest_decision(place)
+        return None if newest is None else newest.entry
+    return journal_head(place, cluster=settings.cluster.name).last
+
+
 def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:
     """Of the newest decisions, *most* of them, those with the text *about* in them; a few older ones may be there, too.
 
@@ -80,7 +95,7 @@ def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:
     if isinstance(place, Path):
         epochs = (int(path.stem.removeprefix("epoch-")) for path in (place / "journal").glob("epoch-*.json"))
         return JournalTail(tuple(_newest_files(place, most, text)), max(epochs, default=0))
-    entries: list[JournalEntry] = []
+    decisions: list[Decision] = []
     epoch = 0
     # An entry takes two offsets, the second of which ends its transaction; leaderships lie in between.
     reach = 2 * most + _LEADERSHIPS
@@ -88,33 +103,37 @@ def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:
         place.bootstrap,
         place.journal_topic,
         client=place.client,
-        keep=lambda value: text in value,
+        keep=lambda value: text in value or _PART in value,
         window=2 * min(most, _ENTRIES_AT_ONCE),
         reach=reach,
     )
-    for record in records:
-        entry = _entry(record.value, record.offset)
-        if entry.cluster != cluster:
+    joiner = PartJoiner()
+    for raw in records:
+        record = _record(raw.value, raw.offset)
+        if record.cluster != cluster:
             continue
-        epoch = epoch or int(record.headers.get("epoch", b"0"))
-        if isinstance(entry, JournalEntry):
-            entries.append(entry)
-            if len(entries) == most:
+        epoch = epoch or int(raw.headers.get("epoch", b"0"))
+        if isinstance(record, PartEntry):
+            joined = joiner.joined_backwards(record)
+            record = record if joined is None else _record(joined, raw.offset)
+        if isinstance(record, DecisionEntry | DeltaEntry):
+            decisions.append(to_decision(record))
+            if len(decisions) == most:
                 break
-    return JournalTail(tuple(entries), epoch)
+    return JournalTail(tuple(decisions), epoch)
 
 
-def _newest_files(folder: Path, most: int, text: bytes) -> Iterator[JournalEntry]:
+def _newest_files(folder: Path, most: int, text: bytes) -> Iterator[Decision]:
     for path in sorted((folder / "journal").glob("[0-9]*.json"), reverse=True)[:most]:
         value = path.read_bytes()
-        entry = _entry(value, path) if text in value else None
-        if isinstance(entry, JournalEntry):
-            yield entry
+        record = _record(value, path) if text in value else None
+        if isinstance(record, DecisionEntry | DeltaEntry):
+            yield to_decision(record)
 
 
-def _entry(value: bytes, where: object) -> JournalEntry | EpochEntry:
+def _record(value: bytes, where: object) -> JournalRecord:
     try:
-        return parse_entry(value)
+        return parse_record(value)
     except WireError as error:
         raise JournalError(f"journal, {where}: {error}") from error
 

@@ -33,9 +33,10 @@ def dead_letter_log(settings: Settings) -> DeadLetterLog:
 def journal(settings: Settings) -> Journal:
     """The journal, not opened yet."""
     at, cluster = _at(settings), settings.cluster.name
+    every = settings.journal.whole_every_intervals * settings.intervals.period_ms
     if isinstance(at, Path):
-        return folder.FolderJournal(at, cluster=cluster)
-    return kafka_journal.KafkaJournal(at, cluster=cluster)
+        return folder.FolderJournal(at, cluster=cluster, whole_every_ms=every)
+    return kafka_journal.KafkaJournal(at, cluster=cluster, whole_every_ms=every)
 
 
 def read_journal(settings: Settings) -> Iterator[JournalEntry]:

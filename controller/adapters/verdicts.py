@@ -25,20 +25,19 @@ _COLUMNS: Final[dict[str, pa.DataType]] = {
 
 
 class VerdictStore:
-    """One Parquet file an interval in *folder*; only the newest *keep* stay."""
+    """One Parquet file an interval in *folder*; the newest *keep* stay, as far as they have *keep_bytes* together."""
 
-    def __init__(self, folder: Path, *, keep: int = 60) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._keep = folder, keep
+    def __init__(self, folder: Path, *, keep: int = 60, keep_bytes: int = 256 << 20) -> None:
+        self._folder, self._keep, self._keep_bytes = folder, keep, keep_bytes
 
     def write(self, decision: Decision) -> None:
-        """Keep the verdicts of *decision*; once more changes nothing."""
+        """Keep the verdicts of *decision*; once more changes nothing.  OSError where there is no room."""
+        self._folder.mkdir(parents=True, exist_ok=True)
         columns = {name: [getattr(verdict, name) for verdict in decision.verdicts] for name in _COLUMNS}
         content = BytesIO()
         pq.write_table(pa.Table.from_pydict(columns, schema=pa.schema(_COLUMNS)), content)
         files.replace(self._path(decision.interval), content.getvalue())
-        for path in self._paths()[: -self._keep]:
-            path.unlink(missing_ok=True)
+        self._prune()
 
     def intervals(self) -> list[int]:
         """The intervals that are kept, oldest first."""
@@ -48,6 +47,14 @@ class VerdictStore:
         """The verdicts of *interval*, in the order they were given; FileNotFoundError when they are gone."""
         rows = pq.read_table(self._path(interval)).to_pylist()
         return tuple(Verdict(**row | {"reason": Reason(row["reason"])}) for row in rows)
+
+    def _prune(self) -> None:
+        left = self._keep_bytes
+        for age, path in enumerate(reversed(self._paths())):
+            left -= path.stat().st_size
+            # The last interval's stay, however large they are.
+            if age and (age >= self._keep or left < 0):
+                path.unlink(missing_ok=True)
 
     def _path(self, interval: int) -> Path:
         return self._folder / f"{interval:015d}.parquet"

@@ -26,6 +26,7 @@ from controller.doctor.facts import (
 from controller.doctor.side_by_side import side_by_side
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
+from controller.settings.section import is_uri
 from controller.settings.trimtab_toml import Settings
 
 T = TypeVar("T")
@@ -226,7 +227,7 @@ def _folders(settings: Settings) -> dict[str, str]:
     folders = {"log": settings.log.folder.path} if settings.log.kind == "folder" and settings.log.folder else {}
     if settings.election.kind == "file":
         folders["election"] = settings.election.path
-    if "://" not in settings.checkpoint.path:
+    if not is_uri(settings.checkpoint.path):
         folders["checkpoint"] = settings.checkpoint.path
     return folders
 

@@ -9,10 +9,8 @@ from controller.settings.trimtab_toml import KafkaLogSettings
 
 _MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
-#: Chunks of sweeps are at most 900 KB.
+#: Chunks of sweeps and parts of journal entries are at most 1 MB.
 _RECORD_BYTES: Final = 1_000_000
-#: As trimtab creates the journal: an entry holds the memory whole.
-_ENTRY_BYTES: Final = 12 * 1024 * 1024
 
 
 def kafka_reachable(facts: Facts) -> Iterator[Finding]:
@@ -97,7 +95,8 @@ def retention(facts: Facts) -> Iterator[Finding]:
     forgotten = (intervals.bundle_ttl_intervals + intervals.warm_up_samples) * period
     for log, found in _found(facts):
         needs = {
-            # The epoch and the memory are read from the journal's last entries, however long ago they were written.
+            # The epoch and the memory are read from the journal's last entries, however long ago they were written;
+            # the controller deletes what is needed no more.
             log.journal_topic: (7 * _DAY_MS, None, "the last decision with its memory"),
             log.metrics_topic: (forgotten, _DAY_MS, "what a controller that was away has to catch up with"),
             log.results_topic: (remembered, None, "which commands were carried out, so that none is twice"),
@@ -141,17 +140,15 @@ def record_sizes(facts: Facts) -> Iterator[Finding]:
     """max-message-bytes."""
     for log, found in _found(facts):
         for name in (log.metrics_topic, log.journal_topic):
-            least = _ENTRY_BYTES if name == log.journal_topic else _RECORD_BYTES
             text = found[name].config.get("max.message.bytes") if name in found else None
-            if text is not None and int(text) < least:
+            if text is not None and int(text) < _RECORD_BYTES:
                 yield Finding(
                     code="max-message-bytes",
-                    # A small cluster's memory fits into less.
-                    severity="warning" if int(text) >= _RECORD_BYTES else "error",
+                    severity="error",
                     objects=(name,),
                     seen=f"max.message.bytes={text}",
-                    wanted=f"{least} or more",
-                    advice=_alter(name, "max.message.bytes", str(least)),
+                    wanted=f"{_RECORD_BYTES} or more",
+                    advice=_alter(name, "max.message.bytes", str(_RECORD_BYTES)),
                 )
 
 

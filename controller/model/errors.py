@@ -34,6 +34,10 @@ class JournalError(TrimtabError):
     """The journal could not be read or written; nothing was issued."""
 
 
+class EntryTooLargeError(JournalError):
+    """A decision has more commands than a journal entry can hold; nothing was written."""
+
+
 class LeadershipLostError(TrimtabError):
     """This process no longer leads: the batch must not be committed."""
 

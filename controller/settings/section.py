@@ -1,16 +1,24 @@
 """What every section of trimtab.toml is made of: strict, frozen, and without unknown keys."""
 
+import re
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 from controller.settings.shown import has_userinfo
 
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def is_uri(path: str) -> bool:
+    """Whether *path* names a place in a file system of its own: s3a://bucket/path, hdfs:/path ..."""
+    return _URI.match(path) is not None
+
 
 def beside(path: str, info: ValidationInfo) -> str:
     """*path* as seen from the file it is written in; URIs stay as they are."""
-    return path if "://" in path else str(Path(info.context or ".", path).resolve())
+    return path if is_uri(path) else str(Path(info.context or ".", path).resolve())
 
 
 #: Relative paths start at the folder of the settings file.

@@ -27,7 +27,7 @@ from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar, client_options
 from controller.settings.problems import problems
-from controller.settings.section import PathText, Text, Url, beside
+from controller.settings.section import PathText, Text, Url, beside, is_uri
 from controller.settings.section import Section as _Section
 
 #: Pulsar: NamedEntity
@@ -212,7 +212,33 @@ class CheckpointSettings(_Section):
     """Spark's memory of the stream."""
 
     path: PathText
-    """Folder or URI; where several controllers run, one that all of them share."""
+    """Folder, or URI of a file system that Spark can read and write (hdfs://, s3a:// ...); where several controllers
+    run, one that all of them share.  A file system of its own needs its jars in [spark.conf] "spark.jars" or
+    "spark.jars.packages"."""
+
+
+class JournalSettings(_Section):
+    """How long decisions are kept, and what was looked at for them."""
+
+    retention_days: PositiveInt = 30
+    """Days after which decisions leave the journal.  The last entry with the whole memory stays, however old it is, and
+    so does everything that Spark has not committed."""
+    whole_every_intervals: PositiveInt = 60
+    """Once in so many intervals an entry holds the whole memory, the others what changed.  More makes the journal
+    smaller, and a controller that starts reads more entries."""
+    verdicts_intervals: PositiveInt = 60
+    """Of so many last intervals the verdicts are kept: what was looked at, and why it was or was not acted on."""
+    verdicts_megabytes: PositiveInt = 256
+    """Verdicts take this much room at most; the oldest go first."""
+    verdicts_path: PathText | None = None
+    """Folder of the verdicts; without it, "verdicts" in the checkpoint's folder.  Needed where the checkpoint is a URI,
+    such as s3a://bucket/path: `trimtab status` reads verdicts without Spark."""
+
+    @model_validator(mode="after")
+    def _keeps_verdicts_in_a_folder(self) -> Self:
+        if self.verdicts_path is not None and is_uri(self.verdicts_path):
+            raise ValueError(f"verdicts_path is the URI {self.verdicts_path!r}: allowed is a folder")
+        return self
 
 
 class SparkSettings(_Section):
@@ -335,12 +361,27 @@ class Settings(_Section):
     log: LogSettings
     election: ElectionSettings
     checkpoint: CheckpointSettings
+    journal: JournalSettings = JournalSettings()
     spark: SparkSettings = SparkSettings()
     decisions: DecisionSettings = DecisionSettings()
     guardrails: GuardrailSettings = GuardrailSettings()
     pulsar: PulsarSettings | None = None
     executor: ExecutorSettings = ExecutorSettings()
     collector: CollectorSettings = CollectorSettings()
+
+    @property
+    def verdicts_folder(self) -> str:
+        """Where verdicts are kept."""
+        return self.journal.verdicts_path or str(Path(self.checkpoint.path) / "verdicts")
+
+    @model_validator(mode="after")
+    def _verdicts_lie_in_a_folder(self) -> Self:
+        if is_uri(self.checkpoint.path) and self.journal.verdicts_path is None:
+            raise ValueError(
+                f"checkpoint.path is the URI {self.checkpoint.path!r}, so journal.verdicts_path is needed: a folder for"
+                " what `trimtab status` reads"
+            )
+        return self
 
     @model_validator(mode="after")
     def _election_folder_lies_beside_the_file(self, info: ValidationInfo) -> Self:

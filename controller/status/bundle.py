@@ -51,8 +51,8 @@ def last_decision(settings: Settings, bundle: str, owner: str) -> LastDecision:
     command = next(
         (
             command
-            for entry in journal_tail(settings, _DECISIONS, about=bundle).entries
-            for command in entry.decision.commands
+            for decision in journal_tail(settings, _DECISIONS, about=bundle).decisions
+            for command in decision.commands
             if command.bundle == bundle
         ),
         None,
@@ -66,9 +66,10 @@ def last_decision(settings: Settings, bundle: str, owner: str) -> LastDecision:
 def last_verdicts(settings: Settings) -> tuple[int | None, tuple[Verdict, ...]]:
     """The newest interval whose verdicts are kept, epoch ms, and these; None and nothing where none are.
 
-    They lie beside the checkpoint, so another machine's are only seen where that is shared.
+    They lie beside the checkpoint, or where [journal] verdicts_path says, so another machine's are only seen where
+    that is shared.
     """
-    folder = Path(settings.checkpoint.path) / "verdicts"
+    folder = Path(settings.verdicts_folder)
     if not folder.is_dir():
         return None, ()
     store = VerdictStore(folder)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
-from controller.adapters.recent import backwards, journal_tail, last_tick, log_place, recent_results
+from controller.adapters.recent import backwards, journal_tail, last_entry, last_tick, log_place, recent_results
 from controller.model.decision import Command
 from controller.model.errors import WireError
 from controller.model.memory import InFlight
@@ -68,9 +68,9 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
 
     Raises TrimtabError where the log cannot be read.
     """
-    entries, epoch = journal_tail(settings, _INTERVALS)
-    commands = [command for entry in entries for command in entry.decision.commands]
-    results = recent_results(settings, entries[-1].interval) if commands else {}
+    decisions, epoch = journal_tail(settings, _INTERVALS)
+    commands = [command for decision in decisions for command in decision.commands]
+    results = recent_results(settings, decisions[-1].interval) if commands else {}
     judged, verdicts = last_verdicts(settings)
     reports, silent = _reports(admin)
     if not reports:
@@ -78,7 +78,7 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
     return ClusterStatus(
         cluster=settings.cluster.name,
         epoch=epoch,
-        last=entries[0] if entries else None,
+        last=last_entry(settings) if decisions else None,
         ticked=last_tick(settings),
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,

@@ -152,13 +152,27 @@ class ControlsRecord(Record):
 
 
 class DecisionEntry(Envelope):
-    """One decided interval."""
+    """One decided interval, with the whole memory behind it."""
 
     type: Literal["decision"] = "decision"
     interval: Millis
     summary: str
     commands: tuple[CommandData, ...]
     memory: MemoryRecord
+    controls: ControlsRecord
+
+
+class DeltaEntry(Envelope):
+    """One decided interval, with what it changed in the memory."""
+
+    type: Literal["decision_delta"] = "decision_delta"
+    interval: Millis
+    summary: str
+    commands: tuple[CommandData, ...]
+    base: Millis
+    """The interval of the entry before, whose memory the changes are made to."""
+    changes: dict[str, Any]
+    """What makes this entry's memory of the base's."""
     controls: ControlsRecord
 
 
@@ -212,18 +226,29 @@ def encode_epoch(cluster: str, epoch: int) -> bytes:
 
 
 def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
-    """The entry that *value* holds, or WireError."""
+    """The entry that *value* holds, with its whole memory, or WireError.
+
+    The journal's records are read by controller.wire.journal_records: most of them hold what changed alone.
+    """
     record: DecisionEntry | EpochEntry = validate(model_for(read_object(value), MODELS), value)
-    if isinstance(record, EpochEntry):
-        return record
+    return record if isinstance(record, EpochEntry) else to_entry(record)
+
+
+def to_decision(record: DecisionEntry | DeltaEntry) -> Decision:
+    """The decision that *record* says."""
+    return Decision(
+        interval=record.interval,
+        commands=tuple(map(to_command, record.commands)),
+        summary=record.summary,
+    )
+
+
+def to_entry(record: DecisionEntry) -> JournalEntry:
+    """The entry that *record* says."""
     memory = record.memory
     return JournalEntry(
         cluster=record.cluster,
-        decision=Decision(
-            interval=record.interval,
-            commands=tuple(map(to_command, record.commands)),
-            summary=record.summary,
-        ),
+        decision=to_decision(record),
         memory=Memory(
             seed=memory.seed,
             last_interval=memory.last_interval,

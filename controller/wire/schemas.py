@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
-from controller.wire import commands, journal, metrics, results
+from controller.wire import commands, journal_records, metrics, results
 from controller.wire.dead_letter import DeadLetter
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "schemas"
@@ -20,7 +20,7 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     **metrics.MODELS,
     "result": results.Result,
     **commands.MODELS,
-    **{f"journal.{name}": model for name, model in journal.MODELS.items()},
+    **{f"journal.{name}": model for name, model in journal_records.RECORDS.items()},
     "dead_letter": DeadLetter,
 }
 

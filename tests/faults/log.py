@@ -8,8 +8,10 @@ from controller.adapters.kafka import Record, read_all
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.wire import journal_records
 from controller.wire.commands import CommandEvent, parse_event
-from controller.wire.journal import EpochEntry, JournalEntry, parse_entry
+from controller.wire.journal import JournalEntry
+from controller.wire.journal_records import EntryReader
 from controller.wire.metrics import decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.rows import Located
@@ -22,6 +24,7 @@ class Decided(NamedTuple):
     """An entry of the journal."""
 
     entry: JournalEntry
+    #: As it was written.
     value: bytes
     #: The leadership that wrote it; 0 where the log does not say.
     epoch: int
@@ -74,10 +77,11 @@ class KafkaSiteLog:
         return list(self._decisions())
 
     def _decisions(self) -> Iterator[Decided]:
+        reader = EntryReader(self._cluster)
         for record in self._journal[0].records():
-            entry = parse_entry(record.value)
-            if not isinstance(entry, EpochEntry):
-                yield Decided(entry, record.value, int(record.headers["epoch"]), record.timestamp_ms)
+            read = reader.read(record.value)
+            if isinstance(read, journal_records.Decided):
+                yield Decided(read.entry, record.value, int(record.headers["epoch"]), record.timestamp_ms)
 
     def events(self) -> list[list[CommandEvent]]:
         return [[parse_event(record.value) for record in each.records()] for each in self._commands]
@@ -117,12 +121,12 @@ class FolderSiteLog:
         self._cluster, self._period_ms = settings.cluster.name, settings.intervals.period_ms
 
     def decisions(self) -> list[Decided]:
-        found = []
+        found, reader = [], EntryReader(self._cluster)
         for path in sorted((self._folder / "journal").glob("[0-9]*.json")):
             value = path.read_bytes()
-            entry = parse_entry(value)
-            assert isinstance(entry, JournalEntry)
-            found.append(Decided(entry, value, 0, path.stat().st_mtime_ns // 1_000_000))
+            read = reader.read(value)
+            assert isinstance(read, journal_records.Decided)
+            found.append(Decided(read.entry, value, 0, path.stat().st_mtime_ns // 1_000_000))
         return found
 
     def events(self) -> list[list[CommandEvent]]:

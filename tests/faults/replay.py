@@ -7,7 +7,8 @@ from controller.cycle import decide, view_of
 from controller.model.controls import Controls
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
-from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.journal import JournalEntry
+from controller.wire.journal_records import EntryWriter
 from controller.wire.rows import Located, rows_from_records
 from streaming.assembly import query_options
 
@@ -17,11 +18,15 @@ def undisturbed(settings: Settings, records: Sequence[Located]) -> list[bytes]:
     policy, options = read_policy(settings), query_options(settings)
     rows = rows_from_records(records, options.decode.detail, files=options.files)
     _, snapshots = fold(ShardState(shard=0, shards=1), rows, options.fold)
-    memory, entries = policy.initial_memory(settings.decisions.seed), []
+    memory, entries = policy.initial_memory(settings.decisions.seed), list[bytes]()
+    every = settings.journal.whole_every_intervals * settings.intervals.period_ms
+    writer = EntryWriter(whole_every_ms=every, base=None)
     for snapshot in sorted(snapshots, key=lambda each: each.interval):
         controls = Controls(mode=settings.decisions.mode)
         view = view_of([snapshot], memory, policy)
         decision, memory = decide(view, list(snapshot.results), memory, controls, policy)
         entry = JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
-        entries.append(encode_entry(entry))
+        encoded = writer.encode(entry)
+        writer.wrote(encoded)
+        entries.append(encoded.value)
     return entries

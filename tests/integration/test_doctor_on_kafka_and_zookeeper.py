@@ -43,6 +43,7 @@ def settings(kafka: str, zookeeper: str, prefix: str, **election: Any) -> Settin
             },
             "election": {"kind": "zookeeper", "hosts": zookeeper, "path": "/trimtab", **election},
             "checkpoint": {"path": "hdfs://checkpoint"},
+            "journal": {"verdicts_path": "/verdicts"},
         }
     )
 

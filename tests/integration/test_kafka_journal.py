@@ -1,11 +1,13 @@
 """The journal and the log, on a real Kafka."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,11 +15,12 @@ import pytest
 
 from controller.adapters import kafka_journal
 from controller.adapters.journal import JournalHead
-from controller.adapters.kafka import Record, TransactionalProducer, read_all, tail
+from controller.adapters.kafka import Record, TopicSpec, TransactionalProducer, ensure_topics, read_all, tail
 from controller.adapters.kafka_journal import KafkaJournal, read_journal
 from controller.adapters.kafka_log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
 from controller.adapters.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
+from controller.model.memory import UsageHistory
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
@@ -258,6 +261,70 @@ def test_a_journal_that_cannot_be_read_is_named_by_offset(settings: KafkaLogSett
         transaction.send(settings.journal_topic, b"{}", partition=0)
     with pytest.raises(JournalError, match="journal, offset 0: missing_field"):
         head(settings)
+
+
+# ---- what changed, parts, pruning ----
+
+HOUR = 3_600_000
+#: Long beside the rest of an entry.
+USAGE = UsageHistory(usage={f"broker-{number:03d}:8080": number / 7 for number in range(100)})
+
+
+def hours(settings: KafkaLogSettings, count: int, cluster: str = CLUSTER) -> list[JournalEntry]:
+    """The entries of as many hours, four an hour, with a new leader every hour."""
+    written = []
+    for hour in range(count):
+        journal = KafkaJournal(settings, cluster=cluster)
+        journal.open()
+        journal.begin_epoch(hour + 1)
+        for quarter in range(4):
+            each = entry(T // HOUR * HOUR + hour * HOUR + quarter * 900_000, shedder=USAGE)
+            written.append(replace(each, cluster=cluster))
+            append(journal, written[-1], epoch=hour + 1)
+    return written
+
+
+def kinds(settings: KafkaLogSettings) -> list[str]:
+    return [json.loads(record.value)["type"] for record in records(settings, settings.journal_topic)]
+
+
+def test_entries_hold_what_changed_and_are_read_with_their_whole_memory(settings: KafkaLogSettings) -> None:
+    written = hours(settings, 2)
+    assert kinds(settings) == ["epoch", "decision", *["decision_delta"] * 3] * 2
+    assert list(read_journal(settings, cluster=CLUSTER)) == written
+    assert head(settings).last == written[-1]
+
+
+def test_pruning_deletes_what_is_old_and_committed_and_what_no_cluster_needs(settings: KafkaLogSettings) -> None:
+    written = hours(settings, 4)
+    last = written[-1].interval
+    before = head(settings)
+    opened(settings).prune(committed=last, before=written[10].interval)
+    assert list(read_journal(settings, cluster=CLUSTER)) == written[8:]
+    opened(settings).prune(committed=written[9].interval, before=last + HOUR)
+    assert list(read_journal(settings, cluster=CLUSTER)) == written[8:]
+    opened(settings).prune(committed=last + HOUR, before=last + HOUR)
+    assert list(read_journal(settings, cluster=CLUSTER)) == written[12:]
+    assert head(settings) == before
+
+
+def test_pruning_keeps_what_another_cluster_in_the_topic_needs(settings: KafkaLogSettings) -> None:
+    others = hours(settings, 2, cluster="other")
+    written = hours(settings, 2)
+    opened(settings).prune(committed=written[-1].interval, before=written[-1].interval)
+    assert list(read_journal(settings, cluster="other")) == others[4:]
+    assert list(read_journal(settings, cluster=CLUSTER)) == written
+
+
+def test_an_entry_of_many_megabytes_is_journalled_in_parts_below_kafkas_usual_limit(settings: KafkaLogSettings) -> None:
+    limit = TopicSpec(name=settings.journal_topic, partitions=1, config={"max.message.bytes": "1048588"})
+    ensure_topics(settings.bootstrap, [limit])
+    in_flight = {f"command-{number:06d}": entry().memory.in_flight["c-1"] for number in range(40_000)}
+    large = entry(T, UNLOAD, in_flight=in_flight)
+    append(opened(settings), large)
+    assert head(settings).last == large
+    assert list(read_journal(settings, cluster=CLUSTER)) == [large]
+    assert issued(settings) == [UNLOAD.id]
 
 
 # ---- the log ----

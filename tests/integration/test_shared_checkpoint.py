@@ -20,6 +20,7 @@ def settings(zookeeper: ZooKeeperServer, folder: Path, checkpoint: str) -> Setti
             "log": {"kind": "folder", "folder": {"path": str(folder)}},
             "election": {"kind": "zookeeper", "hosts": zookeeper.hosts, "path": "/shared"},
             "checkpoint": {"path": checkpoint if "://" in checkpoint else str(folder / checkpoint)},
+            "journal": {"verdicts_path": str(folder / "verdicts")},
         }
     )
 

@@ -80,9 +80,10 @@ def test_timestamps_by_the_writers_are_refused(name: str) -> None:
 
 
 def test_topics_that_are_too_small_for_a_record() -> None:
-    assert only(kafka=kafka(metrics=config("max.message.bytes", "100000"))).severity == "error"
-    found = only(kafka=kafka(journal=config("max.message.bytes", "1048588", JOURNAL)))
-    assert (found.code, found.severity) == ("max-message-bytes", "warning")
+    for name, base in (("metrics", None), ("journal", JOURNAL)):
+        found = only(kafka=kafka(**{name: config("max.message.bytes", "100000", base)}))
+        assert (found.code, found.severity, found.objects) == ("max-message-bytes", "error", (f"trimtab-{name}",))
+        assert not problems(kafka=kafka(**{name: config("max.message.bytes", "1048588", base)}))
 
 
 def test_single_copies_are_told_together() -> None:

@@ -1,8 +1,11 @@
 """The journal and the log in a folder."""
 
+import errno
 import json
+import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,9 @@ from controller.adapters.folder import (
     FolderMetricsLog,
     read_journal,
 )
+from controller.adapters.journal import JournalHead
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.model.memory import UsageHistory
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
 from controller.wire.journal import JournalEntry, encode_entry
@@ -27,8 +32,17 @@ from tests.records import CLUSTER, PERIOD, T, as_bytes, result, topic_stats
 NEXT = T + PERIOD
 
 
+HOUR = 3_600_000
+#: Long beside the rest of an entry.
+USAGE = UsageHistory(usage={f"broker-{number:03d}:8080": number / 7 for number in range(100)})
+
+
 def nothing() -> None:
     pass
+
+
+def opened_head(folder: Path) -> JournalHead:
+    return FolderJournal(folder, cluster=CLUSTER).open()
 
 
 def opened(folder: Path) -> FolderJournal:
@@ -198,6 +212,82 @@ def test_a_broken_journal_is_named(tmp_path: Path) -> None:
     (tmp_path / "journal" / f"{NEXT:015d}.json").write_text("{}")
     with pytest.raises(JournalError, match=f"{NEXT:015d}.json: missing_field"):
         journal.open()
+
+
+def hours(folder: Path, count: int) -> list[int]:
+    """A journal of as many hours, four entries each, under one epoch an hour; the intervals."""
+    intervals = []
+    for hour in range(count):
+        journal = opened(folder)
+        journal.begin_epoch(hour + 1)
+        for quarter in range(4):
+            intervals.append(T // HOUR * HOUR + hour * HOUR + quarter * 900_000)
+            command = replace(UNLOAD, id=f"command-{len(intervals)}", interval=intervals[-1])
+            append(journal, entry(intervals[-1], command, shedder=USAGE), epoch=hour + 1)
+    return intervals
+
+
+def test_entries_hold_what_changed_and_are_read_with_their_whole_memory(tmp_path: Path) -> None:
+    intervals = hours(tmp_path, 2)
+    kinds = [json.loads(path.read_bytes())["type"] for path in sorted((tmp_path / "journal").glob("[0-9]*"))]
+    assert kinds == ["decision", *["decision_delta"] * 3] * 2
+    memories = [each.memory for each in read_journal(tmp_path)]
+    assert memories == [entry(t, shedder=USAGE).memory for t in intervals]
+    assert opened_head(tmp_path).last == [*read_journal(tmp_path)][-1]
+
+
+def test_pruning_keeps_the_last_whole_entry_that_is_old_enough_and_all_behind_it(tmp_path: Path) -> None:
+    intervals = hours(tmp_path, 4)
+    before, last = [*read_journal(tmp_path)], opened_head(tmp_path)
+    opened(tmp_path).prune(committed=intervals[-1], before=intervals[10])
+    assert [each.interval for each in read_journal(tmp_path)] == intervals[8:]
+    assert [*read_journal(tmp_path)] == before[8:]
+    assert opened_head(tmp_path) == last
+    assert names(tmp_path / "commands") == [f"{t:015d}.jsonl" for t in intervals[8:]]
+    assert [name for name in names(tmp_path / "journal") if name.startswith("epoch")] == ["epoch-000000004.json"]
+
+
+def test_what_spark_has_not_committed_is_not_pruned_however_old_it_is(tmp_path: Path) -> None:
+    intervals = hours(tmp_path, 3)
+    opened(tmp_path).prune(committed=intervals[5], before=intervals[-1] + 1)
+    assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
+    opened(tmp_path).prune(committed=intervals[3], before=intervals[-1] + 1)
+    assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
+
+
+def test_the_last_whole_entry_is_never_pruned(tmp_path: Path) -> None:
+    intervals = hours(tmp_path, 2)
+    for _ in range(2):
+        opened(tmp_path).prune(committed=intervals[-1] + HOUR, before=intervals[-1] + HOUR)
+        assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
+
+
+def test_pruning_that_is_broken_off_leaves_a_journal_in_one_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intervals, left = hours(tmp_path, 2), 3
+
+    def unlink(path: Path, **_: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise OSError(errno.EACCES, "Permission denied")
+        os.unlink(path)
+
+    journal, last = opened(tmp_path), opened_head(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", unlink)
+        with pytest.raises(JournalError, match="Permission denied"):
+            journal.prune(committed=intervals[-1], before=intervals[-1])
+    assert opened_head(tmp_path) == last
+    assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
+
+
+def test_an_entry_whose_base_is_gone_says_what_to_do(tmp_path: Path) -> None:
+    intervals = hours(tmp_path, 1)
+    (tmp_path / "journal" / f"{intervals[0]:015d}.json").unlink()
+    with pytest.raises(JournalError, match="is not in the journal: restore the journal"):
+        opened(tmp_path)
 
 
 def test_each_poll_gives_what_is_new(tmp_path: Path) -> None:

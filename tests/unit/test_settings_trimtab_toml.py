@@ -49,7 +49,7 @@ def test_nothing_moves_unless_somebody_says_so(tmp_path: Path) -> None:
 
 def test_the_committed_file_spells_out_the_defaults(tmp_path: Path) -> None:
     committed, smallest = read_settings(CONF), written(tmp_path, SMALLEST)
-    for section in ("intervals", "spark", "decisions"):
+    for section in ("intervals", "journal", "spark", "decisions"):
         assert getattr(committed, section) == getattr(smallest, section)
 
 
@@ -69,10 +69,23 @@ def test_paths_are_seen_from_the_file(tmp_path: Path) -> None:
 
 
 def test_a_uri_and_a_zookeeper_path_stay_as_they_are(tmp_path: Path) -> None:
-    text = TEXT.replace('"../.trimtab/checkpoint"', '"s3a://bucket/checkpoint"')
+    text = TEXT.replace('"../.trimtab/checkpoint"', '"s3a://bucket/checkpoint"').replace(
+        "# verdicts_path", "verdicts_path"
+    )
     settings = written(tmp_path, text)
     assert settings.checkpoint.path == "s3a://bucket/checkpoint"
     assert settings.election.path == "/trimtab"
+
+
+@pytest.mark.parametrize("uri", ["s3a://bucket/checkpoint", "hdfs:/checkpoint"])
+def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: Path, uri: str) -> None:
+    text = SMALLEST.replace('checkpoint.path = "checkpoint"', f'checkpoint.path = "{uri}"')
+    assert f"checkpoint.path is the URI '{uri}', so journal.verdicts_path is needed" in refusal(tmp_path, text)
+    settings = written(tmp_path, text + 'journal.verdicts_path = "verdicts"')
+    assert settings.checkpoint.path == uri
+    assert settings.verdicts_folder == str(tmp_path / "verdicts")
+    assert "allowed is a folder" in refusal(tmp_path, f'{text}journal.verdicts_path = "{uri}"')
+    assert written(tmp_path, SMALLEST).verdicts_folder == str(tmp_path / "checkpoint" / "verdicts")
 
 
 @pytest.mark.parametrize(

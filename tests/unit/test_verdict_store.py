@@ -51,3 +51,19 @@ def test_only_the_newest_intervals_stay(tmp_path: Path) -> None:
     assert store.intervals() == [T + 2 * PERIOD, T + 3 * PERIOD]
     with pytest.raises(FileNotFoundError):
         store.read(T)
+
+
+def test_verdicts_take_so_much_room_and_the_oldest_go_first(tmp_path: Path) -> None:
+    VerdictStore(tmp_path).write(DECISION)
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    store = VerdictStore(tmp_path, keep_bytes=2 * size + size // 2)
+    for i in range(1, 4):
+        store.write(replace(DECISION, interval=T + i * PERIOD))
+    assert store.intervals() == [T + 2 * PERIOD, T + 3 * PERIOD]
+
+
+def test_the_last_verdicts_stay_however_large_they_are(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path, keep_bytes=1)
+    store.write(DECISION)
+    store.write(replace(DECISION, interval=T + PERIOD))
+    assert store.intervals() == [T + PERIOD]

@@ -1,0 +1,227 @@
+"""Entries as the journal's records: what changed, now and then the whole memory, and parts of what is too long."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from controller.model.errors import EntryTooLargeError, JournalError, WireError
+from controller.model.memory import NoMemory, UsageHistory
+from controller.wire import journal_records
+from controller.wire.journal import DeltaEntry, EpochEntry, JournalEntry, encode_entry, encode_epoch
+from controller.wire.journal_records import (
+    Decided,
+    EntryReader,
+    EntryWriter,
+    PartEntry,
+    PartJoiner,
+    parse_record,
+)
+from tests.journal_entries import UNLOAD, entry
+from tests.records import CLUSTER, PERIOD, T
+
+HOUR = 3_600_000
+#: As many brokers as make the memory long beside the rest of an entry.
+BROKERS = [f"broker-{number:03d}:8080" for number in range(200)]
+START = T // HOUR * HOUR
+
+
+def usage(turn: int, brokers: Sequence[str] = BROKERS) -> UsageHistory:
+    return UsageHistory(usage={name: (number + turn) / 7 for number, name in enumerate(brokers)})
+
+
+def entries(count: int, first: int = START) -> list[JournalEntry]:
+    return [entry(first + i * PERIOD, shedder=usage(i)) for i in range(count)]
+
+
+def written(what: Sequence[JournalEntry], *, restart_before: frozenset[int] = frozenset()) -> list[bytes]:
+    """The records of *what*, by a writer that is started anew before some of them, from what lies there then."""
+    records: list[bytes] = []
+    writer = EntryWriter(whole_every_ms=HOUR, base=None)
+    for number, each in enumerate(what):
+        if number in restart_before:
+            writer = EntryWriter(whole_every_ms=HOUR, base=read(records)[-1].remembered)
+        encoded = writer.encode(each)
+        writer.wrote(encoded)
+        records += encoded.records
+    return records
+
+
+def read(records: Sequence[bytes]) -> list[Decided]:
+    reader = EntryReader(CLUSTER)
+    return [found for record in records if isinstance(found := reader.read(record), Decided)]
+
+
+def kinds(records: Sequence[bytes]) -> list[str]:
+    return [json.loads(record)["type"] for record in records]
+
+
+def test_entries_come_back_with_their_whole_memory_byte_for_byte() -> None:
+    what = entries(70)
+    found = read(written(what))
+    assert [each.value for each in found] == [encode_entry(each) for each in what]
+    assert [each.entry for each in found] == what
+
+
+def test_the_first_entry_and_the_first_of_every_hour_hold_the_memory_whole() -> None:
+    records = written(entries(90, START + 50 * PERIOD))
+    whole = [number for number, kind in enumerate(kinds(records)) if kind == "decision"]
+    assert whole == [0, 10, 70]
+    assert set(kinds(records)) == {"decision", "decision_delta"}
+
+
+def test_where_the_hours_first_interval_was_not_decided_the_next_one_holds_the_memory_whole() -> None:
+    what = [each for each in entries(70, START + 55 * PERIOD) if each.interval % HOUR > 3 * PERIOD]
+    whole = [each.interval for each, kind in zip(what, kinds(written(what)), strict=True) if kind == "decision"]
+    assert whole == [what[0].interval, START + HOUR + 4 * PERIOD, START + 2 * HOUR + 4 * PERIOD]
+
+
+def test_whoever_goes_on_writes_the_same_bytes() -> None:
+    what = entries(70)
+    assert written(what, restart_before=frozenset({1, 2, 30, 60, 61})) == written(what)
+
+
+def test_what_did_not_change_is_not_repeated() -> None:
+    what = [entry(START + i * PERIOD, shedder=usage(0)) for i in range(2)]
+    whole, delta = written(what)
+    assert len(delta) < len(whole) / 5
+    assert b"shedder" not in delta
+
+
+def test_an_entry_of_another_strategys_memory_comes_back_too() -> None:
+    what = [entry(START, shedder=usage(0)), entry(START + PERIOD, shedder=NoMemory(), samples=0)]
+    assert [each.entry for each in read(written(what))] == what
+
+
+def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole_entry() -> None:
+    found = read(written(entries(70))[50:])
+    assert [each.missing is None for each in found] == [False] * 10 + [True] * 10
+    assert found[-1].entry == entries(70)[-1]
+    with pytest.raises(JournalError, match=f"builds on the entry of {START + 49 * PERIOD}.*restore the journal"):
+        _ = found[0].entry
+
+
+def test_an_entry_whose_base_was_lost_is_told_from_one_whose_base_is_there() -> None:
+    records = written(entries(70))
+    found = read(records[:5] + records[6:])
+    assert [number for number, each in enumerate(found) if each.missing is not None] == [*range(5, 59)]
+
+
+def test_entries_with_the_whole_memory_each_are_read_as_before() -> None:
+    what = entries(3)
+    assert [each.entry for each in read([encode_entry(each) for each in what])] == what
+
+
+def test_epochs_and_other_clusters_do_not_mix_with_decisions() -> None:
+    reader, (first, second) = EntryReader(CLUSTER), written(entries(2))
+    others = written([replace(entry(START, shedder=usage(9)), cluster="other")])
+    assert isinstance(reader.read(first), Decided)
+    assert [reader.read(each) for each in others] == [None]
+    assert reader.read(encode_epoch("other", 9)) is None
+    assert reader.read(encode_epoch(CLUSTER, 4)) == EpochEntry(cluster=CLUSTER, epoch=4)
+    found = reader.read(second)
+    assert isinstance(found, Decided)
+    assert found.entry == entries(2)[1]
+
+
+# ---- parts ----
+
+
+@pytest.fixture
+def small_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_records, "_LARGEST_RECORD", 1_000)
+    monkeypatch.setattr(journal_records, "_PART_CHARACTERS", 400)
+
+
+@pytest.mark.usefixtures("small_records")
+def test_an_entry_above_the_largest_record_is_several_and_comes_back_in_one_piece() -> None:
+    what = entries(3)
+    records = written(what)
+    assert set(kinds(records)) == {"part"}
+    assert max(map(len, records)) <= 1_000
+    assert [each.entry for each in read(records)] == what
+
+
+@pytest.mark.usefixtures("small_records")
+def test_parts_whose_beginning_was_not_read_are_left_out() -> None:
+    records = written(entries(70))
+    behind = next(number for number, each in enumerate(map(parse_record, records)) if number and _begins(each))
+    found = read(records[1:])
+    assert found[0].interval == START + PERIOD
+    assert found == read(records[behind:])
+
+
+def _begins(record: object) -> bool:
+    return isinstance(record, PartEntry) and record.part == 0
+
+
+@pytest.mark.usefixtures("small_records")
+def test_parts_are_joined_newest_first_too() -> None:
+    records, joiner = written(entries(2)), PartJoiner()
+    joined = []
+    for record in map(parse_record, reversed(records)):
+        assert isinstance(record, PartEntry)
+        value = joiner.joined_backwards(record)
+        if value is not None:
+            joined.append(parse_record(value))
+    assert [each.interval for each in joined if not isinstance(each, EpochEntry)] == [START + PERIOD, START]
+
+
+def test_40_000_commands_are_parts_below_kafkas_largest_message() -> None:
+    many = tuple(replace(UNLOAD, id=f"0c5c2b9e-0000-5000-8000-{number:012d}") for number in range(40_000))
+    records = written([entry(START, *many)])
+    assert sum(map(len, records)) > 20_000_000
+    assert max(map(len, records)) <= 1_000_000
+    [found] = read(records)
+    assert len(found.entry.decision.commands) == 40_000
+
+
+def test_a_part_of_many_byte_characters_fits_too() -> None:
+    summary = "\N{GRINNING FACE}" * 600_000
+    what = replace(entry(START), decision=replace(entry(START).decision, summary=summary))
+    records = written([what])
+    assert max(map(len, records)) < 1_048_000
+    assert read(records)[0].entry == what
+
+
+def test_an_entry_with_more_commands_than_any_journal_holds_is_refused_before_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_records, "LARGEST_ENTRY", 5_000)
+    writer = EntryWriter(whole_every_ms=HOUR, base=None)
+    with pytest.raises(EntryTooLargeError, match=f"interval {START}: 20 commands make a journal entry of .* 5000"):
+        writer.encode(entry(START, *[UNLOAD] * 20, shedder=usage(0)))
+    # Without commands it is written, however long the memory is: it cannot be held back.
+    assert writer.encode(entry(START, shedder=usage(0))).records
+
+
+# ---- what is no record ----
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"to": 3},
+        {"set": 1},
+        {"removed": "seed"},
+        {"removed": ["nobody"]},
+        {"changed": {"nobody": {}}},
+        {"changed": {"seed": {}}},
+        {"changed": {"shedder": {"changed": {"usage": {"values": [1]}}}}},
+        {"changed": {"shedder": []}},
+    ],
+)
+def test_changes_that_do_not_fit_their_base_are_refused(changes: object) -> None:
+    first, second = written(entries(2))
+    reader = EntryReader(CLUSTER)
+    reader.read(first)
+    with pytest.raises(WireError, match="bad_value: changes: "):
+        reader.read(json.dumps({**json.loads(second), "changes": changes}).encode())
+
+
+def test_a_delta_says_which_entry_it_builds_on() -> None:
+    _, second = written(entries(2))
+    delta = parse_record(second)
+    assert isinstance(delta, DeltaEntry)
+    assert delta.base == START
