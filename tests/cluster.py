@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.load import (
     CPU,
     RATE_IN,
@@ -40,6 +41,9 @@ class Bundle:
     topics: int = 10
     producers: int = 0
     consumers: int = 0
+    #: Samples in the averages.
+    short_samples: int = SHORT_TERM_SAMPLES
+    long_samples: int = LONG_TERM_SAMPLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +87,10 @@ def view(
         load=load,
         short_term=load,
         long_term=load,
-        **{key: np.array([getattr(b, key) for b in found], np.int64) for key in ("topics", "producers", "consumers")},
+        **{
+            key: np.array([getattr(b, key) for b in found], np.int64)
+            for key in ("topics", "producers", "consumers", "short_samples", "long_samples")
+        },
     )
     usage = np.zeros((len(by_name), 5))
     usage[:, CPU] = [b.usage * 100 for b in by_name]
@@ -158,11 +165,13 @@ def bundle_table(
     load: Floats | None = None,
     short_term: Floats | None = None,
     long_term: Floats | None = None,
+    short_samples: Ints | None = None,
+    long_samples: Ints | None = None,
     topics: Ints | None = None,
     producers: Ints | None = None,
     consumers: Ints | None = None,
 ) -> BundleTable:
-    """Bundles by columns, without topic detail; what is not given is 0."""
+    """Bundles by columns, without topic detail; what is not given is 0, and of samples there are all."""
     n = len(names)
     assert list(names) == sorted(names)
     spaces = [namespace_of(name) or NAMESPACE for name in names]
@@ -176,6 +185,8 @@ def bundle_table(
         load=np.zeros((n, 4)) if load is None else load,
         short_term=np.zeros((n, 4)) if short_term is None else short_term,
         long_term=np.zeros((n, 4)) if long_term is None else long_term,
+        short_samples=np.full(n, SHORT_TERM_SAMPLES) if short_samples is None else short_samples,
+        long_samples=np.full(n, LONG_TERM_SAMPLES) if long_samples is None else long_samples,
         topics=np.zeros(n, np.int64) if topics is None else topics,
         producers=np.zeros(n, np.int64) if producers is None else producers,
         consumers=np.zeros(n, np.int64) if consumers is None else consumers,

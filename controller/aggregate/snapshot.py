@@ -7,9 +7,9 @@ from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack,
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 
-_VERSION = 2
+_VERSION = 3
 _ARRAYS = (
-    "owner", "load", "short_term", "long_term", "topics", "producers", "consumers",
+    "owner", "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
     "detail_size", "detail_position", "detail_load",
 )  # fmt: skip
 
@@ -44,7 +44,10 @@ class Snapshot:
     names: list[str]
     owner: Ints
     load: Floats
+    #: Averages, and the number of samples in each, this interval's included.
+    short_samples: Ints
     short_term: Floats
+    long_samples: Ints
     long_term: Floats
     topics: Ints
     producers: Ints

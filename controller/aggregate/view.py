@@ -89,6 +89,12 @@ def _known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[
     return known, np.array([code_of.get(name, -1) for name in zero.roster], np.int64)
 
 
+#: Of snapshots and tables alike.
+_COLUMNS = (
+    "load", "short_term", "long_term", "short_samples", "long_samples", "topics", "producers", "consumers",
+)  # fmt: skip
+
+
 def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
     """All bundles of known brokers, sorted by name."""
     names = [name for s in snapshots for name in s.names]
@@ -111,10 +117,7 @@ def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
         namespaces=tuple(namespaces),
         namespace=np.array([code_of[name] for name in spaces], np.int64),
         broker=owner[order],
-        **{
-            name: column(name)[order]
-            for name in ("load", "short_term", "long_term", "topics", "producers", "consumers")
-        },
+        **{name: column(name)[order] for name in _COLUMNS},
         detail=TopicDetail(
             starts=np.append(0, np.cumsum(size[order])),
             position=column("detail_position")[topics],

@@ -97,6 +97,9 @@ class BundleTable:
     load: Floats
     short_term: Floats
     long_term: Floats
+    #: How many samples are in these averages, up to 10 and 1000.  Pulsar: TimeAverageMessageData.numSamples.
+    short_samples: Ints
+    long_samples: Ints
     topics: Ints
     producers: Ints
     consumers: Ints

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.load import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
@@ -97,6 +98,8 @@ def _view(chance: np.random.Generator, brokers: int, rate: Floats, owner: Ints) 
             load=now,
             short_term=load,
             long_term=load,
+            short_samples=np.full(n, SHORT_TERM_SAMPLES),
+            long_samples=np.full(n, LONG_TERM_SAMPLES),
             topics=topics,
             producers=topics,
             consumers=topics,

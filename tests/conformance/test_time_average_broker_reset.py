@@ -39,6 +39,8 @@ def _snapshot(names: list[str], long_term: Floats) -> Snapshot:
         names=names,
         owner=zero,
         load=none,
+        short_samples=zero,
+        long_samples=zero,
         short_term=none,
         long_term=long_term,
         topics=zero,

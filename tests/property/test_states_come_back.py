@@ -65,7 +65,16 @@ def state_of(names: list[str]) -> ShardState:
 def snapshot_of(names: list[str]) -> Snapshot:
     n = len(names)
     counts, rates = np.ones(n, np.int64), np.ones((n, 4))
-    whole = ("owner", "topics", "producers", "consumers", "detail_size", "detail_position")
+    whole = (
+        "owner",
+        "topics",
+        "producers",
+        "consumers",
+        "detail_size",
+        "detail_position",
+        "short_samples",
+        "long_samples",
+    )
     columns: dict[str, Any] = dict.fromkeys(whole, counts)
     columns |= dict.fromkeys(("load", "short_term", "long_term", "detail_load"), rates)
     return Snapshot(

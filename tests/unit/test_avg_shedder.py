@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,17 @@ def test_bundles_with_equal_data_go_where_the_last_of_them_is_meant_to_unless_fi
     cluster = view(full("b1", 0.9), full("b2", 0.8), broker("b3", usage=0.1), broker("b4", usage=0.2))
     assert moves(cluster) == [("same-b1", "b1", "b4"), ("same-b2", "b2", "b4")]
     assert moves(cluster, shedder(fixed=True)) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
+
+
+@pytest.mark.parametrize("term", ["short_samples", "long_samples"])
+def test_bundles_with_another_number_of_samples_are_not_equal_and_keep_to_their_own_plans(term: str) -> None:
+    def full(name: str, usage: float, samples: int) -> Broker:
+        counts: dict[str, Any] = {term: samples}
+        bundles = {f"same-{name}": replace(bundle(10), **counts), f"other-{name}": bundle(50 + usage)}
+        return Broker(name=name, usage=usage, bundles=bundles)
+
+    cluster = view(full("b1", 0.9, 7), full("b2", 0.8, 8), broker("b3", usage=0.1), broker("b4", usage=0.2))
+    assert moves(cluster) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
 
 
 def test_brokers_of_equal_score_are_paired_by_name() -> None:

@@ -8,6 +8,7 @@ import pytest
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import assemble
 from controller.model.load import RATE_IN
 from controller.wire.base import validate
 from controller.wire.metrics import MODELS
@@ -119,6 +120,14 @@ def gone_and_back(*, batches: int) -> Snapshot:
 def test_a_bundle_that_comes_back_after_its_time_to_live_is_new_in_however_many_batches() -> None:
     for batches in (1, 2, 4):
         assert gone_and_back(batches=batches).short_term[0, RATE_IN] == 10.0
+
+
+def test_the_number_of_samples_goes_from_the_fold_to_the_view() -> None:
+    log = [record for t in range(12) for record in (sweep(A, t, LEFT, rate=1.0), ticked(t, A))]
+    late = [sweep(A, 12, LEFT, RIGHT, rate=1.0), ticked(12, A)]
+    bundles = assemble([snapshots([*log, *late])[-1]], {}, {}).bundles
+    found = zip(bundles.names, bundles.short_samples.tolist(), bundles.long_samples.tolist(), strict=True)
+    assert list(found) == [(LEFT, 10, 13), (RIGHT, 1, 1)]
 
 
 def test_a_bundle_starts_from_the_last_averages_stored_before_it_is_seen_in_however_many_batches() -> None:

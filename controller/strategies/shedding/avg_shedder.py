@@ -7,9 +7,10 @@ bundles, passing over those that are more than what is left to give.  This strat
 has to name it as the placement too.
 
 As in Pulsar, unless ``fixed``: with an odd number of brokers the middle one is paired with itself; a sole bundle may
-go; and of bundles that are equal in all averages and topics, every one goes where the last of them is meant to go, as
-Pulsar files its plans under a bundle's data and not under its name.  Pulsar also loses a plan when the data move on
-before the bundle is looked up, and then places at random; here the destination is part of the command.
+go; and of bundles that are equal in all averages, in the number of their samples and in topics, every one goes where
+the last of them is meant to go, as Pulsar files its plans under a bundle's data and not under its name.  Pulsar also
+loses a plan when the data move on before the bundle is looked up, and then places at random; here the destination is
+part of the command.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder
 """
@@ -222,7 +223,9 @@ def _fitting(rows: Ints, traffic: Floats, to_move: float) -> list[int]:
 
 def _last_of_equals(bundles: BundleTable, rows: list[int], destinations: list[str]) -> list[str]:
     """*destinations* of bundles, all those with equal data where the last of them goes: see the module docstring."""
-    data = np.column_stack([bundles.short_term[rows], bundles.long_term[rows], bundles.topics[rows]])
+    # How many samples there may be at most is the same for all.  Pulsar: BundleData.equals.
+    counts = (bundles.short_samples, bundles.long_samples, bundles.topics)
+    data = np.column_stack([bundles.short_term[rows], bundles.long_term[rows], *(count[rows] for count in counts)])
     keys = data.view(f"V{data.shape[1] * data.itemsize}").ravel().tolist()
     plans = dict(zip(keys, destinations, strict=True))
     return [plans[key] for key in keys]
