@@ -17,6 +17,7 @@ from controller.adapters.leadership import Leadership
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper import ZooKeeperLeadership
 from controller.adapters.zookeeper_access import election_access
+from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.model.controls import Controls
@@ -112,6 +113,10 @@ def query_options(settings: Settings) -> QueryOptions:
             detail=detail,
             # Nobody may ever tick a folder again: what it holds is closed when it is read.
             close_at_most=None if in_folder else intervals.close_at_most,
+            waiting=WaitLimits(
+                intervals=intervals.waiting_intervals, size=(intervals.waiting_mbytes << 20) // intervals.shards
+            ),
+            state_ttl=intervals.state_ttl_intervals,
         ),
         files=in_folder,
     )

@@ -51,6 +51,8 @@ class DecisionSink:
         self._journal, self._leadership, self.epoch = journal, leadership, epoch
         self._controls, self._now_ms, self._verdicts = controls, now_ms, verdicts
         self._retention_ms, self._pruned_ms = retention_ms, 0
+        #: Rows dropped by the shards, as far as it was told.
+        self._dropped = 0
         self._verdicts_failed = self._prune_failed = False
         #: The last interval decided by the end of the last batch.
         self._at_rest: int | None = None
@@ -114,9 +116,22 @@ class DecisionSink:
 
     def _decision(self, snapshots: list[Snapshot], controls: Controls) -> tuple[Decision, Memory]:
         check_complete(snapshots)
+        self._tell_dropped(snapshots)
         results = [result for snapshot in snapshots for result in snapshot.results]
         view = view_of(snapshots, self._memory, self._policy)
         return decide(view, results, self._memory, controls, self._policy)
+
+    def _tell_dropped(self, snapshots: list[Snapshot]) -> None:
+        dropped = sum(snapshot.dropped for snapshot in snapshots)
+        if dropped > self._dropped:
+            log.warning(
+                "interval %d: %d rows dropped since the checkpoint began, as more waited for a tick than"
+                " intervals.waiting_intervals and intervals.waiting_mbytes allow; brokers whose sweeps lost a part have"
+                " no data: see whether collectors write ticks, and who else writes to the metrics topic",
+                snapshots[0].interval,
+                dropped,
+            )
+        self._dropped = max(self._dropped, dropped)
 
     def _append(self, decision: Decision, memory: Memory, controls: Controls) -> None:
         entry = JournalEntry(cluster=self._policy.cluster, decision=decision, memory=memory, controls=controls)

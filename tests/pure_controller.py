@@ -14,6 +14,7 @@ import numpy as np
 
 from controller.aggregate import state_blob
 from controller.aggregate.claims import ragged
+from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import BUNDLE, REPORT, REPORT_BUNDLE, TICK, TOPIC, Rows
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
@@ -107,6 +108,8 @@ class Controller:
     policy: Policy = POLICY
     #: Intervals that one batch closes at most; None: all that can be closed.
     close_at_most: int | None = None
+    #: How much waits for ticks at most.
+    waiting: WaitLimits = field(default_factory=WaitLimits)
     journal: list[bytes] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
@@ -116,7 +119,7 @@ class Controller:
 
     def feed(self, batch: Sequence[Located]) -> list[int]:
         """Fold and decide one batch, in the shards that have rows in it; returns the intervals that it closed."""
-        options = replace(OPTIONS, close_at_most=self.close_at_most)
+        options = replace(OPTIONS, close_at_most=self.close_at_most, waiting=self.waiting)
         rows = rows_from_records(batch, DETAIL, files=self.files)
         closed: dict[int, list[Snapshot]] = {}
         for i, own in enumerate(_shards(rows, self.shards)):

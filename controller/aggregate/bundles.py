@@ -1,6 +1,6 @@
 """The bundles a shard knows, with their averages: one row a bundle, sorted by name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
+from controller.aggregate.seeds import Seeds
 from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
-from controller.model.records import BundleSeed
 
 #: ``seen`` of a bundle that no closed interval has seen yet.
 NEVER = -1
@@ -86,16 +86,17 @@ class KnownBundles:
         moved[order] = np.arange(len(order))
         return type(self)(names=[names[i] for i in order.tolist()], **columns), moved[stay]
 
-    def seeded(self, seeds: Mapping[str, BundleSeed]) -> Self:
+    def seeded(self, seeds: Seeds) -> Self:
         """Start the bundles named in *seeds*, where they have no samples yet, from stored averages."""
+        new = np.flatnonzero(self.long_samples == 0).tolist() if len(seeds) else []
+        seed_of = {name: i for i, name in enumerate(seeds.names)} if new else {}
+        found = [(row, seed_of[self.names[row]]) for row in new if self.names[row] in seed_of]
+        if not found:
+            return self
+        rows, of = np.array(found, np.int64).T
         columns = {k: a.copy() for k, a in self.arrays().items()}
-        rows = {name: i for i, name in enumerate(self.names)}
-        for name, seed in seeds.items():
-            row = rows.get(name)
-            if row is not None and self.long_samples[row] == 0:
-                columns["short_samples"][row] = min(seed.short_term_samples, SHORT_TERM_SAMPLES)
-                columns["long_samples"][row] = min(seed.long_term_samples, LONG_TERM_SAMPLES)
-                columns["short_term"][row], columns["long_term"][row] = seed.short_term, seed.long_term
+        for name in ("short_samples", "long_samples", "short_term", "long_term"):
+            columns[name][rows] = seeds.arrays()[name][of]
         return type(self)(names=self.names, **columns)
 
     def advanced(self, rows: Ints, load: Floats, interval: int) -> Self:

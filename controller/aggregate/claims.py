@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,23 @@ from controller.aggregate.rows import (
 )
 from controller.model.load import Bools, Floats, Ints
 
+
+class Located(Protocol):
+    """Rows that say where in the log they lie, (n,) each."""
+
+    @property
+    def source(self) -> Ints:
+        """METRICS or RESULTS."""
+
+    @property
+    def partition(self) -> Ints:
+        """Of that topic."""
+
+    @property
+    def offset(self) -> Ints:
+        """Within it."""
+
+
 _DETAIL = ("detail_position", "detail_load")
 
 
@@ -34,6 +51,8 @@ class Claims:
     source: Ints
     partition: Ints
     offset: Ints
+    #: Bytes that had come in its partition with it: see limits.
+    upto: Ints
     broker: Ints
     sweep: Ints
     chunk: Ints
@@ -113,7 +132,7 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
     owner = rank[claims.broker]
     listed = owner >= 0
     sweep = np.where(listed, sweeps[owner], -1)
-    position = np.stack([claims.source, claims.partition, claims.offset], axis=1)
+    position = positions(claims)
     swept = (claims.kind == BUNDLE) & listed & (claims.due == interval) & (claims.sweep == sweep)
     loose = listed & (sweep < 0)
     reported = (claims.kind == REPORT_BUNDLE) & loose & (position == reports[owner]).all(axis=1)
@@ -140,15 +159,21 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
 
 def _first_of(mask: Bools, bundle: Ints, owner: Ints, chunk: Ints, position: Ints) -> Bools:
     """Of rows that repeat a chunk (a record delivered twice), only the first."""
-    return _edge_of(mask, (chunk, owner, bundle), position, first=True)
+    return edge_of(mask, (chunk, owner, bundle), position, first=True)
 
 
 def _last_of(mask: Bools, bundle: Ints, owner: Ints, topic: Ints, position: Ints) -> Bools:
     """Of rows about the same topic, only the last."""
-    return _edge_of(mask, (topic[:, 0], topic[:, 1], owner, bundle), position, first=False)
+    return edge_of(mask, (topic[:, 0], topic[:, 1], owner, bundle), position, first=False)
 
 
-def _edge_of(mask: Bools, keys: tuple[Ints, ...], position: Ints, *, first: bool) -> Bools:
+def positions(rows: Located) -> Ints:
+    """(n, 3) source, partition and offset of *rows*."""
+    return np.stack([rows.source, rows.partition, rows.offset], axis=1)
+
+
+def edge_of(mask: Bools, keys: tuple[Ints, ...], position: Ints, *, first: bool) -> Bools:
+    """Of the rows in *mask* that have the same *keys*, the *first* by *position*, or the last."""
     rows = np.flatnonzero(mask)
     order = rows[np.lexsort((position[rows, 2], position[rows, 1], position[rows, 0], *(k[rows] for k in keys)))]
     differs = np.zeros(max(len(order) - 1, 0), np.bool_)

@@ -101,6 +101,16 @@ def names_from_bytes(array: NDArray[np.uint8]) -> list[str]:
     return [text[lo:hi].decode(errors=_ANY_TEXT) for lo, hi in places]
 
 
+def text_to_bytes(text: str) -> NDArray[np.uint8]:
+    """*text*, whatever is in it, as an array of bytes."""
+    return np.frombuffer(text.encode(errors=_ANY_TEXT), np.uint8)
+
+
+def text_from_bytes(array: NDArray[np.uint8]) -> str:
+    """What :func:`text_to_bytes` was given."""
+    return array.tobytes().decode(errors=_ANY_TEXT)
+
+
 def names_from_lines(array: NDArray[np.uint8]) -> list[str]:
     """Names as states of version 1 hold them: one a line."""
     return array.tobytes().decode().split(_SEPARATOR) if len(array) else []

@@ -1,9 +1,18 @@
 """A snapshot: what one shard says of one closed interval, as a value and as a blob."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack, unpack
+from controller.aggregate.columns import (
+    names_from_bytes,
+    names_to_bytes,
+    pack,
+    text_from_bytes,
+    text_to_bytes,
+    unpack,
+)
+from controller.aggregate.fact_text import fact_from_json, fact_to_json
+from controller.aggregate.states import States
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 
@@ -12,6 +21,7 @@ _ARRAYS = (
     "owner", "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
     "detail_size", "detail_position", "detail_load",
 )  # fmt: skip
+_STATES = ("namespaces", "broker_states")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +31,8 @@ class BrokerRow:
     broker: str
     last_update: int
     numbers: tuple[float, ...]
+    #: Source and partition of the chunks of its sweep, where that is what counts.
+    places: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,11 +48,16 @@ class Snapshot:
     unswept: tuple[str, ...]
     #: Brokers whose data is complete (shard 0 only, like the next three).
     brokers: tuple[BrokerRow, ...]
-    namespaces: tuple[NamespaceState, ...]
-    broker_states: tuple[BrokerState, ...]
+    namespaces: States[NamespaceState]
+    broker_states: States[BrokerState]
     results: tuple[CommandResult, ...]
+    #: Source and partition of which parts of sweeps were dropped, in this shard: brokers there have no data.
+    torn: tuple[tuple[int, int], ...] = ()
+    #: Rows that came after their tick, that were never on a roster, that were dropped as too much waited for a tick:
+    #: of this shard, since the beginning.
     late: int
     unrostered: int
+    dropped: int = 0
     names: list[str]
     owner: Ints
     load: Floats
@@ -59,11 +76,12 @@ class Snapshot:
     def to_blob(self) -> bytes:
         """As bytes: a few MB for 100,000 bundles."""
         header: dict[str, Any] = {
-            f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*_ARRAYS, "names")
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*_ARRAYS, *_STATES, "names")
         }
-        for name in ("brokers", "namespaces", "broker_states", "results"):
-            header[name] = [asdict(item) for item in header[name]]
+        header["brokers"] = [[b.broker, b.last_update, b.numbers, b.places] for b in self.brokers]
+        header["results"] = [fact_to_json(result) for result in self.results]
         arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {name: text_to_bytes(getattr(self, name).text) for name in _STATES}
         return pack(_VERSION, header, {"names": names_to_bytes(self.names), **arrays})
 
     @classmethod
@@ -71,22 +89,17 @@ class Snapshot:
         """What :meth:`to_blob` wrote."""
         _, header, arrays = unpack(blob, versions=(_VERSION,))
         header["roster"], header["unswept"] = tuple(header["roster"]), tuple(header["unswept"])
-        header["brokers"] = tuple(BrokerRow(**item | {"numbers": tuple(item["numbers"])}) for item in header["brokers"])
-        header["namespaces"] = tuple(namespace_state(item) for item in header["namespaces"])
-        header["broker_states"] = tuple(broker_state(item) for item in header["broker_states"])
-        header["results"] = tuple(CommandResult(**item) for item in header["results"])
+        header["torn"] = _pairs(header["torn"])
+        header["brokers"] = tuple(
+            BrokerRow(broker=broker, last_update=at, numbers=tuple(numbers), places=_pairs(places))
+            for broker, at, numbers, places in header["brokers"]
+        )
+        header["results"] = tuple(map(fact_from_json, header["results"]))
         names = names_from_bytes(arrays.pop("names"))
-        columns: dict[str, Any] = arrays
+        states = {name: States(text=text_from_bytes(arrays.pop(name))) for name in _STATES}
+        columns: dict[str, Any] = {**arrays, **states}
         return cls(names=names, **header, **columns)
 
 
-def namespace_state(item: dict[str, Any]) -> NamespaceState:
-    """A NamespaceState from its JSON form."""
-    return NamespaceState(
-        **item | {"boundaries": tuple(item["boundaries"]), "isolation_policies": tuple(item["isolation_policies"])}
-    )
-
-
-def broker_state(item: dict[str, Any]) -> BrokerState:
-    """A BrokerState from its JSON form."""
-    return BrokerState(**item | {"capacity": tuple((name, limit) for name, limit in item["capacity"])})
+def _pairs(listed: list[list[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((source, partition) for source, partition in listed)

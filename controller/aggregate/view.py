@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from controller.aggregate.claims import ragged
 from controller.aggregate.policies import policies_of
-from controller.aggregate.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
+from controller.aggregate.rows import METRICS, NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.model.errors import StateError
 from controller.model.load import (
@@ -77,12 +77,19 @@ def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:
 def _known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[str, BrokerRow], Ints]:
     """Brokers of which there is data, and roster row -> row among them, or -1.
 
-    A broker without a sweep or report of its own has data if topic stats named it.
+    A broker without a sweep or report of its own has data if topic stats named it.  One whose sweep lies where parts
+    of sweeps were dropped has none, and where any were, none that was not swept: its statistics may lie anywhere.
     """
-    rows = {row.broker: row for row in zero.brokers}
+    torn = {(source, partition) for s in snapshots for source, partition in s.torn if source == METRICS}
+    loose = set(zero.unswept)
+    rows = {
+        row.broker: row
+        for row in zero.brokers
+        if not torn or not (row.broker in loose or torn.intersection(row.places))
+    }
     for row in np.unique(np.concatenate([s.owner for s in snapshots])).tolist():
         name = zero.roster[row]
-        if name in zero.unswept and name not in rows:
+        if name in loose and name not in rows and not torn:
             rows[name] = BrokerRow(broker=name, last_update=0, numbers=(0.0,) * NUMBERS)
     known = {name: rows[name] for name in zero.roster if name in rows}
     code_of = {name: i for i, name in enumerate(known)}

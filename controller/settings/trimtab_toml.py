@@ -36,6 +36,8 @@ _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
 _ENDS: Final = ("earliest", "latest")
 _AGE: Final = re.compile(r"[0-9]{1,6}[mhd]")
 _UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
+#: So many times at least collectors write a state again before it is forgotten.
+_WRITTEN_BEFORE_FORGOTTEN: Final = 3
 _NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
 
 
@@ -93,6 +95,18 @@ class IntervalSettings(_Section):
     batches close the rest.  At 100,000 bundles an interval comes to 22 MB: ten are a fifth of what Spark takes from one
     batch (spark.driver.maxResultSize, 1 GiB).  A log in a folder is read by whole files instead, so that nothing stays
     open when no more ticks come."""
+    waiting_intervals: Annotated[int, Field(ge=2)] = 10
+    """Of sweeps that wait for a tick, those of so many intervals are kept, the newest.  When ticks stop, 100,000
+    bundles come to 16 MB an interval.  A tick that is late by more intervals finds no sweeps, and its brokers are
+    without data."""
+    waiting_mbytes: Annotated[int, Field(ge=16)] = 512
+    """MB that wait for a tick, of each partition; the oldest go first.  A bundle takes 160 bytes, and so does a topic
+    in a record of its own: a million topics in one partition come to 160 MB an interval.  It bounds a flood of made-up
+    records; brokers whose records were in it are without data for that interval."""
+    state_ttl_intervals: PositiveInt = 1440
+    """Namespaces, states of brokers and stored averages of bundles that nobody wrote again while so many intervals were
+    closed are forgotten; a day.  Collectors write them every collector.state_every intervals, so a deleted namespace
+    goes, and one that collectors could not read for a while stays."""
     detail_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Topics one by one are kept for bundles at this share of a split threshold or above; lower costs memory,
     higher makes more splits wait an interval for detail."""
@@ -380,6 +394,16 @@ class Settings(_Section):
             raise ValueError(
                 f"checkpoint.path is the URI {self.checkpoint.path!r}, so journal.verdicts_path is needed: a folder for"
                 " what `trimtab status` reads"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _states_are_written_before_they_are_forgotten(self) -> Self:
+        ttl, every = self.intervals.state_ttl_intervals, self.collector.state_every
+        if ttl < _WRITTEN_BEFORE_FORGOTTEN * every:
+            raise ValueError(
+                f"intervals.state_ttl_intervals = {ttl} is too short for collector.state_every = {every}: allowed is"
+                f" {_WRITTEN_BEFORE_FORGOTTEN} times that or more, for a collector may miss some"
             )
         return self
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from controller.aggregate.rows import NUMBERS
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.states import States
 from controller.aggregate.view import assemble
 from controller.model.load import Floats
 from tests.conformance.vectors import Case, close_to, rows_of_4
@@ -31,8 +32,8 @@ def _snapshot(names: list[str], long_term: Floats) -> Snapshot:
         roster=(_BROKER,),
         unswept=(),
         brokers=(BrokerRow(broker=_BROKER, last_update=0, numbers=(0.0,) * NUMBERS),),
-        namespaces=(),
-        broker_states=(),
+        namespaces=States.of(()),
+        broker_states=States.of(()),
         results=(),
         late=0,
         unrostered=0,

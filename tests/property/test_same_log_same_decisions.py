@@ -10,6 +10,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.aggregate.limits import WaitLimits
 from controller.model.decision import Reason
 from controller.wire.journal import JournalEntry, parse_entry
 from controller.wire.metrics import Tick
@@ -108,6 +109,35 @@ def test_with_so_many_intervals_a_batch_at_most(
     while controller.feed([replace(again, offset=again.offset + 1_000)]):
         pass
     assert controller.journal == journal([*located(answered(shape))])
+
+
+LIMITS = st.builds(WaitLimits, intervals=st.integers(1, 2), size=st.sampled_from((500, 2_000, 4_000, 1 << 30)))
+
+
+@_FEW
+@given(SHAPES, SIZES, SEEDS, LIMITS, st.integers(1, 3))
+def test_with_more_waiting_for_ticks_than_may_wait(
+    shape: Shape, sizes: list[int], seed: int, limits: WaitLimits, shards: int
+) -> None:
+    """What is dropped follows from each partition's own log."""
+    records, rng = interleaved([*located(answered(shape))], Random(seed)), Random(seed)
+    controller = Controller(shards=shards, waiting=limits, shuffle=rng)
+    for batch in cut(records, sizes):
+        controller.feed(batch)
+        controller.restart(controller.checkpoint())
+    assert controller.journal == journal([*located(answered(shape))], shards=shards, waiting=limits)
+
+
+def test_the_limits_above_drop_something() -> None:
+    for limits in (WaitLimits(intervals=1), WaitLimits(size=4_000)):
+        dropped = torn = 0
+        for seed in range(8):
+            controller = Controller(waiting=limits)
+            controller.feed([*located(log(Shape(seed=seed)))])
+            dropped += controller.states[0].dropped
+            whole = journal([*located(log(Shape(seed=seed)))])
+            torn += controller.journal != whole
+        assert min(dropped, torn) > 0, limits
 
 
 @_FEW

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from controller.aggregate import state_blob
 from controller.aggregate.bundles import KnownBundles
 from controller.aggregate.claims import Claims
-from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack, unpack
-from controller.aggregate.shard import Header, ShardState, WaitingFact
+from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack
+from controller.aggregate.fact_text import fact_from_text, fact_to_text
+from controller.aggregate.limits import Arrivals
+from controller.aggregate.rows import NUMBERS
+from controller.aggregate.seeds import Seeds
+from controller.aggregate.shard import ShardState
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.states import States
+from controller.aggregate.waiting import Facts, Headers
 from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
 
@@ -41,25 +47,37 @@ def state_of(names: list[str]) -> ShardState:
         f.name: np.ones(shape.get(f.name, (n,)), np.float64 if f.name in ("stats", "detail_load") else np.int64)
         for f in fields(Claims)
     }
-    at: dict[str, int] = {"due": -1, "source": 0, "partition": 0, "offset": 0}
     load = (1.0, 2.0, 3.0, 4.0)
+    seeds = [
+        BundleSeed(bundle=name, short_term_samples=1, short_term=load, long_term_samples=1, long_term=load)
+        for name in names
+    ]
+    places = [(0, i) for i in range(n)]
+    counts = {f.name: whole for f in fields(Headers) if f.name != "numbers"}
     return ShardState(
         shard=0,
         shards=2,
         pool=names,
         bundles=KnownBundles.of(names),
         claims=Claims(**columns | {"broker": whole, "sweep": whole, "bundle": whole}),
-        headers=tuple(
-            Header(**at, broker=name, sweep=name, chunk=0, chunks=1, last_update=1, numbers=load) for name in names
+        headers=Headers(**counts, numbers=np.ones((n, NUMBERS))),
+        facts=Facts(
+            due=whole, source=whole, partition=whole, offset=whole, upto=whole,
+            texts=[fact_to_text(CommandResult(id=name, status="done", detail=name)) for name in names],
         ),
-        facts=tuple(WaitingFact(**at, fact=CommandResult(id=name, status="done", detail=name)) for name in names),
-        seeds={
-            name: BundleSeed(bundle=name, short_term_samples=1, short_term=load, long_term_samples=1, long_term=load)
-            for name in names
-        },
-        namespaces={name: NamespaceState(namespace=name, version=1, boundaries=(0, 7)) for name in names},
-        brokers={name: BrokerState(broker=name, version=1, failure_domain=name) for name in names},
-    )
+        seeds=Seeds.of(seeds, 3),
+        namespaces=States.of([NamespaceState(namespace=name, version=1, boundaries=(0, 7)) for name in names], 4),
+        brokers=States.of([BrokerState(broker=name, version=1, failure_domain=name) for name in names], 5),
+        arrivals=Arrivals(
+            size=dict.fromkeys(places, 9), ticked=dict.fromkeys(places, 3), newest=dict.fromkeys(places, (7, 8))
+        ),
+        torn=frozenset((i, 0, 1) for i in range(n)),
+        closes=6,
+        late=1,
+        unrostered=2,
+        dropped=3,
+        files=4,
+    )  # fmt: skip
 
 
 def snapshot_of(names: list[str]) -> Snapshot:
@@ -77,9 +95,10 @@ def snapshot_of(names: list[str]) -> Snapshot:
     )
     columns: dict[str, Any] = dict.fromkeys(whole, counts)
     columns |= dict.fromkeys(("load", "short_term", "long_term", "detail_load"), rates)
+    namespaces = States.of(NamespaceState(namespace=name, version=1, boundaries=(0,)) for name in names).said()
     return Snapshot(
-        interval=1, shard=0, shards=1, roster=tuple(names), unswept=tuple(names), brokers=(), namespaces=(),
-        broker_states=(), results=(), late=0, unrostered=0, names=names, **columns,
+        interval=1, shard=0, shards=1, roster=tuple(names), unswept=tuple(names), brokers=(), namespaces=namespaces,
+        broker_states=States.of(()), results=(), torn=((0, 1),), late=0, unrostered=0, names=names, **columns,
     )  # fmt: skip
 
 
@@ -100,24 +119,55 @@ def test_a_snapshot_comes_back_from_its_blob(names: list[str]) -> None:
     assert same(Snapshot.from_blob(snapshot.to_blob()), snapshot)
 
 
-def of_version_1(state: ShardState) -> bytes:
-    """*state* as the release before stored it: names one a line."""
-    version, header, arrays = unpack(state_blob.dump(state), versions=(state_blob.VERSION,))
-    assert version == 2
-    lines = {"pool": state.pool, "names": state.bundles.names}
-    old = {name: np.frombuffer("\n".join(names).encode(), np.uint8) for name, names in lines.items()}
-    return pack(1, header, arrays | old)
+def of_version_1(names: list[str]) -> bytes:
+    """A state with *names* as the release before stored it: names one a line, and much in JSON."""
+    at = {"due": -1, "source": 0, "partition": 0, "offset": 0}
+    load = [1.0, 2.0, 3.0, 4.0]
+    said = {"chunk": 0, "chunks": 1, "last_update": 1, "numbers": [1.0] * NUMBERS}
+    samples = {"short_term_samples": 1, "short_term": load, "long_term_samples": 1, "long_term": load}
+    space = {"version": 1, "boundaries": [0, 7], "anti_affinity_group": "", "isolation_policies": []}
+    header = {
+        "shard": 0,
+        "shards": 2,
+        "ticked": [[0, 0, 5]],
+        "rosters": [{"is": "Tick", "interval": 6, "metrics_partitions": 1, "results_partitions": 1, "roster": []}],
+        "closed": 5,
+        "headers": [at | said | {"broker": name, "sweep": name} for name in names],
+        "facts": [at | {"fact": {"is": "CommandResult", "id": name, "status": "done"}} for name in names],
+        "seeds": [{"is": "BundleSeed", "bundle": name, **samples} for name in names],
+        "namespaces": [{"is": "NamespaceState", "namespace": name, **space} for name in names],
+        "brokers": [{"is": "BrokerState", "broker": name, "version": 1, "capacity": [["cpu", 2.0]]} for name in names],
+        "late": 1,
+        "unrostered": 2,
+        "files": 3,
+    }
+    lines = np.frombuffer("\n".join(names).encode(), np.uint8)
+    claims = Claims.empty().take(np.zeros(0, np.int64))
+    arrays = {"pool": lines, "names": lines}
+    arrays |= {f"bundles.{name}": array for name, array in KnownBundles.of(names).arrays().items()}
+    arrays |= {f"claims.{name}": array for name, array in claims.columns().items() if name != "upto"}
+    return pack(1, header, arrays)
 
 
 @pytest.mark.parametrize("names", [[], ["a/b/0x00000000_0xffffffff"], ["ü", "z"]])
 def test_a_state_of_version_1_is_migrated(names: list[str]) -> None:
-    state = state_of(names)
-    assert same(state_blob.load(of_version_1(state)), state)
+    state = state_blob.load(of_version_1(names))
+    assert (state.clock.closed, list(state.clock.rosters)) == (5, [6])
+    assert (state.late, state.unrostered, state.files) == (1, 2, 3)
+    assert state.bundles.names == names
+    assert [(h.broker, h.sweep, h.numbers) for h in state.headers.said(state.pool)] == [
+        (name, name, (1.0,) * NUMBERS) for name in names
+    ]
+    assert [fact_from_text(text) for text in state.facts.texts] == [CommandResult(id=n, status="done") for n in names]
+    assert (state.seeds.names, state.seeds.long_term.shape) == (sorted(names), (len(names), 4))
+    assert [s.namespace for s in state.namespaces] == [s.broker for s in state.brokers] == sorted(names)
+    assert [s.capacity for s in state.brokers] == [(("cpu", 2.0),)] * len(names)
+    assert same(state_blob.load(state_blob.dump(state)), state)
 
 
 def test_a_state_of_version_1_that_a_line_break_tore_is_refused() -> None:
     with pytest.raises(StateError, match="3 names of bundles"):
-        state_blob.load(of_version_1(state_of(["a\nb", "c"])))
+        state_blob.load(of_version_1(["a\nb", "c"]))
 
 
 def test_a_state_of_a_version_to_come_is_refused() -> None:

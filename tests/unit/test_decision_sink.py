@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -139,3 +140,13 @@ def test_a_journal_that_cannot_be_pruned_is_said_once_and_decisions_go_on(
         ours(batch([closed]), 0)
     assert len(journal.calls) == len(CLOSED) - 1
     assert caplog.text.count("not authorised") == 1
+
+
+def test_rows_that_waited_too_long_for_a_tick_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second, *_ = CLOSED
+    deciding = sink(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        deciding(batch([replace(first, dropped=7)]), 0)
+        deciding(batch([replace(second, dropped=7)]), 1)
+    [told] = [record.getMessage() for record in caplog.records]
+    assert f"interval {first.interval}: 7 rows dropped" in told

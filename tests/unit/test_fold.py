@@ -1,79 +1,17 @@
 """The fold on small logs: which sweeps and claims count, and that a bundle is new again after its time to live."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.model.load import RATE_IN
-from controller.wire.base import validate
-from controller.wire.metrics import MODELS
-from controller.wire.rows import Located, rows_from_records
-from tests.records import (
-    LEFT,
-    PERIOD,
-    RATES,
-    RIGHT,
-    T,
-    as_bytes,
-    broker_sweep,
-    bundle_data,
-    bundle_stats,
-    tick,
-    without,
-)
-
-A, B = "broker-a:8080", "broker-b:8080"
-NO_DETAIL = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
-OPTIONS = FoldOptions(bundle_ttl_ms=PERIOD, detail=NO_DETAIL)
-
-
-def sweep(broker: str, n: int = 0, *bundles: str, rate: float = 10.0, **changed: Any) -> dict[str, Any]:
-    """The sweep of interval *n* from T on; each of its bundles at *rate* msg/s in."""
-    stats = [
-        {"bundle": name, "totals": {**bundle_stats()["totals"], **dict.fromkeys(RATES, 0.0), "msgRateIn": rate}}
-        for name in bundles
-    ]
-    said = {"interval": T + n * PERIOD, "sweepId": "s", "lastUpdate": T + n * PERIOD, "bundleStats": stats}
-    return broker_sweep(broker, **said | changed)
-
-
-def ticked(n: int, *roster: str, missing: str = "") -> dict[str, Any]:
-    """The tick of interval *n* with complete sweeps of *roster*."""
-    listed: list[dict[str, str | None]] = [{"broker": broker, "sweepId": "s"} for broker in roster]
-    listed += [{"broker": missing, "sweepId": None}] * bool(missing)
-    return tick(T + n * PERIOD, partitions={"metrics": 1, "results": 0}, roster=listed)
-
-
-def snapshots(*batches: list[dict[str, Any]], options: FoldOptions = OPTIONS) -> list[Snapshot]:
-    return [snapshot for closed in closings(*batches, options=options) for snapshot in closed]
-
-
-def closings(*batches: list[dict[str, Any]], options: FoldOptions = OPTIONS) -> list[list[Snapshot]]:
-    """The snapshots of each batch."""
-    state, found, offset = ShardState(shard=0, shards=1), list[list[Snapshot]](), 0
-    for batch in batches:
-        records = [
-            Located(source=METRICS, partition=0, offset=offset + i, record=validate(MODELS[r["type"]], as_bytes(r)))
-            for i, r in enumerate(batch)
-        ]
-        offset += len(batch)
-        state, closed = fold(state, rows_from_records(records, NO_DETAIL), options)
-        found.append(closed)
-    return found
-
-
-def rates(snapshot: Snapshot) -> dict[str, tuple[str, float]]:
-    """Bundle -> its broker and msg/s in."""
-    owner = [snapshot.roster[row] for row in snapshot.owner.tolist()]
-    return {
-        name: (broker, rate)
-        for name, broker, rate in zip(snapshot.names, owner, snapshot.load[:, RATE_IN], strict=True)
-    }
+from controller.wire.rows import rows_from_records
+from tests.folds import NO_DETAIL, OPTIONS, A, B, closings, place, rates, snapshots, sweep, ticked
+from tests.records import LEFT, PERIOD, RIGHT, T, bundle_data, tick, without
 
 
 def test_a_broker_counts_when_all_chunks_of_its_sweep_came() -> None:
@@ -153,13 +91,6 @@ def test_a_batch_closes_so_many_intervals_at_most_and_the_next_ones_with_a_tick_
     ]
     whole = snapshots(backlog, *later)
     assert [s.to_blob() for batch in capped for s in batch] == [s.to_blob() for s in whole[:6]]
-
-
-def place(at: tuple[int, int], offset: int, record: dict[str, Any]) -> Located:
-    source, partition = at
-    return Located(
-        source=source, partition=partition, offset=offset, record=validate(MODELS[record["type"]], as_bytes(record))
-    )
 
 
 @pytest.mark.parametrize("elsewhere", [(METRICS, 1), (RESULTS, 0)])

@@ -170,3 +170,9 @@ def test_a_controller_without_a_checkpoint_begins_at_an_end_of_the_log(tmp_path:
 def test_a_start_that_means_nothing_is_refused_by_name(tmp_path: Path, start_at: str) -> None:
     message = refusal(tmp_path, TEXT.replace('start_at = "4h"', f'start_at = "{start_at}"'))
     assert message == f"log.kafka.start_at = {start_at!r}: allowed: earliest, latest, or how long ago: 90m, 4h, 7d"
+
+
+def test_a_state_is_not_forgotten_before_collectors_have_written_it_again(tmp_path: Path) -> None:
+    message = refusal(tmp_path, SMALLEST + "intervals.state_ttl_intervals = 29")
+    assert "intervals.state_ttl_intervals = 29 is too short for collector.state_every = 10" in message
+    assert written(tmp_path, SMALLEST + "intervals.state_ttl_intervals = 30").intervals.state_ttl_intervals == 30

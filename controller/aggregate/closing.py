@@ -1,0 +1,165 @@
+"""Closing an interval in one shard: what is due comes to one snapshot, averages move, and what is over is forgotten."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from controller.aggregate.bundles import KnownBundles
+from controller.aggregate.claims import Loads, ragged, settle
+from controller.aggregate.fact_text import fact_from_text
+from controller.aggregate.rows import BUNDLE
+from controller.aggregate.shard_state import DetailLimits, FoldOptions, ShardState
+from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.tidying import tidied
+from controller.aggregate.waiting import Header
+from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools
+from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
+
+
+def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[ShardState, Snapshot]:
+    """Close *interval*, the oldest that can be: its snapshot, and the state behind it.  O(bundles + claims)."""
+    roster = state.clock.rosters[interval].roster or ()
+    active = {broker for broker, _ in roster}
+    over = (state.headers.due >= 0) & (state.headers.due <= interval)
+    headers = [h for h in state.headers.take(over).said(state.pool) if h.broker in active]
+    state, results = _with_known_facts(state, interval)
+
+    is_due = (state.claims.due >= 0) & (state.claims.due <= interval)
+    unrostered = int(((state.claims.kind == BUNDLE) & is_due & (state.claims.due < interval)).sum())
+    loads = _settled(state, is_due, interval, roster, headers)
+    bundles = state.bundles.seeded(state.seeds).advanced(loads.bundle, loads.load, interval)
+    snapshot = Snapshot(
+        interval=interval,
+        shard=state.shard,
+        shards=state.shards,
+        roster=tuple(broker for broker, _ in roster),
+        unswept=tuple(broker for broker, sweep in roster if not sweep),
+        brokers=tuple(_brokers(headers, roster, interval)) if state.shard == 0 else (),
+        namespaces=state.namespaces.said(),
+        broker_states=state.brokers.said(),
+        results=tuple(results),
+        torn=tuple(sorted((source, partition) for due, source, partition in state.torn if due == interval)),
+        late=state.late,
+        unrostered=state.unrostered + unrostered,
+        dropped=state.dropped,
+        names=[bundles.names[i] for i in loads.bundle.tolist()],
+        owner=loads.owner,
+        load=loads.load,
+        short_samples=bundles.short_samples[loads.bundle],
+        short_term=bundles.short_term[loads.bundle],
+        long_samples=bundles.long_samples[loads.bundle],
+        long_term=bundles.long_term[loads.bundle],
+        topics=loads.topics,
+        producers=loads.producers,
+        consumers=loads.consumers,
+        **_near_split(loads, bundles, options.detail),
+    )
+    state = replace(
+        state,
+        clock=state.clock.close(interval),
+        bundles=bundles,
+        claims=state.claims.take(~is_due),
+        headers=state.headers.take(~over),
+        seeds=state.seeds.without(set(snapshot.names)),
+        torn=frozenset(place for place in state.torn if not 0 <= place[0] <= interval),
+        closes=state.closes + 1,
+        unrostered=snapshot.unrostered,
+    )
+    return _without_the_old(state, interval, options), snapshot
+
+
+def _with_known_facts(state: ShardState, interval: int) -> tuple[ShardState, list[CommandResult]]:
+    """Take in the facts due by *interval*: policies and seeds are kept, results are handed on."""
+    is_due = (state.facts.due >= 0) & (state.facts.due <= interval)
+    facts = [fact_from_text(text) for text in state.facts.take(is_due).in_order()]
+    namespaces = [fact for fact in facts if isinstance(fact, NamespaceState)]
+    brokers = [fact for fact in facts if isinstance(fact, BrokerState)]
+    state = replace(
+        state,
+        facts=state.facts.take(~is_due),
+        namespaces=state.namespaces.with_later(namespaces, state.closes) if namespaces else state.namespaces,
+        brokers=state.brokers.with_later(brokers, state.closes) if brokers else state.brokers,
+        seeds=state.seeds.with_later({f.bundle: f for f in facts if isinstance(f, BundleSeed)}, state.closes),
+    )
+    return state, [fact for fact in facts if isinstance(fact, CommandResult)]
+
+
+def _settled(
+    state: ShardState,
+    is_due: Bools,
+    interval: int,
+    roster: tuple[tuple[str, str], ...],
+    headers: list[Header],
+) -> Loads:
+    code_of = {name: i for i, name in enumerate(state.pool)}
+    rank = np.full(len(state.pool) + 1, -1)
+    sweeps = np.full(len(roster) + 1, -1)  # one spare row, so that rank -1 can be looked up
+    reports = np.full((len(roster) + 1, 3), -1)
+    last = {h.broker: h for h in sorted(_reports(headers), key=_position)}
+    for row, (broker, sweep) in enumerate(roster):
+        if broker in code_of:
+            rank[code_of[broker]] = row
+        if sweep:
+            sweeps[row] = code_of.get(sweep, len(state.pool))
+        if broker in last:
+            reports[row] = (last[broker].source, last[broker].partition, last[broker].offset)
+    return settle(state.claims.take(is_due), interval, rank, sweeps, reports)
+
+
+def _position(header: Header) -> tuple[int, int, int, int]:
+    return header.due, header.source, header.partition, header.offset
+
+
+def _reports(headers: Iterable[Header]) -> list[Header]:
+    return [h for h in headers if not h.sweep]
+
+
+def _brokers(headers: list[Header], roster: tuple[tuple[str, str], ...], interval: int) -> Iterable[BrokerRow]:
+    """What each broker says of itself: in the sweep that counts, if all its chunks came, or its last report."""
+    sweeps: dict[tuple[str, str], dict[int, Header]] = {}
+    reports: dict[str, Header] = {}
+    for header in sorted(headers, key=_position):
+        if not header.sweep:
+            reports[header.broker] = header
+        elif header.due == interval:
+            sweeps.setdefault((header.broker, header.sweep), {}).setdefault(header.chunk, header)
+    for broker, sweep in roster:
+        chunks = sweeps.get((broker, sweep), {})
+        said = reports.get(broker) if not sweep else chunks.get(0)
+        if said is not None and (not sweep or len(chunks) == said.chunks):
+            places = {(h.source, h.partition) for h in chunks.values()}
+            yield BrokerRow(
+                broker=broker, last_update=said.last_update, numbers=said.numbers, places=tuple(sorted(places))
+            )
+
+
+def _near_split(loads: Loads, bundles: KnownBundles, limits: DetailLimits) -> dict[str, np.ndarray]:
+    """Keep the topics of bundles that are near a split by their counts or their long-term average."""
+    average = bundles.long_term[loads.bundle]
+    near = (
+        (loads.topics >= limits.topics)
+        | (loads.producers + loads.consumers >= limits.sessions)
+        | (average[:, RATE_IN] + average[:, RATE_OUT] >= limits.msg_rate)
+        | (average[:, THROUGHPUT_IN] + average[:, THROUGHPUT_OUT] >= limits.throughput)
+    )
+    kept = ragged(loads.detail_size, np.flatnonzero(near))
+    return {
+        "detail_size": np.where(near, loads.detail_size, 0),
+        "detail_position": loads.detail_position[kept],
+        "detail_load": loads.detail_load[kept],
+    }
+
+
+def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> ShardState:
+    """Without bundles, states and stored averages that have outlived their time to live, and names without use."""
+    state = tidied(state, state.bundles.seen < interval - options.bundle_ttl_ms)
+    if options.state_ttl is None:
+        return state
+    oldest = state.closes - options.state_ttl
+    return replace(
+        state,
+        namespaces=state.namespaces.since(oldest),
+        brokers=state.brokers.since(oldest),
+        seeds=state.seeds.since(oldest),
+    )

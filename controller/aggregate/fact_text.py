@@ -1,0 +1,49 @@
+"""Facts as JSON text: the form in which they wait, and in which states of namespaces and brokers are kept."""
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from controller.model.records import BrokerState, BundleSeed, CommandResult, Fact, NamespaceState, Tick
+
+#: As short as JSON gets; surrogates as they are, for as escapes two halves would come back as one character.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
+def fact_to_json(fact: Fact) -> dict[str, Any]:
+    """*fact* as JSON's values."""
+    return {"is": type(fact).__name__} | {f.name: getattr(fact, f.name) for f in fields(fact)}
+
+
+def fact_to_text(fact: Fact) -> str:
+    """*fact* as JSON."""
+    return _ENCODER.encode(fact_to_json(fact))
+
+
+def fact_from_text(text: str) -> Fact:
+    """What :func:`fact_to_text` wrote."""
+    return fact_from_json(json.loads(text))
+
+
+def facts_from_text(text: str) -> list[Fact]:
+    """The facts in a JSON list of what :func:`fact_to_text` wrote."""
+    return [fact_from_json(item) for item in json.loads(text)]
+
+
+def fact_from_json(item: dict[str, Any]) -> Fact:
+    """What :func:`fact_to_json` gave."""
+    said = {name: value for name, value in item.items() if name != "is"}
+    match item["is"]:
+        case "Tick":
+            roster = said["roster"]
+            return Tick(**said | {"roster": None if roster is None else tuple((b, sweep) for b, sweep in roster)})
+        case "CommandResult":
+            return CommandResult(**said)
+        case "NamespaceState":
+            lists = ("boundaries", "isolation_policies")
+            return NamespaceState(**said | {name: tuple(said[name]) for name in lists})
+        case "BrokerState":
+            return BrokerState(**said | {"capacity": tuple((name, limit) for name, limit in said["capacity"])})
+        case _:
+            terms = ("short_term", "long_term")
+            return BundleSeed(**said | {term: tuple(said[term]) for term in terms})

@@ -1,0 +1,90 @@
+"""States of namespaces, or of brokers: kept as text between batches, and parsed only when somebody looks.
+
+There can be 10,000 of them, they hardly ever change, and a shard's state is read and written with every batch.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Generic, Self, TypeVar
+
+import numpy as np
+
+from controller.aggregate.fact_text import fact_to_text, facts_from_text
+from controller.model.load import Ints
+from controller.model.records import BrokerState, Fact, NamespaceState
+
+S = TypeVar("S", NamespaceState, BrokerState)
+
+_NONE = "[]"
+#: Characters of all states together; those that were written last are kept.  10,000 namespaces come to 2 MB.
+LARGEST: Final = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class States(Collection[S], Generic[S]):
+    """One state a name, sorted by name."""
+
+    text: str = _NONE
+    #: (n,) how many intervals were closed when each was last written; empty in a snapshot.
+    written: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, states: Iterable[S], closes: int = 0) -> Self:
+        """*states*, each of another name, written when *closes* intervals were closed."""
+        return cls()._of({_name_of(state): (state, closes) for state in states})
+
+    def __len__(self) -> int:
+        return 0 if self.text == _NONE else len(self._parsed())
+
+    def __iter__(self) -> Iterator[S]:
+        return iter(self._parsed())
+
+    def __contains__(self, state: object) -> bool:
+        return state in self._parsed()
+
+    def with_later(self, states: Iterable[S], closes: int) -> Self:
+        """With each of *states* that has no lower version than the one of its name here; in the order given."""
+        held = {_name_of(state): (state, at) for state, at in zip(self, self.written.tolist(), strict=True)}
+        for state in states:
+            name = _name_of(state)
+            if name not in held or state.version >= held[name][0].version:
+                held[name] = state, closes
+        return self._of(held)
+
+    def since(self, closes: int) -> Self:
+        """Without those that were last written before *closes* intervals were closed."""
+        if not (self.written < closes).any():
+            return self
+        kept = zip(self, self.written.tolist(), strict=True)
+        return self._of({_name_of(state): (state, at) for state, at in kept if at >= closes})
+
+    def said(self) -> Self:
+        """What they say, without when."""
+        return type(self)(text=self.text)
+
+    def _parsed(self) -> tuple[S, ...]:
+        found: Any = _facts(self.text)
+        return found  # type: ignore[no-any-return]
+
+    def _of(self, held: dict[str, tuple[S, int]]) -> Self:
+        text_of = {name: fact_to_text(state) for name, (state, _) in held.items()}
+        kept, size = [], 0
+        for name in sorted(held, key=lambda name: (-held[name][1], name)):
+            size += len(text_of[name]) + 1
+            if size > LARGEST:
+                break
+            kept.append(name)
+        kept.sort()
+        written = np.array([held[name][1] for name in kept], np.int64)
+        return type(self)(text=f"[{','.join(text_of[name] for name in kept)}]", written=written)
+
+
+def _name_of(state: NamespaceState | BrokerState) -> str:
+    return state.namespace if isinstance(state, NamespaceState) else state.broker
+
+
+# The same text comes again with every interval.
+@lru_cache(maxsize=4)
+def _facts(text: str) -> tuple[Fact, ...]:
+    return tuple(facts_from_text(text))

@@ -1,0 +1,93 @@
+"""Rows of a batch as what waits in a shard: claims, headers and facts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from controller.aggregate.claims import Claims, ragged
+from controller.aggregate.intervals import LATE
+from controller.aggregate.rows import BUNDLE, NUMBERS, REPORT, REPORT_BUNDLE, SWEEP, TOPIC, Rows
+from controller.aggregate.shard_state import ShardState
+from controller.aggregate.waiting import Facts, Headers
+from controller.model.load import Ints
+
+
+def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints) -> ShardState:
+    """With the load that *rows* put down to bundles.  ``due``, ``upto``: (rows,) as for Claims; LATE ones are left."""
+    chosen = np.flatnonzero(np.isin(rows.kind, (BUNDLE, TOPIC, REPORT_BUNDLE)) & (due != LATE))
+    if len(chosen) == 0:
+        return state
+    picked = chosen.tolist()
+    bundles, moved = state.bundles.with_names(rows.bundle[i] for i in picked)
+    row_of = {name: i for i, name in enumerate(bundles.names)}
+    pool, (broker, sweep) = _coded(state.pool, (rows.broker[i] for i in picked), (rows.sweep[i] for i in picked))
+    topics = ragged(rows.detail_size, chosen)
+    new = Claims(
+        due=due[chosen],
+        kind=rows.kind[chosen],
+        source=rows.source[chosen],
+        partition=rows.partition[chosen],
+        offset=offset[chosen],
+        upto=upto[chosen],
+        broker=broker,
+        sweep=sweep,
+        chunk=rows.chunk[chosen],
+        last_update=rows.last_update[chosen],
+        bundle=np.array([row_of[rows.bundle[i]] for i in picked], np.int64),
+        stats=rows.stats[chosen],
+        topic=rows.topic[chosen],
+        detail_size=rows.detail_size[chosen],
+        detail_position=rows.detail_position[topics],
+        detail_load=rows.detail_load[topics],
+    )
+    waiting = replace(state.claims, bundle=moved[state.claims.bundle])
+    return replace(state, bundles=bundles, pool=pool, claims=Claims.concat([waiting, new]))
+
+
+def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints) -> ShardState:
+    """With what brokers say of themselves in *rows*."""
+    chosen = np.flatnonzero(np.isin(rows.kind, (SWEEP, REPORT)) & (due != LATE))
+    if len(chosen) == 0:
+        return state
+    picked = chosen.tolist()
+    pool, (broker, sweep) = _coded(state.pool, (rows.broker[i] for i in picked), (rows.sweep[i] for i in picked))
+    new = Headers(
+        due=due[chosen],
+        source=rows.source[chosen],
+        partition=rows.partition[chosen],
+        offset=offset[chosen],
+        upto=upto[chosen],
+        broker=broker,
+        sweep=sweep,
+        chunk=rows.chunk[chosen],
+        chunks=rows.chunks[chosen],
+        last_update=rows.last_update[chosen],
+        numbers=np.array([rows.numbers[i] for i in picked]).reshape(-1, NUMBERS),
+    )
+    return replace(state, pool=pool, headers=Headers.concat([state.headers, new]))
+
+
+def with_facts(
+    state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints, texts: Mapping[int, str]
+) -> ShardState:
+    """With the facts of *rows*; *texts*: row -> what it says."""
+    if not texts:
+        return state
+    chosen = np.array(list(texts), np.int64)
+    new = Facts(
+        due=due[chosen],
+        source=rows.source[chosen],
+        partition=rows.partition[chosen],
+        offset=offset[chosen],
+        upto=upto[chosen],
+        texts=list(texts.values()),
+    )
+    return replace(state, facts=Facts.concat([state.facts, new]))
+
+
+def _coded(pool: list[str], *columns: Iterable[str]) -> tuple[list[str], list[Ints]]:
+    """The pool with the names in *columns*, and these as codes."""
+    code_of = {name: i for i, name in enumerate(pool)}
+    coded = [np.array([code_of.setdefault(name, len(code_of)) for name in column], np.int64) for column in columns]
+    return list(code_of), coded

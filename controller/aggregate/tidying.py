@@ -1,0 +1,111 @@
+"""What a shard need not keep: rows that later ones replace, rows beyond what may wait, and names without use."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from controller.aggregate.bundles import NEVER
+from controller.aggregate.claims import Claims, edge_of, positions
+from controller.aggregate.intervals import Partition
+from controller.aggregate.limits import Floors
+from controller.aggregate.rows import BUNDLE, REPORT_BUNDLE, TOPIC
+from controller.aggregate.shard_state import ShardState
+from controller.aggregate.waiting import Facts, Headers
+from controller.model.load import Bools, Ints
+
+#: So many (T, partition) are remembered as torn, the newest: far more than ever wait.
+_MOST_TORN = 10_000
+
+
+def without_superseded(state: ShardState) -> ShardState:
+    """Without statistics of topics and reports that a later one in the same partition, due at the same T, replaces.
+
+    They would not count: of a topic, and of a broker's reports, the last one does.
+    """
+    claims, headers = state.claims, state.headers
+    topics, reports = claims.kind == TOPIC, claims.kind == REPORT_BUNDLE
+    empty = state.pool.index("") if "" in state.pool else -1
+    loose = headers.sweep == empty
+    if not topics.any() and not loose.any():
+        return state
+    same = (claims.partition, claims.source, claims.due)
+    about = (*claims.topic.T, claims.broker, claims.bundle, *same)
+    keep = ~topics | edge_of(topics, about, positions(claims), first=False)
+    same = (headers.partition, headers.source, headers.due)
+    last = edge_of(loose, (headers.broker, *same), positions(headers), first=False)
+    gone = headers.take(loose & ~last)
+    for source, partition in set(zip(gone.source.tolist(), gone.partition.tolist(), strict=True)):
+        of = (gone.source == source) & (gone.partition == partition)
+        here = reports & (claims.source == source) & (claims.partition == partition)
+        keep &= ~(here & np.isin(claims.offset, gone.offset[of]))
+    if keep.all() and not len(gone):
+        return state
+    return tidied(replace(state, claims=claims.take(keep), headers=headers.take(~loose | last)))
+
+
+def without_overflow(state: ShardState, floors: Mapping[Partition, Floors]) -> ShardState:
+    """Without what waits for a tick beyond the *floors* of its partition.
+
+    A sweep of which a part went must not count as whole, in no shard: so T and partition of each are remembered.  Of
+    statistics of topics nobody knows what went, so all that a flooded partition brought before its tick counts as torn.
+    """
+    claims, headers, facts = state.claims, state.headers, state.facts
+    empty = state.pool.index("") if "" in state.pool else -1
+    swept, said = claims.kind == BUNDLE, headers.sweep != empty
+    gone = (
+        _beyond(floors, claims, swept),
+        _beyond(floors, headers, said),
+        _beyond(floors, facts, np.zeros(len(facts), np.bool_)),
+    )
+    dropped = sum(int(mask.sum()) for mask in gone)
+    torn = {(tick, *partition) for partition, floor in floors.items() for tick in floor.flooded.tolist()}
+    if not dropped and not torn:
+        return state
+    torn |= {*state.torn, *_places(claims, gone[0] & swept), *_places(headers, gone[1] & said)}
+    return tidied(
+        replace(
+            state,
+            claims=claims.take(~gone[0]),
+            headers=headers.take(~gone[1]),
+            facts=facts.take(~gone[2]),
+            torn=frozenset(sorted(torn)[-_MOST_TORN:]),
+            dropped=state.dropped + dropped,
+        )
+    )
+
+
+def tidied(state: ShardState, gone: Bools | None = None) -> ShardState:
+    """Without names that nothing refers to; and without the bundles *gone*, or, by default, those never seen."""
+    claims, headers, bundles = state.claims, state.headers, state.bundles
+    used = np.unique(np.concatenate([claims.broker, claims.sweep, headers.broker, headers.sweep]))
+    pool = [state.pool[i] for i in used.tolist()]
+    claims = replace(claims, broker=_moved(used, claims.broker), sweep=_moved(used, claims.sweep))
+    headers = replace(headers, broker=_moved(used, headers.broker), sweep=_moved(used, headers.sweep))
+    gone = bundles.seen == NEVER if gone is None else gone
+    # One that records of later intervals name is new to them, as if they had not come yet.
+    awaited = np.zeros(len(bundles), np.bool_)
+    awaited[claims.bundle] = True
+    bundles, gone = bundles.renewed(gone & awaited), gone & ~awaited
+    if gone.any():
+        moved = np.cumsum(~gone) - 1
+        bundles, claims = bundles.keep(~gone), replace(claims, bundle=moved[claims.bundle])
+    return replace(state, bundles=bundles, claims=claims, headers=headers, pool=pool)
+
+
+def _beyond(floors: Mapping[Partition, Floors], waiting: Claims | Headers | Facts, swept: Bools) -> Bools:
+    gone = np.zeros(len(waiting), np.bool_)
+    for (source, partition), floor in floors.items():
+        if floor.any():
+            here = (waiting.source == source) & (waiting.partition == partition)
+            gone[here] = floor.gone(waiting.due[here], waiting.upto[here], swept=swept[here])
+    return gone
+
+
+def _moved(used: Ints, codes: Ints) -> Ints:
+    return np.searchsorted(used, codes).astype(np.int64)
+
+
+def _places(waiting: Claims | Headers, mask: Bools) -> set[tuple[int, int, int]]:
+    columns = (waiting.due[mask], waiting.source[mask], waiting.partition[mask])
+    return set(zip(*(column.tolist() for column in columns), strict=True))

@@ -1,0 +1,121 @@
+"""What waits for its interval beside the claims: what brokers say of themselves, and facts.  In columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.aggregate.rows import NUMBERS
+from controller.model.load import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A SWEEP or REPORT row: what a broker says of itself."""
+
+    due: int
+    source: int
+    partition: int
+    offset: int
+    broker: str
+    #: "" for a REPORT.
+    sweep: str
+    chunk: int
+    chunks: int
+    last_update: int
+    numbers: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Headers:
+    """SWEEP and REPORT rows waiting for their interval; ``broker`` and ``sweep`` are codes of the shard's pool."""
+
+    due: Ints
+    source: Ints
+    partition: Ints
+    offset: Ints
+    #: Bytes that had come in its partition with it: see limits.
+    upto: Ints
+    broker: Ints
+    sweep: Ints
+    chunk: Ints
+    chunks: Ints
+    last_update: Ints
+    #: (n, NUMBERS): see rows.
+    numbers: Floats
+
+    def __len__(self) -> int:
+        return len(self.due)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """No headers."""
+        none = np.zeros(0, np.int64)
+        columns: dict[str, Any] = {f.name: none for f in fields(cls)}
+        return cls(**columns | {"numbers": np.zeros((0, NUMBERS))})
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Name -> array, for packing."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def take(self, mask: Bools) -> Self:
+        """Only these rows."""
+        return type(self)(**{name: array[mask] for name, array in self.columns().items()})
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """All rows of *parts*."""
+        return cls(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)})
+
+    def said(self, pool: Sequence[str]) -> Iterator[Header]:
+        """Each row, with the names that its codes mean in *pool*."""
+        numbers = self.numbers.tolist()
+        columns = {name: array.tolist() for name, array in self.columns().items() if name not in ("upto", "numbers")}
+        for i, values in enumerate(zip(*columns.values(), strict=True)):
+            row = dict(zip(columns, values, strict=True))
+            names = {"broker": pool[row["broker"]], "sweep": pool[row["sweep"]]}
+            yield Header(**row | names, numbers=tuple(numbers[i]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Facts:
+    """Facts waiting for the tick that follows them, as text (fact_text): most batches only carry them."""
+
+    due: Ints
+    source: Ints
+    partition: Ints
+    offset: Ints
+    #: Bytes that had come in its partition with it: see limits.
+    upto: Ints
+    texts: list[str]
+
+    def __len__(self) -> int:
+        return len(self.due)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """No facts."""
+        none = np.zeros(0, np.int64)
+        return cls(due=none, source=none, partition=none, offset=none, upto=none, texts=[])
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The numeric columns, for packing."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "texts"}
+
+    def take(self, mask: Bools) -> Self:
+        """Only these rows."""
+        texts = [self.texts[i] for i in np.flatnonzero(mask).tolist()]
+        return type(self)(texts=texts, **{name: array[mask] for name, array in self.columns().items()})
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """All rows of *parts*."""
+        numbers = {name: np.concatenate([p.columns()[name] for p in parts]) for name in parts[0].columns()}
+        return cls(texts=[text for p in parts for text in p.texts], **numbers)
+
+    def in_order(self) -> list[str]:
+        """The texts by interval, then as they lie in the log."""
+        order = np.lexsort((self.offset, self.partition, self.source, self.due))
+        return [self.texts[i] for i in order.tolist()]

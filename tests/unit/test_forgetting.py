@@ -1,0 +1,111 @@
+"""States and stored averages that nobody writes again are forgotten; batches that do not need them only carry them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controller.aggregate import seeds, state_blob, states
+from controller.aggregate.shard import fold
+from controller.aggregate.snapshot import Snapshot
+from controller.wire.rows import rows_from_records
+from tests.folds import NO_DETAIL, OPTIONS, A, Shard, sweep, ticked
+from tests.records import LEFT, RIGHT, broker_state, bundle_data, namespace_state
+
+TTL = 5
+FORGETS = replace(OPTIONS, state_ttl=TTL)
+
+
+def closing(shard: Shard, n: int, *records: dict[str, Any]) -> Snapshot:
+    (snapshot,) = shard.feed(*records, sweep(A, n, LEFT), ticked(n, A))
+    return snapshot
+
+
+def namespaces(snapshot: Snapshot) -> list[str]:
+    return [state.namespace for state in snapshot.namespaces]
+
+
+def test_a_namespace_is_known_while_it_is_written_again_and_forgotten_some_intervals_after() -> None:
+    shard = Shard(options=FORGETS)
+    kept, gone = namespace_state(namespace="a/kept"), namespace_state(namespace="a/gone")
+    assert namespaces(closing(shard, 0, kept, gone)) == ["a/gone", "a/kept"]
+    known = [namespaces(closing(shard, n, *[kept] * (n % 3 == 0))) for n in range(1, 12)]
+    assert known[:TTL] == [["a/gone", "a/kept"]] * TTL
+    assert known[TTL:] == [["a/kept"]] * (11 - TTL)
+
+
+def test_what_is_written_again_with_a_lower_version_neither_counts_nor_keeps() -> None:
+    shard = Shard(options=FORGETS)
+    closing(shard, 0, namespace_state(namespace="a/b", version=9, antiAffinityGroup="old"))
+    seen = []
+    for n in range(1, 9):
+        again = namespace_state(namespace="a/b", version=1, antiAffinityGroup="new")
+        seen.append([state.anti_affinity_group for state in closing(shard, n, again).namespaces])
+    assert (seen[0], seen[-1]) == (["old"], ["new"])
+
+
+def test_brokers_are_forgotten_like_namespaces() -> None:
+    shard = Shard(options=FORGETS)
+    assert len(closing(shard, 0, broker_state()).broker_states) == 1
+    assert [len(closing(shard, n).broker_states) for n in range(1, 8)] == [1] * TTL + [0] * (7 - TTL)
+
+
+def test_intervals_that_nobody_ticked_do_not_age_what_is_known() -> None:
+    """Collectors that were away for days come back to find the namespaces as they described them."""
+    shard = Shard(options=FORGETS)
+    closing(shard, 0, namespace_state(namespace="a/b"))
+    assert namespaces(closing(shard, 5_000)) == ["a/b"]
+
+
+def test_without_a_time_to_live_nothing_is_forgotten() -> None:
+    shard = Shard(options=replace(OPTIONS, state_ttl=None))
+    closing(shard, 0, namespace_state(namespace="a/b"))
+    assert [namespaces(closing(shard, n)) for n in range(1, 30)][-1] == ["a/b"]
+
+
+def test_stored_averages_of_a_bundle_go_when_it_is_seen_or_are_forgotten() -> None:
+    shard = Shard(options=FORGETS)
+    closing(shard, 0, bundle_data(bundle=LEFT), bundle_data(bundle=RIGHT))
+    assert shard.state.seeds.names == [RIGHT]
+    sizes = []
+    for n in range(1, 8):
+        closing(shard, n)
+        sizes.append(len(shard.state.seeds))
+    assert sizes == [1] * (TTL - 1) + [0] * (8 - TTL)
+
+
+def test_a_batch_that_does_not_touch_states_does_not_parse_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    shard = Shard(options=FORGETS)
+    closing(shard, 0, *(namespace_state(namespace=f"a/{i}") for i in range(3)))
+    shard.feed(namespace_state(namespace="a/waits"))
+
+    def parse(text: str) -> list[Any]:
+        raise AssertionError("nobody asked for them")
+
+    monkeypatch.setattr(states, "facts_from_text", parse)
+    states._facts.cache_clear()
+    stored = state_blob.dump(shard.state)
+    state, _ = fold(state_blob.load(stored), rows_from_records([], NO_DETAIL), FORGETS)
+    assert state_blob.dump(state) == stored
+    shard.state = replace(state, facts=state.facts.take(state.facts.due > 0))
+    Snapshot.from_blob(closing(shard, 1).to_blob())
+
+
+def test_made_up_namespaces_are_bounded_and_those_written_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "LARGEST", 4_000)
+    shard = Shard()
+    for n in range(20):
+        snapshot = closing(shard, n, *(namespace_state(namespace=f"a/{n:03d}-{i}") for i in range(5)))
+    known = namespaces(snapshot)
+    assert 10 <= len(known) < 40
+    assert known[-10:] == [f"a/{n:03d}-{i}" for n in (18, 19) for i in range(5)]
+    assert known[0] > "a/010"
+
+
+def test_made_up_stored_averages_are_bounded_and_those_written_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "MOST", 2)
+    shard = Shard()
+    names = [f"a/b/0x{i:08x}_0x{i + 1:08x}" for i in range(5)]
+    for n, name in enumerate(names):
+        closing(shard, n, bundle_data(bundle=name))
+    assert shard.state.seeds.names == names[-2:]

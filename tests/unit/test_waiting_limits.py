@@ -1,0 +1,142 @@
+"""What waits for ticks that do not come is bounded, the oldest goes first, and what lost a part does not count."""
+
+from dataclasses import replace
+
+from controller.aggregate.limits import WaitLimits
+from controller.aggregate.rows import METRICS
+from controller.aggregate.shard import FoldOptions, ShardState, fold
+from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import assemble
+from controller.model.load import RATE_IN
+from controller.wire.rows import rows_from_records
+from tests.folds import NO_DETAIL, OPTIONS, A, B, Shard, place, rates, sweep, ticked
+from tests.records import LEFT, PERIOD, RIGHT, T, broker_load, load_report, namespace_state, tick, topic_stats, without
+
+TEN = replace(OPTIONS, waiting=WaitLimits(intervals=10))
+
+
+def test_of_sweeps_without_ticks_those_of_the_newest_intervals_wait() -> None:
+    shard = Shard(options=TEN)
+    for n in range(100):
+        shard.feed(sweep(A, n, LEFT))
+    assert sorted(set(shard.state.claims.due.tolist())) == [T + n * PERIOD for n in range(90, 100)]
+    assert len(shard.state.headers) == 10
+    (snapshot,) = shard.feed(ticked(99, A))
+    assert rates(snapshot) == {LEFT: (A, 10.0)}
+    assert [row.broker for row in snapshot.brokers] == [A]
+    assert snapshot.dropped == 2 * 90
+
+
+def test_the_sweeps_that_were_dropped_do_not_count_when_their_tick_comes_after_all() -> None:
+    shard = Shard(options=TEN)
+    (snapshot,) = shard.feed(*(sweep(A, n, LEFT) for n in range(20)), ticked(5, A))
+    assert snapshot.brokers == ()
+    (snapshot,) = shard.feed(ticked(15, A))
+    assert [row.broker for row in snapshot.brokers] == [A]
+
+
+def test_sweeps_that_their_tick_has_dated_wait_for_other_partitions_however_many_there_are() -> None:
+    """How far partitions are apart is a matter of reading, not of the log."""
+    two = {"metrics": 2, "results": 0}
+    roster: list[dict[str, str | None]] = [{"broker": A, "sweepId": "s"}]
+    first, second = [], []
+    for n in range(30):
+        end = tick(T + n * PERIOD, partitions=two, roster=roster)
+        first += [sweep(A, n, LEFT), end]
+        second.append(without(end, "roster"))
+    log = [place((METRICS, 0), i, record) for i, record in enumerate(first)]
+    log += [place((METRICS, 1), i, record) for i, record in enumerate(second)]
+    state = ShardState(shard=0, shards=1)
+    state, none = fold(state, rows_from_records(log[:60], NO_DETAIL), TEN)
+    _, found = fold(state, rows_from_records(log[60:], NO_DETAIL), TEN)
+    assert (len(none), len(found)) == (0, 30)
+    assert all(rates(snapshot) == {LEFT: (A, 10.0)} for snapshot in found)
+
+
+def bounded(size: int) -> FoldOptions:
+    return replace(OPTIONS, waiting=WaitLimits(size=size))
+
+
+def test_a_flood_of_made_up_brokers_and_bundles_is_bounded_before_any_interval_closes() -> None:
+    shard = Shard(options=bounded(10_000))
+    for i in range(500):
+        shard.feed(sweep(f"broker-{i}:8080", 0, f"a/b/0x{i:08x}_0x{i + 1:08x}"))
+    state = shard.state
+    assert len(state.claims) + len(state.headers) < 100
+    assert max(len(state.bundles), len(state.pool)) < 100
+    assert state.dropped > 900
+
+
+def view_of(snapshot: Snapshot) -> tuple[list[str], list[str]]:
+    view = assemble([snapshot], {}, {})
+    return list(view.brokers.names), list(view.missing)
+
+
+def test_a_sweep_that_lost_a_part_to_a_flood_leaves_its_broker_without_data() -> None:
+    """Its load would look smaller than it is."""
+    shard = Shard(options=bounded(2_000))
+    first, second = (sweep(A, 0, name, chunk=i, chunks=2) for i, name in enumerate((LEFT, RIGHT)))
+    flood = [sweep("made-up:8080", 0, f"a/b/0x{i:08x}_0x{i + 1:08x}") for i in range(20)]
+    (snapshot,) = shard.feed(first, *flood, second, ticked(0, A))
+    assert snapshot.torn == ((METRICS, 0),)
+    assert view_of(snapshot) == ([], [A])
+    (snapshot,) = shard.feed(sweep(A, 1, LEFT), ticked(1, A))
+    assert view_of(snapshot) == ([A], [])
+
+
+def test_a_part_that_another_shard_dropped_leaves_its_broker_without_data_too() -> None:
+    (snapshot,) = Shard().feed(sweep(A, 0, LEFT), ticked(0, A))
+    whole = replace(snapshot, shards=2)
+    torn = replace(whole, shard=1, brokers=(), torn=((METRICS, 0),))
+    assert list(assemble([whole, torn], {}, {}).missing) == [A]
+    elsewhere = replace(torn, torn=((METRICS, 1),))
+    assert list(assemble([whole, elsewhere], {}, {}).missing) == []
+
+
+def test_bundles_of_brokers_that_no_roster_lists_are_forgotten_at_the_next_close() -> None:
+    shard = Shard()
+    shard.feed(sweep("made-up:8080", 0, *(f"a/b/0x{i:08x}_0x{i + 1:08x}" for i in range(50))), sweep(A, 0, LEFT))
+    assert len(shard.state.bundles) == 51
+    shard.feed(ticked(0, A))
+    assert (shard.state.bundles.names, shard.state.pool, len(shard.state.claims)) == ([LEFT], [], 0)
+
+
+def test_of_statistics_of_a_topic_that_wait_for_a_tick_only_the_last_is_kept() -> None:
+    shard = Shard()
+    for i in range(50):
+        shard.feed(topic_stats(broker=B, bundle=LEFT, msgRateIn=float(i)))
+    assert len(shard.state.claims) == 1
+    (snapshot,) = shard.feed(ticked(0, missing=B))
+    assert snapshot.load[:, RATE_IN].tolist() == [49.0]
+    assert snapshot.dropped == 0
+
+
+def test_of_reports_of_a_broker_that_wait_for_a_tick_only_the_last_is_kept() -> None:
+    shard = Shard()
+    for i in range(20):
+        shard.feed(broker_load(broker=B, report=load_report(lastUpdate=T + i)))
+    bundles = len(load_report()["lastStats"])
+    assert (len(shard.state.headers), len(shard.state.claims)) == (1, bundles)
+    (snapshot,) = shard.feed(ticked(0, missing=B))
+    assert [row.last_update for row in snapshot.brokers] == [T + 19]
+    assert len(snapshot.names) == bundles
+
+
+def test_facts_that_wait_for_a_tick_are_bounded() -> None:
+    shard = Shard(options=bounded(10_000))
+    for i in range(500):
+        shard.feed(namespace_state(namespace=f"a/{i:05d}"))
+    assert 0 < len(shard.state.facts) < 100
+    (snapshot,) = shard.feed(ticked(0, A))
+    assert max(state.namespace for state in snapshot.namespaces) == "a/00499"
+    assert snapshot.dropped > 400
+
+
+def test_a_flood_leaves_brokers_without_data_whose_topics_come_one_by_one() -> None:
+    """Nobody knows which of their statistics went."""
+    shard = Shard(options=bounded(5_000))
+    flood = [topic_stats(broker="made-up:8080", topic=f"persistent://a/b/{i}") for i in range(50)]
+    (snapshot,) = shard.feed(topic_stats(broker=B, bundle=LEFT), *flood, ticked(0, missing=B))
+    assert view_of(snapshot) == ([], [B])
+    (snapshot,) = shard.feed(topic_stats(broker=B, bundle=LEFT), ticked(1, missing=B))
+    assert view_of(snapshot) == ([B], [])
