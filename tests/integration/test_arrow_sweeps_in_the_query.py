@@ -15,7 +15,7 @@ from controller.adapters.folder_leadership import FileLeadership
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
-from controller.simulator.encode import Record, arrow_records, json_records
+from controller.simulator.encode import Record, arrow_records, json_records, namespace_record
 from controller.wire.base import encode
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Partitions, RosterEntry, Tick
@@ -145,7 +145,8 @@ def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
     offset = 0
     for interval in range(_NOW, _NOW + 3 * _PERIOD, _PERIOD):
         published = list(cluster.sweeps(interval))
-        values = [value for sweep in published for _, value in form(sweep)]
+        values = [namespace_record("lab", state)[1] for state in cluster.changed_namespaces()]
+        values += [value for sweep in published for _, value in form(sweep)]
         roster = tuple(RosterEntry(broker=sweep.broker, sweep_id=sweep.sweep_id) for sweep in published)
         partitions = Partitions(metrics=1, results=0)
         values.append(encode(Tick(cluster="lab", interval=interval, partitions=partitions, roster=roster)))
