@@ -1,15 +1,13 @@
 """What a log can do for collectors: take sweeps and states from all of them, and ticks from one at a time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from controller.adapters.folder import FolderMetricsLog
 from controller.adapters.kafka_ticks import KafkaCollectorLog
 from controller.settings.trimtab_toml import Settings
-from controller.wire.chunks import Record, glance
-from controller.wire.metrics import Tick
-from controller.wire.sweep import SweepHeader
+from controller.wire.chunks import Arrived, Record, glance
 
 
 class CollectorLog(Protocol):
@@ -25,18 +23,22 @@ class CollectorLog(Protocol):
     def lead(self, since_ms: int) -> None:
         """Begin to write the ticks.  Whoever wrote them before is fenced: no tick of its own comes after this.
 
-        ``arrived`` then begins with what was appended at *since_ms* or later.
+        ``arrived`` then begins with what was appended at *since_ms* or later.  LogOfflineError where ticks could not
+        be written now.
         """
         ...
 
-    def arrived(self) -> list[SweepHeader | Tick]:
-        """The sweeps and ticks that came since the last call, in the log's order; the first time, up to its end."""
+    def arrived(self) -> Iterator[Arrived]:
+        """The sweeps and ticks that came since the last call, in the log's order; the first time, up to its end.
+
+        To be read to its end; nothing is kept of what was read.
+        """
         ...
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """End *interval* in all partitions of the metrics and result topics, or in none.
 
-        LeadershipLostError where another one leads by now.
+        LeadershipLostError where another one leads by now; LogOfflineError where a partition of them is offline.
         """
         ...
 
@@ -56,13 +58,13 @@ class FolderCollectorLog:
         self._folder, self._cluster = folder, cluster
         self._log = FolderMetricsLog(folder, cluster=cluster)
         self._metrics = folder / "metrics"
-        self._arrived: list[SweepHeader | Tick] = []
+        self._arrived: list[Arrived] = []
 
     def publish(self, records: Iterable[Record], within_seconds: float) -> None:  # noqa: ARG002
         """See CollectorLog."""
         records = list(records)
         self._log.publish(records)
-        self._arrived += [head for _, value in records if (head := glance(value)) is not None]
+        self._arrived += [Arrived(head, None) for _, value in records if (head := glance(value)) is not None]
 
     def lead(self, since_ms: int) -> None:  # noqa: ARG002
         """See CollectorLog.  The newest files are enough: they begin with the last tick."""
@@ -70,12 +72,12 @@ class FolderCollectorLog:
         newest = max((path.name.partition("-")[0] for path in self._metrics.glob("*.jsonl")), default="")
         files = sorted(self._metrics.glob(f"{newest}-*.jsonl")) if newest else []
         lines = (line for path in files for line in path.read_bytes().splitlines())
-        self._arrived = [head for line in lines if (head := glance(line)) is not None]
+        self._arrived = [Arrived(head, None) for line in lines if (head := glance(line)) is not None]
 
-    def arrived(self) -> list[SweepHeader | Tick]:
+    def arrived(self) -> Iterator[Arrived]:
         """See CollectorLog."""
         arrived, self._arrived = self._arrived, []
-        return arrived
+        yield from arrived
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See CollectorLog."""

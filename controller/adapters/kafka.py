@@ -7,7 +7,7 @@ With kafka_inbox the only importer of confluent_kafka.  *client* is what the set
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
+from controller.model.errors import JournalError, LeadershipLostError, LogOfflineError, TrimtabError
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,13 @@ PATIENCE_SECONDS: Final = 60.0
 #: How long to wait for a group's coordinator, which is asked when the brokers have answered already; then some grace.
 _OFFSETS_SECONDS: Final = 15.0
 _GRACE_SECONDS: Final = 2.0
+#: How long is waited for the leaders of partitions, which for new ones are there within a second.
+_LEADERS_SECONDS: Final = 10.0
+#: How often a reader of a whole topic looks whether it has new partitions, and how long it waits for the answer.
+_LOOK_SECONDS: Final = 2.0
+_LOOK_ANSWER_SECONDS: Final = 1.0
+#: For an answer about partitions before something is written to all of them.
+_ANSWER_SECONDS: Final = 5.0
 #: How long an abort waits for records under way; none of them matters any more.
 _SETTLE_SECONDS: Final = 5.0
 #: librdkafka refuses above 1 MB by itself; what is too large is for the brokers to say.
@@ -71,9 +78,10 @@ class TopicSpec:
 
 
 def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = _NO_CLIENT) -> dict[str, int]:
-    """Create those of *topics* that do not exist; returns every topic's number of partitions.
+    """Create those of *topics* that do not exist; returns every one's number of partitions.
 
-    A topic that exists stays as it is.  Raises TrimtabError where Kafka cannot be reached or refuses.
+    A topic that exists stays as it is.  A partition without a leader is waited for, and logged where it stays so:
+    whoever needs it learns it there.  Raises TrimtabError where Kafka cannot be reached or refuses.
     """
     specs = tuple(topics)
     admin = AdminClient(_config(bootstrap, client), logger=log)
@@ -108,7 +116,29 @@ def ping(bootstrap: str, timeout_seconds: float, client: Client = _NO_CLIENT) ->
         return False
 
 
-class Producer:
+class _Writer:
+    """What both producers know of the topics that they write to."""
+
+    _bootstrap: str
+    _producer: ck.Producer
+
+    def partitions(self, *topics: str, online: bool = True) -> dict[str, int]:
+        """The number of partitions of each of *topics* now; from here on this producer knows the new ones, too.
+
+        TrimtabError where a topic is gone; LogOfflineError where all have to be *online* and one cannot be written to.
+        """
+        found = {}
+        for topic in topics:
+            there = _topics(self._producer, self._bootstrap, topic, _ANSWER_SECONDS).get(topic)
+            if there is None:
+                raise TrimtabError(f"Kafka at {self._bootstrap}: topic {topic!r} does not exist, or may not be seen")
+            if online and there.offline:
+                raise LogOfflineError(f"Kafka at {self._bootstrap}: {_offline(topic, there)}")
+            found[topic] = there.partitions
+        return found
+
+
+class Producer(_Writer):
     """Appends records: acknowledged by all replicas, in order, none twice."""
 
     def __init__(self, bootstrap: str, client: Client = _NO_CLIENT) -> None:
@@ -197,16 +227,15 @@ class Transaction:
             raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, why))
 
 
-class TransactionalProducer:
+class TransactionalProducer(_Writer):
     """Writes transactions under a fixed *transactional_id*: the last to ``init`` writes, earlier ones are fenced.
 
     Where the id was taken over, LeadershipLostError is raised; every other failure is a JournalError.  After either
     only ``init`` is allowed, and only reading the topics behind it tells whether a failed commit took place.
     """
 
-    _producer: ck.Producer
-
     def __init__(self, bootstrap: str, transactional_id: str, client: Client = _NO_CLIENT) -> None:
+        self._bootstrap = bootstrap
         self._config = _config(bootstrap, client, **_WRITING, **{"transactional.id": transactional_id})
         self._id = transactional_id
         self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init comes first")
@@ -274,6 +303,7 @@ class Reader:
     """Reads what is committed, in order within a partition: all partitions of a topic, or *partition* alone.
 
     *offset* is where to start, None for the present end; with *since_ms* it is what was appended then or later.
+    Partitions that a topic gets later are read, too, from their beginning.
     """
 
     def __init__(
@@ -288,11 +318,15 @@ class Reader:
     ) -> None:
         self._name = f"Kafka at {bootstrap}, topic {topic!r}"
         self._consumer = ck.Consumer(_config(bootstrap, client, **_READING), logger=log)
-        partitions = _topics(self._consumer, bootstrap, topic).get(topic, 0)
-        if not partitions:
+        there = _topics(self._consumer, bootstrap, topic).get(topic)
+        if there is None:
             self._consumer.close()
             raise TrimtabError(f"{self._name} does not exist")
-        wanted = range(partitions) if partition is None else (partition,)
+        wanted = range(there.partitions) if partition is None else (partition,)
+        self._bootstrap, self._topic = bootstrap, topic
+        #: How many are read; None: one alone.
+        self._partitions = there.partitions if partition is None else None
+        self._look_at = time.monotonic() + _LOOK_SECONDS
         self._consumer.assign([self._start(topic, each, offset, since_ms) for each in wanted])
         self._unfinished = set(wanted)
         self._heard = time.monotonic()
@@ -320,6 +354,7 @@ class Reader:
 
     def poll(self, timeout_seconds: float) -> Record | None:
         """The next record, or None when none came within *timeout_seconds* or a partition's end was reached."""
+        self._look()
         message: Any = self._consumer.poll(timeout_seconds)
         if message is None:
             if self._unfinished and time.monotonic() - self._heard > PATIENCE_SECONDS:
@@ -339,6 +374,23 @@ class Reader:
         else:
             log.warning("%s: %s", self._name, error)
         return None
+
+    def _look(self) -> None:
+        """Read new partitions, too."""
+        if self._partitions is None or time.monotonic() < self._look_at:
+            return
+        try:
+            there = _topics(self._consumer, self._bootstrap, self._topic, _LOOK_ANSWER_SECONDS).get(self._topic)
+        except TrimtabError:  # reading will say so, if it lasts
+            there = None
+        self._look_at = time.monotonic() + _LOOK_SECONDS
+        if there is None or there.partitions <= self._partitions:
+            return
+        log.info("%s has %d partitions now, %d before", self._name, there.partitions, self._partitions)
+        new = range(self._partitions, there.partitions)
+        self._consumer.incremental_assign([ck.TopicPartition(self._topic, each, ck.OFFSET_BEGINNING) for each in new])
+        self._unfinished.update(new)
+        self._partitions, self._heard = there.partitions, time.monotonic()
 
     def at_end(self) -> bool:
         """True when everything has been read that was committed when its partition's end was last reached."""
@@ -500,29 +552,50 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec]) -> dict[str, Any]:
     return admin.create_topics(new) if new else {}
 
 
-def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Iterable[str]) -> dict[str, int]:
-    """Every topic's number of partitions, once all of them can be written to."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Sequence[str]) -> dict[str, int]:
+    """Every topic's number of partitions, once all of them can be written to, or have been waited for."""
+    begun = time.monotonic()
     while True:
         found = _topics(admin, bootstrap)
-        if all(found.get(name) for name in names):
-            return {name: found[name] for name in names}
-        if time.monotonic() > deadline:
-            raise TrimtabError(f"Kafka at {bootstrap}: topics without a leader after {PATIENCE_SECONDS:g} s")
+        waited = time.monotonic() - begun
+        missing = [name for name in names if name not in found]
+        if missing and waited > PATIENCE_SECONDS:
+            raise TrimtabError(f"Kafka at {bootstrap}: no topic {missing[0]!r} after {PATIENCE_SECONDS:g} s")
+        offline = {name: found[name] for name in names if name in found and found[name].offline}
+        if not missing and (not offline or waited > _LEADERS_SECONDS):
+            for name, there in offline.items():
+                log.warning("Kafka at %s: %s", bootstrap, _offline(name, there))
+            return {name: found[name].partitions for name in names}
         time.sleep(0.05)
 
 
-def _topics(client: Any, bootstrap: str, topic: str | None = None) -> dict[str, int]:
-    """Topic -> its partitions, 0 while one of them has no leader."""
+class _There(NamedTuple):
+    """A topic that exists."""
+
+    partitions: int
+    #: Partitions that have no leader now, and so can be neither read nor written.
+    offline: tuple[int, ...]
+
+
+def _topics(
+    client: Any, bootstrap: str, topic: str | None = None, answer_seconds: float = PATIENCE_SECONDS / 4
+) -> dict[str, _There]:
+    """The topics there are, or *topic* alone."""
     try:
-        topics = client.list_topics(topic, timeout=PATIENCE_SECONDS / 4).topics
+        topics = client.list_topics(topic, timeout=answer_seconds).topics
     except ck.KafkaException as error:
         raise TrimtabError(f"Kafka at {bootstrap} does not answer: {error.args[0]}") from error
     return {
-        name: len(data.partitions) if all(part.leader >= 0 for part in data.partitions.values()) else 0
+        name: _There(
+            len(data.partitions), tuple(sorted(each for each, part in data.partitions.items() if part.leader < 0))
+        )
         for name, data in topics.items()
-        if data.error is None
+        if data.error is None and data.partitions
     }
+
+
+def _offline(topic: str, there: _There) -> str:
+    return f"partitions {', '.join(map(str, there.offline))} of topic {topic!r} have no leader: they are offline"
 
 
 def _text(error: BaseException) -> str:

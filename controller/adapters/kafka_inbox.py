@@ -8,6 +8,7 @@ each time whether these commands are still this member's.
 
 import json
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from controller.adapters.inbox import AnswerRecord, Delivery, PartitionMemory, T
 from controller.adapters.kafka import PATIENCE_SECONDS, TransactionalProducer, read_all
 from controller.adapters.kafka_log import create_topics
 from controller.adapters.kafka_names import executor_group, result_writer
-from controller.model.errors import JournalError, LeadershipLostError, SettingsError, WireError
+from controller.model.errors import JournalError, LeadershipLostError, SettingsError, TrimtabError, WireError
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.base import read_object
 
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 #: A dead executor's open transaction keeps its successor waiting for this long.
 _TRANSACTION_MS: Final = 10_000
+#: How often is looked for new partitions of the command topic, and of the result topic where it has too few.
+_REFRESH_MS: Final = 10_000
 #: A batch that takes longer goes to others, who find what was begun of it.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
 
@@ -33,8 +36,8 @@ class KafkaInbox:
     """See the module docstring."""
 
     def __init__(self, log_settings: KafkaLogSettings, settings: ExecutorSettings, *, cluster: str) -> None:
-        partitions = create_topics(log_settings)
         self._commands, self._results = log_settings.commands_topic, log_settings.results_topic
+        partitions = create_topics(log_settings, self._commands, self._results)
         if partitions[self._commands] > partitions[self._results]:
             raise SettingsError(
                 f"{self._commands} has {partitions[self._commands]} partitions and {self._results}"
@@ -49,6 +52,9 @@ class KafkaInbox:
         self._producer.init()
         self._member: Any = None
         self._is_lost = False
+        #: Partitions that were assigned and are not worked on: the result topic has none of their number.
+        self._without_results: list[int] = []
+        self._look_at = 0.0
         self._memory: dict[int, PartitionMemory] = {}
         #: Partition -> where the next take, and the one after an answer, begin.
         self._committed: dict[int, int] = {}
@@ -64,6 +70,8 @@ class KafkaInbox:
                 "heartbeat.interval.ms": settings.session_timeout_seconds * 1000 // 5,
                 "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
                 "fetch.wait.max.ms": 100,
+                # New partitions of the command topic are found by then, and shared out.
+                "topic.metadata.refresh.interval.ms": _REFRESH_MS,
                 **log_settings.client,
             },
             logger=log,
@@ -81,6 +89,7 @@ class KafkaInbox:
         if self._is_lost:
             # By a standstill or an outage: producers do not always come back from one.
             raise TakenOverError(f"{self._commands}: the group has gone on without this member")
+        self._look_for_results()
         taken = []
         for message in messages:
             problem = message.error()
@@ -132,6 +141,18 @@ class KafkaInbox:
         self._consumer.close()
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+        # Asked of the producer, which knows new partitions from then on.
+        results = self._producer.partitions(self._results, online=False)[self._results]
+        self._without_results = sorted(each.partition for each in partitions if each.partition >= results)
+        if self._without_results:
+            log.error(
+                "%s has %d partitions: commands of partitions %s of %s are not carried out until it has those, too",
+                self._results,
+                results,
+                self._without_results,
+                self._commands,
+            )
+            partitions = [each for each in partitions if each.partition < results]
         for start in consumer.committed(partitions, timeout=PATIENCE_SECONDS):
             known = json.loads(start.metadata) if start.metadata else {}
             partition = start.partition
@@ -152,6 +173,18 @@ class KafkaInbox:
         for each in partitions:
             for known in (self._memory, self._committed, self._read):
                 known.pop(each.partition, None)
+
+    def _look_for_results(self) -> None:
+        """Start anew once the result topic has the partitions that were missing."""
+        if not self._without_results or time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _REFRESH_MS / 1000
+        try:
+            results = self._producer.partitions(self._results, online=False)[self._results]
+        except TrimtabError:  # Kafka is away, which others say
+            return
+        if results > max(self._without_results):
+            raise TakenOverError(f"{self._results} has {results} partitions now, so all commands can be answered")
 
     def _oldest(self, partition: int) -> int:
         low, _ = self._consumer.get_watermark_offsets(

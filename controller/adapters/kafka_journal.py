@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from controller.adapters.failpoints import failpoint
 from controller.adapters.journal import JournalHead
-from controller.adapters.kafka import Record, TransactionalProducer, delete_before, read_all
+from controller.adapters.kafka import Record, Transaction, TransactionalProducer, delete_before, read_all
 from controller.adapters.kafka_log import create_topics
 from controller.adapters.kafka_names import journal_writer
 from controller.model.errors import JournalError, TrimtabError, WireError
@@ -43,7 +43,10 @@ class KafkaJournal:
 
     def open(self) -> JournalHead:
         """See Journal.  What an earlier writer had not committed is aborted."""
-        self._command_partitions = create_topics(self._settings)[self._settings.commands_topic]
+        log = self._settings
+        used = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
+        #: So many partitions of the command topic know of the newest epoch.
+        self._told = create_topics(log, *used)[log.commands_topic]
         self._producer.init()
         end = _read_end(self._settings, self._cluster)
         base = None if end.last is None else end.last.remembered
@@ -52,16 +55,17 @@ class KafkaJournal:
 
     def begin_epoch(self, epoch: int) -> None:
         """See Journal."""
-        event = epoch_event(self._cluster, epoch, time.time_ns() // 1_000_000)
+        self._told, partitions = 0, self._command_partitions()
         headers = {_EPOCH: str(epoch).encode(), _CLUSTER: self._cluster.encode()}
         with self._producer.transaction() as transaction:
             entry = encode_epoch(self._cluster, epoch)
             transaction.send(self._settings.journal_topic, entry, partition=0, headers=headers)
-            for partition in range(self._command_partitions):
-                transaction.send(self._settings.commands_topic, event, partition=partition)
+            self._tell(transaction, epoch, partitions)
+        self._told = partitions
 
     def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
         """See Journal."""
+        partitions = self._command_partitions()
         encoded = self._writer.encode(entry)
         headers = {
             _EPOCH: str(epoch).encode(),
@@ -72,6 +76,7 @@ class KafkaJournal:
             for number, record in enumerate(encoded.records):
                 more = {_WHOLE: b"1"} if encoded.whole and number == 0 else {}
                 transaction.send(self._settings.journal_topic, record, partition=0, headers=headers | more)
+            self._tell(transaction, epoch, partitions)
             for command in entry.decision.commands:
                 transaction.send(
                     self._settings.commands_topic,
@@ -82,7 +87,22 @@ class KafkaJournal:
             before_commit()
             failpoint("inside-transaction")
         self._writer.wrote(encoded)
+        self._told = partitions
         failpoint("after-commit")
+
+    def _command_partitions(self) -> int:
+        """Asked each time, for some may have been added; the producer knows them from then on."""
+        topic = self._settings.commands_topic
+        try:
+            return self._producer.partitions(topic, online=False)[topic]
+        except TrimtabError as error:
+            raise JournalError(str(error)) from error
+
+    def _tell(self, transaction: Transaction, epoch: int, partitions: int) -> None:
+        """*epoch* to those *partitions* of the command topic that do not know it, so that no lower one counts there."""
+        event = epoch_event(self._cluster, epoch, time.time_ns() // 1_000_000)
+        for partition in range(self._told, partitions):
+            transaction.send(self._settings.commands_topic, event, partition=partition)
 
     def prune(self, *, committed: int, before: int) -> None:
         """See Journal.  Entries of other clusters in the topic are kept, and all behind the oldest that they need."""

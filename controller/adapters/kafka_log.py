@@ -13,9 +13,13 @@ from controller.wire.metrics import Partitions, RosterEntry, Tick
 _HOUR_MS: Final = 3_600_000
 
 
-def create_topics(settings: KafkaLogSettings) -> dict[str, int]:
-    """Create the topics that do not exist yet; returns the number of partitions of every topic, by name."""
-    return ensure_topics(settings.bootstrap, topic_specs(settings), settings.client)
+def create_topics(settings: KafkaLogSettings, *names: str) -> dict[str, int]:
+    """Create those of the topics *names*, or of all, that do not exist yet; returns their numbers of partitions.
+
+    A process names what it uses: it needs no right to anything else, and does not depend on it.
+    """
+    wanted = [spec for spec in topic_specs(settings) if not names or spec.name in names]
+    return ensure_topics(settings.bootstrap, wanted, settings.client)
 
 
 def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
@@ -41,10 +45,16 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
 
 
 def ticks(
-    settings: KafkaLogSettings, cluster: str, interval: int, roster: Mapping[str, str | None]
+    settings: KafkaLogSettings,
+    cluster: str,
+    interval: int,
+    roster: Mapping[str, str | None],
+    partitions: Mapping[str, int],
 ) -> Iterator[tuple[str, int, bytes]]:
-    """The ticks of *interval*: topic, partition and value of each; last the one with the roster."""
-    partitions = create_topics(settings)  # asked each time: partitions can be added
+    """The ticks of *interval*: topic, partition and value of each; last the one with the roster.
+
+    *partitions*: how many each topic has, asked just now, for some may have been added.
+    """
     metrics, results = settings.metrics_topic, settings.results_topic
     tick = Tick(
         cluster=cluster,
@@ -64,7 +74,7 @@ class KafkaMetricsLog:
 
     def __init__(self, settings: KafkaLogSettings, *, cluster: str, transaction: Transaction | None = None) -> None:
         self._settings, self._cluster = settings, cluster
-        create_topics(settings)
+        self._partitions = create_topics(settings, settings.metrics_topic, settings.results_topic)
         self._producer = transaction or Producer(settings.bootstrap, settings.client)
 
     def publish(self, records: Iterable[tuple[str, bytes]]) -> None:
@@ -77,7 +87,10 @@ class KafkaMetricsLog:
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See MetricsLog."""
-        *others, last = ticks(self._settings, self._cluster, interval, roster)
+        settings = self._settings
+        if isinstance(self._producer, Producer):
+            self._partitions = self._producer.partitions(settings.metrics_topic, settings.results_topic)
+        *others, last = ticks(settings, self._cluster, interval, roster, self._partitions)
         for topic, partition, value in others:
             self._producer.send(topic, value, partition=partition)
         self._producer.flush()
@@ -95,7 +108,7 @@ class KafkaCommandLog:
     """CommandLog on Kafka, from the oldest command there is on."""
 
     def __init__(self, settings: KafkaLogSettings) -> None:
-        create_topics(settings)
+        create_topics(settings, settings.commands_topic)
         self._topic = settings.commands_topic
         self._reader = Reader(settings.bootstrap, self._topic, client=settings.client)
 
@@ -123,7 +136,7 @@ class KafkaDeadLetterLog:
 
     def __init__(self, settings: KafkaLogSettings) -> None:
         self._topic = settings.dead_letters_topic
-        create_topics(settings)
+        create_topics(settings, settings.dead_letters_topic)
         self._producer = Producer(settings.bootstrap, settings.client)
 
     def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002

@@ -6,7 +6,7 @@ The ticks of an interval are one transaction: they lie in every partition, or in
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from controller.adapters.kafka import Producer, Reader, TransactionalProducer
@@ -14,15 +14,15 @@ from controller.adapters.kafka_log import create_topics, ticks
 from controller.adapters.kafka_names import tick_writer
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings
-from controller.wire.chunks import Record, glance
-from controller.wire.metrics import Tick
-from controller.wire.sweep import SweepHeader
+from controller.wire.chunks import Arrived, Record, glance
 
 #: An old writer's open transaction keeps readers waiting for no longer than this.
 _TRANSACTION_MS: Final = 10_000
 #: How long catching up with the log may take when the ticks are taken over.
 _CATCH_UP_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
+#: So long is read at once, whatever comes: a collector has other things to do.
+_AT_ONCE_SECONDS: Final = 0.5
 
 
 class KafkaCollectorLog:
@@ -30,11 +30,12 @@ class KafkaCollectorLog:
 
     def __init__(self, settings: KafkaLogSettings, *, cluster: str) -> None:
         self._settings, self._cluster = settings, cluster
-        create_topics(settings)
+        self._topics = (settings.metrics_topic, settings.results_topic)
+        create_topics(settings, *self._topics)
         self._producer: Producer | None = None
         self._ticks: TransactionalProducer | None = None
         self._reader: Reader | None = None
-        self._arrived: list[SweepHeader | Tick] = []
+        self._caught_up = False
 
     def publish(self, records: Iterable[Record], within_seconds: float) -> None:
         """See CollectorLog."""
@@ -58,35 +59,38 @@ class KafkaCollectorLog:
             {"transaction.timeout.ms": _TRANSACTION_MS, **settings.client},
         )
         writer.init()
-        self._reader = Reader(settings.bootstrap, settings.metrics_topic, since_ms=since_ms, client=settings.client)
+        writer.partitions(*self._topics)  # one that is offline would be waited for below
         # Only behind the fence is the end of the log the end of what the one before has ticked.
-        deadline = time.monotonic() + _CATCH_UP_SECONDS
-        while not self._reader.at_end():
-            self._poll(_POLL_SECONDS)
-            if time.monotonic() > deadline:
-                self.follow()
-                raise TrimtabError(f"{settings.metrics_topic}: not read to its end in {_CATCH_UP_SECONDS:g} s")
+        self._reader = Reader(settings.bootstrap, settings.metrics_topic, since_ms=since_ms, client=settings.client)
         self._ticks = writer
 
-    def arrived(self) -> list[SweepHeader | Tick]:
+    def arrived(self) -> Iterator[Arrived]:
         """See CollectorLog."""
-        while self._poll(0.0):
-            pass
-        arrived, self._arrived = self._arrived, []
-        return arrived
+        deadline = time.monotonic() + _CATCH_UP_SECONDS
+        while self._reader is not None and not self._caught_up:
+            yield from self._poll(_POLL_SECONDS) or ()
+            self._caught_up = self._reader.at_end()
+            if not self._caught_up and time.monotonic() > deadline:
+                self.follow()
+                raise TrimtabError(f"{self._settings.metrics_topic}: not read to its end in {_CATCH_UP_SECONDS:g} s")
+        enough = time.monotonic() + _AT_ONCE_SECONDS
+        while time.monotonic() < enough and (found := self._poll(0.0)) is not None:
+            yield from found
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See CollectorLog."""
         if self._ticks is None:
             raise LeadershipLostError("this collector does not write the ticks")
-        records = [*ticks(self._settings, self._cluster, interval, roster)]
+        # Asked each time: partitions can be added, and all of them have to be there.
+        partitions = self._ticks.partitions(*self._topics)
+        records = [*ticks(self._settings, self._cluster, interval, roster, partitions)]
         with self._ticks.transaction() as transaction:
             for topic, partition, value in records:
                 transaction.send(topic, value, partition=partition)
 
     def follow(self) -> None:
         """See CollectorLog."""
-        self._ticks, self._arrived = None, []
+        self._ticks, self._caught_up = None, False
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -96,12 +100,10 @@ class KafkaCollectorLog:
         self.follow()
         self._producer = None
 
-    def _poll(self, timeout_seconds: float) -> bool:
-        """Take in one record; False where there was none."""
+    def _poll(self, timeout_seconds: float) -> list[Arrived] | None:
+        """What the next record is, if it is anything that counts here; None where none came."""
         record = self._reader.poll(timeout_seconds) if self._reader is not None else None
         if record is None:
-            return False
+            return None
         head = glance(record.value)
-        if head is not None:
-            self._arrived.append(head)
-        return True
+        return [] if head is None else [Arrived(head, record.timestamp_ms)]

@@ -27,7 +27,7 @@ from controller.collector.sharing import share_out
 from controller.collector.states import Due, State, broker_state, key_of, records
 from controller.collector.sweeper import Sweeper, Swept
 from controller.collector.ticks import TickWriter
-from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 
@@ -39,6 +39,7 @@ PUBLISH_SHARE: Final = 0.9
 _STEP_SECONDS: Final = 0.02
 #: How often the group is looked at: so many times a period, and at least once a second.
 _LOOKS: Final = 10
+_LOOK_MS: Final = 1000.0
 
 _LISTING: Final = "active brokers"
 _STATE: Final = "cluster state"
@@ -57,6 +58,8 @@ class _Round:
     listed: bool = False
     read: bool = False
     outbox: list[Swept] = field(default_factory=list)
+    #: When the tick is tried again that could not be written, ms.
+    again_ms: float = 0.0
 
 
 class Collector:
@@ -93,6 +96,8 @@ class Collector:
         self._view: GroupView | None = None
         self._looked_ms = 0.0
         self._ticks = TickWriter(cluster, period_ms, log)
+        #: What was told last: why no tick can be written, and why nothing could be published.
+        self._offline = self._unpublished = ""
         self._round = _Round(interval=0)
 
     def run(self, until: threading.Event, *, once: bool = False) -> None:
@@ -133,6 +138,7 @@ class Collector:
         self._calls.renew()
         first = self._round.interval == 0
         self._round = _Round(interval=interval)
+        self._ticks.begin(interval)
         # Who has only just started would hardly be in time, and report brokers missing that nobody has asked.
         self._round.too_late = first and self._past(_HELP)
 
@@ -140,7 +146,7 @@ class Collector:
 
     def _look(self) -> None:
         now = self._now_ms()
-        if self._view is not None and 0 <= now - self._looked_ms < min(1000.0, self._period_ms / _LOOKS):
+        if self._view is not None and 0 <= now - self._looked_ms < min(_LOOK_MS, self._period_ms / _LOOKS):
             return
         self._looked_ms = now
         before, self._view = self._view, self._group.look()
@@ -155,9 +161,15 @@ class Collector:
     def _take_over(self, view: GroupView) -> None:
         try:
             self._ticks.take_over(self._round.interval, (broker for held in view.shares.values() for broker in held))
+        except LogOfflineError as error:
+            # Another collector would fare no better.
+            self._tell_offline(str(error))
+            self._ticks.stop()
+            return
         except TrimtabError as error:
             self._step_back(f"the ticks could not be taken over: {error}")
             return
+        self._tell_offline("")
         self._knows_all = False
         self._due.forget()
 
@@ -165,6 +177,14 @@ class Collector:
         log.warning("%s; another collector may lead", why)
         self._ticks.stop()
         self._group.step_back()
+
+    def _tell_offline(self, why: str) -> None:
+        """Say once that no interval can be ended, and once that they can again."""
+        if why and why != self._offline:
+            log.warning("%s. No interval can be ended until that is mended; nothing is decided and nothing moved", why)
+        elif self._offline and not why:
+            log.info("intervals can be ended again: every partition of the log can be written to")
+        self._offline = why
 
     def _share(self) -> tuple[str, ...]:
         return self._view.share if self._view is not None else ()
@@ -231,8 +251,13 @@ class Collector:
         try:
             self._log.publish([*sweeps, *records(states)], max(left, _STEP_SECONDS))
         except TrimtabError as error:
-            log.warning("%d sweeps could not be published: %s", len(swept), error)
+            if not self._unpublished:
+                log.warning("%d sweeps could not be published, and are kept while it is time: %s", len(swept), error)
+            self._unpublished = str(error)
             return
+        if self._unpublished:
+            log.info("sweeps can be published again")
+            self._unpublished = ""
         current.outbox = []
         self._due.written(states, current.interval)
         self._states = {}
@@ -309,8 +334,13 @@ class Collector:
             listed = current.listed and not self._calls.is_open(_LISTING)
             # Late only where this process was stopped, or the log away; then it is the next interval's turn.
             late = self._now_ms() >= current.interval + self._period_ms
-            if not late and ((listed and ticks.active and not missing) or self._past(1)):
+            is_time = (listed and ticks.active and not missing) or self._past(1)
+            if not late and is_time and self._now_ms() >= current.again_ms:
                 ticks.end(current.interval, anybody_asked=bool(current.asked))
+                self._tell_offline("")
+        except LogOfflineError as error:
+            current.again_ms = self._now_ms() + _LOOK_MS
+            self._tell_offline(str(error))
         except LeadershipLostError as error:
             self._step_back(str(error))
         except TrimtabError as error:

@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Final
 
 from controller.adapters.collector_log import CollectorLog
 from controller.collector.roster import Arrivals
-from controller.model.errors import TrimtabError
+from controller.model.errors import LogOfflineError, TrimtabError
 
 log = logging.getLogger(__name__)
 
 #: The log's clock and ours may differ by so much, ms.
-_SKEW_MS = 60_000
+_SKEW_MS: Final = 60_000
 
 
 class TickWriter:
@@ -18,18 +19,20 @@ class TickWriter:
 
     def __init__(self, cluster: str, period_ms: int, log: CollectorLog) -> None:
         self._cluster, self._period_ms, self._log = cluster, period_ms, log
-        self._arrivals = Arrivals(cluster)
+        self._arrivals = Arrivals(cluster, period_ms)
+        self._has_told = False
         self.leads = False
-        #: The active brokers, as last heard.
+        #: The active brokers, as last heard; () while they are not known.
         self.active: tuple[str, ...] = ()
 
     def take_over(self, interval: int, known: Iterable[str]) -> None:
         """Lead, from *interval* on; *known* brokers are active until there is news.  TrimtabError: not possible."""
-        arrivals = Arrivals(self._cluster)
+        arrivals = Arrivals(self._cluster, self._period_ms)
+        active = frozenset(self.active or known)
         self._log.lead(interval - self._period_ms - _SKEW_MS)
-        arrivals.take(self._log.arrived())
+        arrivals.take(self._log.arrived(), active, with_ticks=True)
         self._arrivals, self.leads = arrivals, True
-        self.active = self.active or tuple(sorted(known))
+        self.active = tuple(sorted(active))
         log.info("this collector writes the ticks; the last one was of %d", arrivals.ticked)
 
     def stop(self) -> None:
@@ -37,9 +40,14 @@ class TickWriter:
         self.leads = False
         self._log.follow()
 
+    def begin(self, interval: int) -> None:
+        """*interval* begins: what came for those before the last one is of no use any more, ticked or not."""
+        self._arrivals.forget(interval - 2 * self._period_ms)
+
     def read(self) -> None:
         """Take in what has arrived.  TrimtabError: the log cannot be read."""
-        self._arrivals.take(self._log.arrived())
+        # Nobody else can write a tick by now, so one that arrives is our own, or forged.
+        self._arrivals.take(self._log.arrived(), frozenset(self.active), with_ticks=False)
 
     def ended(self, interval: int) -> bool:
         """Whether *interval* is ticked, by whomever."""
@@ -53,15 +61,18 @@ class TickWriter:
         """Write the tick of *interval*, with what has arrived.
 
         Where no broker was asked and nothing came, none is written: a gap in the log says that nobody has collected,
-        a roster of missing brokers would say that they were silent.
+        a roster of missing brokers would say that they were silent.  Nor is one where no active broker is known.
 
-        LeadershipLostError where another one leads by now; another TrimtabError: it may be written, or not.
+        LogOfflineError where it cannot be written now and was not.  LeadershipLostError where another one leads by now;
+        another TrimtabError: it may be written, or not.
         """
         roster = self._arrivals.roster(interval, self.active)
-        if not self._arrivals.complete(interval) and not anybody_asked:
+        if not roster or not (self._arrivals.complete(interval) or anybody_asked):
             return
         try:
             self._log.tick(interval, roster)
+        except LogOfflineError:
+            raise
         except TrimtabError:
             self.leads = False
             raise
@@ -70,3 +81,19 @@ class TickWriter:
         log.info("%d ended with %d of %d brokers", interval, len(roster) - len(silent), len(roster))
         if silent:
             log.debug("missing in %d: %s", interval, ", ".join(silent))
+        self._tell_passed_over()
+
+    def _tell_passed_over(self) -> None:
+        """Say once that chunks do not count, and once that all do again."""
+        passed, self._arrivals.passed_over = self._arrivals.passed_over, {}
+        if passed and not self._has_told:
+            reasons = "; ".join(f"{number} {why}" for why, number in sorted(passed.items()))
+            log.warning(
+                "chunks of sweeps in the metrics topic are passed over: %s; one names broker %.100r."
+                " Check who may write to the topic, and the clocks of collectors and of Kafka",
+                reasons,
+                self._arrivals.example,
+            )
+        elif self._has_told and not passed:
+            log.info("no chunks of sweeps in the metrics topic are passed over any more")
+        self._has_told = bool(passed)

@@ -30,6 +30,10 @@ class StateError(TrimtabError):
     """Stored state cannot be used: another shard count, an unknown version, a broken invariant."""
 
 
+class LogOfflineError(TrimtabError):
+    """A part of the log that is needed cannot be written to for now; nothing was written."""
+
+
 class JournalError(TrimtabError):
     """The journal could not be read or written; nothing was issued."""
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -148,6 +148,14 @@ def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Ite
 
 #: ``[log] sweeps`` -> the form in which collectors write.
 FORMS: Final[Mapping[str, Callable[[SweptBroker], Iterator[Record]]]] = {"json": json_chunks, "arrow": arrow_chunks}
+
+
+class Arrived(NamedTuple):
+    """A sweep's chunk or a tick, as it lies in the metrics topic."""
+
+    head: SweepHeader | Tick
+    #: When it was appended, epoch ms; None where the log does not keep that.
+    append_ms: int | None
 
 
 def glance(value: bytes) -> SweepHeader | Tick | None:

@@ -33,6 +33,7 @@ from controller.wire.metrics import Tick, decode_metric
 from controller.wire.rows import Located, rows_from_records
 from tests.fake_pulsar import CLUSTER, SAMPLES, FakePulsar, fake_pulsar
 from tests.integration.execute import PARTITIONS, TOPICS, now_ms, own_topics
+from tests.integration.test_partitions_added import add_partitions
 from tests.pure_controller import DETAIL, OPTIONS
 
 pytestmark = pytest.mark.integration
@@ -43,8 +44,8 @@ PATIENCE_SECONDS = 40.0
 BROKERS = 6
 
 
-def records_of(log: KafkaLogSettings, topic: str) -> list[Record]:
-    return [record for each in range(PARTITIONS) for record in read_all(log.bootstrap, topic, each)]
+def records_of(log: KafkaLogSettings, topic: str, partitions: int = PARTITIONS) -> list[Record]:
+    return [record for each in range(partitions) for record in read_all(log.bootstrap, topic, each)]
 
 
 def ticks_of(log: KafkaLogSettings, topic: str | None = None, partition: int = 0) -> list[Tick]:
@@ -184,6 +185,34 @@ def test_no_broker_is_missing_for_long_and_none_counts_twice_where_one_of_three_
     _every_sweep_counts_once(log, ticks)
 
 
+def test_partitions_that_are_added_are_read_and_ticked_from_the_next_interval_on(collectors: Collectors) -> None:
+    log, more = collectors.log, 4 * PARTITIONS
+    with running(collectors, 2) as processes:
+        collectors.wait_for(lambda: len(collectors.members()) == 2)
+        collectors.wait_for_complete(now_ms())
+        leader = collectors.members()[0]
+        for topic in (log.metrics_topic, log.results_topic):
+            add_partitions(log, topic, more)
+        # One that starts now writes to all partitions; the one that leads goes on as it is.
+        [follower] = [process for process in processes if process.pid != leader]
+        follower.send_signal(signal.SIGTERM)
+        assert follower.wait(20) == 0
+        with running(collectors, 1):
+            collectors.wait_for(lambda: len(collectors.members()) == 2)
+            joined_ms = now_ms()
+            collectors.wait_for_complete(joined_ms + 2 * PERIOD_MS, 2)
+            ended_ms = now_ms()
+            assert collectors.members()[0] == leader
+    ticks = [tick for tick in ticks_of(log) if joined_ms + 2 * PERIOD_MS < tick.interval < ended_ms]
+    assert ticks
+    assert [missing(tick) for tick in ticks] == [[]] * len(ticks)
+    assert {tick.partitions.metrics for tick in ticks} == {more}
+    assert any(True for each in range(PARTITIONS, more) for record in read_all(log.bootstrap, log.metrics_topic, each))
+    snapshots = {snapshot.interval: snapshot for snapshot in _folded(log, more)}
+    for tick in ticks[:-1]:
+        assert float(snapshots[tick.interval].load[:, 0].sum()) == pytest.approx(BROKERS * 100.011)
+
+
 def _every_sweep_counts_once(log: KafkaLogSettings, ticks: Sequence[Tick]) -> None:
     """Fold the log as the controller does: each interval has each broker's load exactly once."""
     snapshots = {snapshot.interval: snapshot for snapshot in _folded(log)}
@@ -197,10 +226,10 @@ def _every_sweep_counts_once(log: KafkaLogSettings, ticks: Sequence[Tick]) -> No
         assert float(snapshot.load[:, 0].sum()) == pytest.approx(BROKERS * 100.011)
 
 
-def _folded(log: KafkaLogSettings) -> list[Snapshot]:
+def _folded(log: KafkaLogSettings, partitions: int = PARTITIONS) -> list[Snapshot]:
     located = []
     for source, topic in ((METRICS, log.metrics_topic), (RESULTS, log.results_topic)):
-        for record in records_of(log, topic):
+        for record in records_of(log, topic, partitions):
             read = decode_metric(record.value, cluster=CLUSTER, period_ms=PERIOD_MS, append_time_ms=record.timestamp_ms)
             assert read is not None
             located.append(Located(source=source, partition=record.partition, offset=record.offset, record=read))
@@ -248,7 +277,7 @@ def test_who_takes_the_ticks_over_fences_who_wrote_them_and_learns_how_far_that_
     old.lead(interval - PERIOD_MS)
     old.tick(interval, {"a:8080": None})
     new.lead(interval - PERIOD_MS)
-    assert [head.interval for head in new.arrived() if isinstance(head, Tick)] == [interval] * PARTITIONS
+    assert [each.head.interval for each in new.arrived() if isinstance(each.head, Tick)] == [interval] * PARTITIONS
     with pytest.raises(LeadershipLostError):
         old.tick(interval + PERIOD_MS, {"a:8080": "hung"})
     new.tick(interval + PERIOD_MS, {"a:8080": None})
@@ -270,5 +299,5 @@ def test_who_begins_to_lead_finds_what_came_before_it_led_but_nothing_from_long_
     KafkaMetricsLog(settings, cluster=CLUSTER).tick(2 * PERIOD_MS, {})
     log = KafkaCollectorLog(settings, cluster=CLUSTER)
     log.lead(since)
-    assert {head.interval for head in log.arrived() if isinstance(head, Tick)} == {2 * PERIOD_MS}
+    assert {each.head.interval for each in log.arrived() if isinstance(each.head, Tick)} == {2 * PERIOD_MS}
     log.close()

@@ -82,8 +82,8 @@ def test_the_one_that_takes_over_a_folder_knows_how_far_the_one_before_came(tmp_
     old.tick(2000, {"a:8080": "s"})
     old.publish([("lab/ns", state.model_dump_json(by_alias=True).encode())], 1.0)
     new.lead(0)
-    assert [head.interval for head in new.arrived() if isinstance(head, Tick)] == [2000]
-    assert new.arrived() == []
+    assert [each.head.interval for each in new.arrived() if isinstance(each.head, Tick)] == [2000]
+    assert list(new.arrived()) == []
     new.tick(3000, {"a:8080": None})
     assert [each.interval for each in records(tmp_path) if isinstance(each, Tick)] == [1000, 2000, 3000]
 

@@ -13,12 +13,11 @@ from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
-from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
-from controller.wire.chunks import Record, glance, json_chunks
+from controller.wire.chunks import Arrived, Record, glance, json_chunks
 from controller.wire.metrics import BrokerState, NamespaceState, Partitions, RosterEntry, Tick, decode_metric
-from controller.wire.sweep import SweepHeader
 from tests.fake_pulsar import CLUSTER, FakePulsar, fake_pulsar
 
 PERIOD = 60
@@ -34,6 +33,8 @@ class Log:
         self.records: list[bytes] = []
         self.fence = 0
         self.away = False
+        #: One of its partitions is.
+        self.offline = False
 
     def ticks(self) -> dict[int, dict[str, bool]]:
         """T in seconds -> broker -> whether it has a sweep."""
@@ -63,17 +64,19 @@ class LogEnd:
 
     def lead(self, since_ms: int) -> None:  # noqa: ARG002
         self._reach()
+        self._whole()
         self.log.fence += 1
         self.fence, self.read_to = self.log.fence, 0
 
-    def arrived(self) -> list[SweepHeader | Tick]:
+    def arrived(self) -> Iterator[Arrived]:
         new, self.read_to = self.log.records[self.read_to :], len(self.log.records)
-        return [head for value in new if (head := glance(value)) is not None]
+        yield from (Arrived(head, None) for value in new if (head := glance(value)) is not None)
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         self._reach()
         if self.fence != self.log.fence:
             raise LeadershipLostError("fenced")
+        self._whole()
         entries = tuple(RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in roster.items())
         tick = Tick(cluster=CLUSTER, interval=interval, partitions=Partitions(metrics=1, results=1), roster=entries)
         self.log.records.append(tick.model_dump_json(by_alias=True).encode())
@@ -83,6 +86,10 @@ class LogEnd:
 
     def close(self) -> None:
         pass
+
+    def _whole(self) -> None:
+        if self.log.offline:
+            raise LogOfflineError("partitions 3 of topic 'metrics' have no leader")
 
     def _reach(self) -> None:
         if self.log.away:
@@ -315,6 +322,52 @@ def test_a_leader_that_cannot_reach_the_log_lets_another_one_lead(world: World) 
     world.step_until(lambda: world.room.members[0] == "two", one)
     world.log.away = False
     assert all(world.interval(T + 2 * PERIOD, one, two).values())
+
+
+def test_while_a_partition_is_offline_no_interval_ends_nothing_piles_up_and_it_is_told_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one, two = world.collector("one"), world.collector("two")
+    world.interval(T, one, two)
+    world.log.offline = True
+    for i in range(1, 5):
+        for share in (0.0, 1.0):
+            world.now = T + i * PERIOD + share * PERIOD * SETTINGS.deadline_share
+            world.settle(one, two)
+    assert list(world.log.ticks()) == [T]
+    assert world.room.members[0] == "one", "another one would fare no better"
+    assert len(one._ticks._arrivals._complete) <= 2
+    told = [record.message for record in caplog.records if "No interval can be ended" in record.message]
+    assert len(told) == 1
+    assert "partitions 3 of topic 'metrics' have no leader" in told[0]
+    world.log.offline = False
+    assert all(world.interval(T + 5 * PERIOD, one, two).values())
+    assert sum("intervals can be ended again" in record.message for record in caplog.records) == 1
+
+
+def test_a_collector_that_begins_to_lead_while_a_partition_is_offline_ends_intervals_once_it_is_back(
+    world: World,
+) -> None:
+    world.log.offline = True
+    one = world.collector("one")
+    world.now = T
+    world.settle(one)
+    world.log.offline = False
+    assert all(world.interval(T + PERIOD, one).values())
+
+
+def test_a_broker_that_is_not_active_is_in_no_roster_though_it_was_swept(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    forged = json.loads(next(value for value in world.log.records if b"broker_sweep" in value))
+    forged |= {"broker": "made-up:8080", "interval": (T + PERIOD) * 1000, "chunk": 0, "chunks": 1}
+    world.log.records += [json.dumps(forged | {"sweepId": f"{i}"}).encode() for i in range(3)]
+    assert world.interval(T + PERIOD, one) == dict.fromkeys(world.pulsar.names, True)
+    [told] = [record.message for record in caplog.records if "passed over" in record.message]
+    assert "3 of brokers that are not active; one names broker 'made-up:8080'" in told
 
 
 def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_gives(world: World) -> None:

@@ -1,8 +1,12 @@
 """What lies in the log decides which sweep counts."""
 
+from collections.abc import Collection
 from typing import Any
 
+import pytest
+
 from controller.collector.roster import Arrivals
+from controller.wire.chunks import Arrived
 from controller.wire.metrics import Tick
 from controller.wire.sweep import ResourceUsage, SweepHeader
 
@@ -24,43 +28,103 @@ def tick(interval: int, cluster: str = "lab") -> Tick:
     return Tick.model_validate({"cluster": cluster, "interval": interval, "partitions": {"metrics": 1, "results": 1}})
 
 
+def arrivals() -> Arrivals:
+    return Arrivals("lab", PERIOD)
+
+
+def take(
+    into: Arrivals,
+    *heads: SweepHeader | Tick,
+    active: Collection[str] = (A, B),
+    append_ms: int | None = None,
+    with_ticks: bool = True,
+) -> None:
+    into.take([Arrived(head, append_ms) for head in heads], active, with_ticks=with_ticks)
+
+
 def test_a_sweep_counts_once_all_its_chunks_came_in_whatever_order_and_however_often() -> None:
-    arrivals = Arrivals("lab")
-    arrivals.take([chunk(i=2, n=3), chunk(i=0, n=3), chunk(i=0, n=3)])
-    assert arrivals.missing(T, [A]) == (A,)
-    arrivals.take([chunk(i=1, n=3)])
-    assert arrivals.missing(T, [A]) == ()
-    assert arrivals.roster(T, [A]) == {A: "1"}
+    found = arrivals()
+    take(found, chunk(i=2, n=3), chunk(i=0, n=3), chunk(i=0, n=3))
+    assert found.missing(T, [A]) == (A,)
+    take(found, chunk(i=1, n=3))
+    assert found.missing(T, [A]) == ()
+    assert found.roster(T, [A]) == {A: "1"}
 
 
 def test_of_two_sweeps_of_a_broker_the_one_that_was_complete_first_counts() -> None:
-    arrivals = Arrivals("lab")
-    arrivals.take([chunk(sweep_id="slow", i=0, n=2), chunk(sweep_id="quick"), chunk(sweep_id="slow", i=1, n=2)])
-    assert arrivals.roster(T, [A]) == {A: "quick"}
+    found = arrivals()
+    take(found, chunk(sweep_id="slow", i=0, n=2), chunk(sweep_id="quick"), chunk(sweep_id="slow", i=1, n=2))
+    assert found.roster(T, [A]) == {A: "quick"}
 
 
-def test_the_roster_lists_active_brokers_without_a_sweep_and_swept_ones_that_were_not_known() -> None:
-    arrivals = Arrivals("lab")
-    arrivals.take([chunk(B), chunk("c:8080", i=0, n=2)])
-    assert arrivals.roster(T, [A, "c:8080"]) == {A: None, B: "1", "c:8080": None}
+def test_the_roster_lists_active_brokers_alone_whoever_was_swept() -> None:
+    found = arrivals()
+    take(found, chunk(B), chunk("made-up:8080"), chunk(A, i=0, n=2))
+    assert found.roster(T, [A, B]) == {A: None, B: "1"}
+    take(found, chunk("gone:8080"), active=["gone:8080"])
+    assert found.roster(T, [A, B]) == {A: None, B: "1"}
 
 
 def test_what_comes_after_a_tick_for_its_interval_or_an_earlier_one_is_late() -> None:
-    arrivals = Arrivals("lab")
-    arrivals.take([tick(T), chunk(), chunk(interval=T - PERIOD), chunk(B, interval=T + PERIOD)])
-    assert arrivals.ticked == T
-    assert arrivals.complete(T) == {}
-    assert arrivals.complete(T - PERIOD) == {}
-    assert arrivals.complete(T + PERIOD) == {B: "1"}
+    found = arrivals()
+    take(found, tick(T), chunk(), chunk(interval=T - PERIOD), chunk(B, interval=T + PERIOD))
+    assert found.ticked == T
+    assert found.complete(T) == {}
+    assert found.complete(T - PERIOD) == {}
+    assert found.complete(T + PERIOD) == {B: "1"}
 
 
 def test_an_older_tick_does_not_turn_back_the_clock() -> None:
-    arrivals = Arrivals("lab")
-    arrivals.take([tick(T), tick(T - PERIOD)])
-    assert arrivals.ticked == T
+    found = arrivals()
+    take(found, tick(T), tick(T - PERIOD))
+    assert found.ticked == T
 
 
 def test_records_of_another_cluster_are_none_of_its_business() -> None:
-    arrivals = Arrivals("lab")
-    arrivals.take([chunk(cluster="other"), tick(T, cluster="other")])
-    assert (arrivals.ticked, arrivals.complete(T)) == (0, {})
+    found = arrivals()
+    take(found, chunk(cluster="other"), tick(T, cluster="other"))
+    assert (found.ticked, found.complete(T), found.passed_over) == (0, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "counts"),
+    [(-10_001, False), (-10_000, True), (0, True), (PERIOD, True), (PERIOD + 1, False), (-(10**15), False)],
+)
+def test_a_sweep_counts_when_it_was_appended_near_its_interval(after_ms: int, counts: bool) -> None:
+    found = arrivals()
+    take(found, chunk(), append_ms=T + after_ms)
+    assert found.complete(T) == ({A: "1"} if counts else {})
+
+
+def test_a_tick_from_the_future_ends_nothing_and_one_that_the_leader_did_not_write_neither() -> None:
+    found = arrivals()
+    take(found, tick(2**62 // PERIOD * PERIOD), tick(T + PERIOD), append_ms=T)
+    take(found, tick(T), append_ms=T + 1, with_ticks=False)
+    assert found.ticked == 0
+    take(found, tick(T), append_ms=T + 1)
+    assert found.ticked == T
+
+
+def test_what_is_kept_has_a_bound_whatever_is_written_to_the_topic() -> None:
+    found = arrivals()
+    for i in range(3_000):
+        take(found, chunk(f"made-up-{i}:8080"), append_ms=T)
+        take(found, chunk(interval=T + i * PERIOD), append_ms=T)
+        take(found, chunk(B, sweep_id=f"{i}", i=0, n=2), append_ms=T)
+        take(found, chunk(B, sweep_id="endless", i=i, n=2**40), append_ms=T)
+    take(found, chunk(B, sweep_id="x" * 2_000), append_ms=T)
+    assert len(found._complete) <= 2
+    assert list(found._chunks) == [T]
+    assert list(found._chunks[T]) == [B]
+    assert len(found._chunks[T][B]) <= 8
+    assert sum(found.passed_over.values()) >= 8_000
+    take(found, chunk(B, sweep_id="good", i=0, n=2), chunk(B, sweep_id="good", i=1, n=2), append_ms=T)
+    assert found.complete(T)[B] == "good"
+
+
+def test_intervals_that_were_never_ticked_are_forgotten() -> None:
+    found = arrivals()
+    take(found, chunk(), chunk(interval=T + PERIOD), chunk(B, i=0, n=2))
+    found.forget(T)
+    assert (found.complete(T), found._chunks, found.ticked) == ({}, {}, 0)
+    assert found.complete(T + PERIOD) == {A: "1"}
