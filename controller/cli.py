@@ -14,6 +14,7 @@ from controller import (
     bench_cli,
     collect_cli,
     commands_cli,
+    controls_cli,
     decide_cli,
     doctor_cli,
     execute_cli,
@@ -38,6 +39,10 @@ app.command()(doctor_cli.doctor)
 app.command()(execute_cli.execute)
 app.command()(rebalance_cli.rebalance)
 app.command()(status_cli.status)
+app.command()(controls_cli.pause)
+app.command()(controls_cli.resume)
+app.command()(controls_cli.mode)
+app.command()(controls_cli.stop_all)
 app.command()(ticks_cli.ticks)
 
 

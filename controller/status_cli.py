@@ -15,6 +15,7 @@ from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import ClusterStatus, cluster_status
+from controller.status.guardrails import guardrail_fields, guardrail_rows
 from controller.status.told import bundle_fields, bundle_lines, does, json_of, utc
 from controller.wire.results import Result
 
@@ -72,6 +73,7 @@ def _fields(found: ClusterStatus) -> dict[str, Any]:
         "reasons": dict(found.reasons),
         "imbalance": None if found.imbalance is None else asdict(found.imbalance),
         "silent": dict(found.silent),
+        "guardrails": guardrail_fields(found.guardrails),
     }
 
 
@@ -84,8 +86,9 @@ def _lines(found: ClusterStatus) -> list[str]:
     else:
         controls = last.controls
         notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
-        rows["mode"] = ", ".join([controls.mode, *notes])
-        rows["decided"] = f"{utc(last.interval)}, {_age(now, last.interval)}: {last.decision.summary}"
+        how = ", ".join([controls.mode, *notes])
+        rows["decided"] = f"{utc(last.interval)}, {_age(now, last.interval)}, {how}: {last.decision.summary}"
+    rows |= guardrail_rows(found.guardrails)
     rows["ticked"] = "never" if found.ticked is None else f"{utc(found.ticked)}, {_age(now, found.ticked)}"
     if found.imbalance is not None:
         even = found.imbalance

@@ -11,6 +11,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters import files, jars, transport
+from controller.adapters.control_store import ControlStore
+from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.folder import files_of
 from controller.adapters.folder_leadership import FileLeadership
 from controller.adapters.leadership import Leadership
@@ -20,7 +22,6 @@ from controller.adapters.zookeeper_access import election_access
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
-from controller.model.controls import Controls
 from controller.model.errors import SettingsError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -122,7 +123,7 @@ def query_options(settings: Settings) -> QueryOptions:
     )
 
 
-def decision_sink(settings: Settings, leader: Leadership) -> DecisionSink:
+def decision_sink(settings: Settings, leader: Leadership, store: ControlStore) -> DecisionSink:
     """The sink of a leadership that begins now: fences earlier writers, claims an epoch, reads the memory.
 
     Raises LeadershipLostError where another leads by now.
@@ -133,17 +134,13 @@ def decision_sink(settings: Settings, leader: Leadership) -> DecisionSink:
     epoch = leader.claim(head.epoch)
     journal.begin_epoch(epoch)
 
-    def controls(interval: int) -> Controls:
-        stale = now_ms() - interval > settings.intervals.stale_after_seconds * 1000
-        return Controls(mode=settings.decisions.mode, paused=settings.decisions.paused, stale=stale)
-
     return DecisionSink(
         policy=policy,
         memory=head.last.memory if head.last is not None else policy.initial_memory(settings.decisions.seed),
         journal=journal,
         leadership=leader,
         epoch=epoch,
-        controls=controls,
+        controls=ControlsInForce(settings, store, now_ms).at,
         now_ms=now_ms,
         verdicts=VerdictStore(
             Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20

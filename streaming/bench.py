@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from controller.adapters.control_store import control_store
 from controller.adapters.folder_leadership import FileLeadership
 from controller.adapters.kafka import TransactionalProducer
 from controller.adapters.kafka_log import KafkaMetricsLog, create_topics
@@ -72,7 +73,7 @@ def pipeline(
     create_topics(kafka)
     leader = FileLeadership(folder / "election")
     leader.acquire(lambda: False)
-    sink = assembly.decision_sink(settings, leader)
+    sink = assembly.decision_sink(settings, leader, control_store(settings))
     query = decision_query(
         assembly.records(spark, settings), assembly.query_options(settings), sink, checkpoint=settings.checkpoint.path
     )

@@ -112,6 +112,8 @@ class DecisionSink:
             self._append(decision, memory, controls)
         self._memory = memory
         self._keep_verdicts(decision)
+        if memory.breaker.tripped_at == decision.interval:
+            log.error("the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`", memory.breaker.why)
         log.info("interval %d: %s", decision.interval, decision.summary)
 
     def _decision(self, snapshots: list[Snapshot], controls: Controls) -> tuple[Decision, Memory]:

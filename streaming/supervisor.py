@@ -11,6 +11,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from controller.adapters.control_store import ControlStore, control_store
+from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.leadership import Leadership, at_ease
 from controller.doctor.before_acting import refuse_rivals
@@ -36,7 +38,8 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
     started anew, and what a query failed with.
     """
     read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
-    refuse_rivals(settings)
+    store = control_store(settings)
+    refuse_rivals(settings, mode=mode_in_force(settings, store))
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
     spark = assembly.session(settings)
     leadership = assembly.leadership(settings)
@@ -45,7 +48,7 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
         while leadership.acquire(stop, stand_by):
             stand_by = at_ease  # who has led needs no rehearsal
             try:
-                _lead(settings, spark, leadership, stop)
+                _lead(settings, spark, leadership, store, stop)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
@@ -54,14 +57,19 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
                 return
     finally:
         leadership.release()
+        store.close()
 
 
-def _lead(settings: Settings, spark: SparkSession, leadership: Leadership, stop: Callable[[], bool]) -> None:
+def _lead(
+    settings: Settings, spark: SparkSession, leadership: Leadership, store: ControlStore, stop: Callable[[], bool]
+) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
     assembly.check_shared_checkpoint(settings, leadership)
-    refuse_rivals(settings, must_know=False)  # they may have been switched on since this process stood by
+    # They may have been switched on since this process stood by.
+    refuse_rivals(settings, mode=mode_in_force(settings, store), must_know=False)
     options, checkpoint = assembly.query_options(settings), settings.checkpoint.path
-    decisions, letters = assembly.decision_sink(settings, leadership), assembly.dead_letter_sink(settings, options)
+    decisions = assembly.decision_sink(settings, leadership, store)
+    letters = assembly.dead_letter_sink(settings, options)
     log.info("leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(decision_checkpoint(checkpoint, options)))
 

@@ -137,8 +137,7 @@ class FolderJournal:
         """See Journal.  Commands of the last entry that its writer did not come to write are written now."""
         self._journal.mkdir(parents=True, exist_ok=True)
         self._commands.mkdir(parents=True, exist_ok=True)
-        epochs = [_number(path) for path in self._epochs()]
-        epoch = max(epochs, default=0)
+        epoch = newest_epoch(self._folder)
         newest = newest_decision(self._folder)
         base = None if newest is None else newest.remembered
         self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
@@ -208,6 +207,11 @@ class FolderJournal:
 
     def _commands_of(self, interval: int) -> Path:
         return self._commands / f"{interval:0{_DIGITS}d}.jsonl"
+
+
+def newest_epoch(folder: Path) -> int:
+    """The number of the newest leadership in the log at *folder*; 0 before the first."""
+    return max(map(_number, (folder / "journal").glob("epoch-*.json")), default=0)
 
 
 def read_journal(folder: Path) -> Iterator[JournalEntry]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.adapters import files
-from controller.adapters.folder import FolderMetricsLog
+from controller.adapters.folder import FolderMetricsLog, newest_epoch
 from controller.adapters.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.model.errors import SettingsError, TrimtabError
 
@@ -65,6 +65,10 @@ class FolderInbox:
     def memory(self, partition: int) -> PartitionMemory:  # noqa: ARG002
         """See Inbox."""
         return self._memory
+
+    def newest_epoch(self, partition: int) -> int:  # noqa: ARG002
+        """See Inbox.  The journal has a file for each leadership."""
+        return newest_epoch(self._folder)
 
     def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
         """See Inbox.  Nobody is replaced here: the lock is this process's as long as it lives."""

@@ -58,6 +58,10 @@ class Inbox(Protocol):
         """What is remembered of *partition*, to be looked at and to be brought up to date."""
         ...
 
+    def newest_epoch(self, partition: int) -> int:
+        """The newest leadership that *partition* knows of, also behind what was taken; asked before every act."""
+        ...
+
     def begin(self, partition: int, command: str) -> None:
         """Make it known, lastingly, that *command*, an id, is about to be acted on; refused to whoever was replaced."""
         ...

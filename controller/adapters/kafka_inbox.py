@@ -21,6 +21,7 @@ from controller.adapters.kafka_names import executor_group, result_writer
 from controller.model.errors import JournalError, LeadershipLostError, SettingsError, TrimtabError, WireError
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.base import read_object
+from controller.wire.commands import parse_event
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,9 @@ _TRANSACTION_MS: Final = 10_000
 _REFRESH_MS: Final = 10_000
 #: A batch that takes longer goes to others, who find what was begun of it.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
+#: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
+_LOOK_AGAIN_SECONDS: Final = 1.0
+_LAST_EVENTS: Final = 50
 
 
 class KafkaInbox:
@@ -43,7 +47,9 @@ class KafkaInbox:
                 f"{self._commands} has {partitions[self._commands]} partitions and {self._results}"
                 f" {partitions[self._results]}: results need at least as many, for each lies beside its command"
             )
-        self._settings = log_settings
+        self._settings, self._cluster = log_settings, cluster
+        #: Partition -> its end when it was looked at last, the newest epoch found there, and when that was.
+        self._ends: dict[int, tuple[int, int, float]] = {}
         self._producer = TransactionalProducer(
             log_settings.bootstrap,
             result_writer(cluster),
@@ -106,6 +112,35 @@ class KafkaInbox:
     def memory(self, partition: int) -> PartitionMemory:
         """See Inbox."""
         return self._memory[partition]
+
+    def newest_epoch(self, partition: int) -> int:
+        """See Inbox.  The last events of the partition are read again when it has grown, once a second at most."""
+        now = time.monotonic()
+        end, epoch, looked_at = self._ends.get(partition, (-1, 0, -_LOOK_AGAIN_SECONDS))
+        if now - looked_at < _LOOK_AGAIN_SECONDS or partition not in self._committed:
+            return epoch
+        try:
+            _, high = self._consumer.get_watermark_offsets(
+                ck.TopicPartition(self._commands, partition), timeout=_LOOK_AGAIN_SECONDS
+            )
+            if high != end:
+                begin = max(self._read.get(partition, 0), high - _LAST_EVENTS)
+                records = read_all(
+                    self._settings.bootstrap, self._commands, partition, begin, client=self._settings.client
+                )
+                epoch = max([epoch, *(self._epoch_of(record.value) for record in records)])
+                end = high
+        except (ck.KafkaException, TrimtabError) as error:
+            log.warning("%s, partition %d: its end cannot be read: %s", self._commands, partition, error)
+        self._ends[partition] = (end, epoch, time.monotonic())
+        return epoch
+
+    def _epoch_of(self, value: bytes) -> int:
+        try:
+            event = parse_event(value)
+        except WireError:
+            return 0
+        return event.epoch if event.data.cluster == self._cluster else 0
 
     def begin(self, partition: int, command: str) -> None:
         """See Inbox."""

@@ -10,7 +10,7 @@ A budget that held something back says so in one verdict, with how many commands
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -131,6 +131,17 @@ class Ledger:
             )
             for (line, how), held in self._held.items()
         ]
+
+    def usage(self) -> list[tuple[Line, int]]:
+        """What is used of every budget of the cluster, and of the fullest one of each other kind."""
+        none = Issued(action="", namespace="", source="", destination="", connections=0, interval=0)
+        found: dict[str, tuple[Line, int]] = {}
+        for action in ("unload", "split"):
+            for line, _ in self._lines(replace(none, action=action, connections=1)):
+                found[line.key] = line, self._used[line]
+        for line, used in sorted(self._used.items(), key=lambda item: (item[0].key, -item[1], item[0].whose)):
+            found.setdefault(line.key, (line, used))
+        return list(found.values())
 
     def _refuses(self, bundle: str, command: Issued) -> Held | None:
         """How *command* is held back, which is counted; None where it fits."""

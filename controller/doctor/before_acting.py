@@ -12,13 +12,14 @@ from controller.settings.trimtab_toml import Settings
 log = logging.getLogger(__name__)
 
 
-def refuse_rivals(settings: Settings, *, must_know: bool = True) -> None:
+def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True) -> None:
     """Refuse active mode, with a SettingsError, where brokers shed or split by themselves.
 
     With *must_know* also where no broker can be asked: a leader that takes over in the middle of an outage goes on,
-    one that starts does not.  Without a section [pulsar] nobody is asked.
+    one that starts does not.  Without a section [pulsar] nobody is asked.  *mode* is the one in force, by default the
+    settings'.
     """
-    if settings.decisions.mode != "active":
+    if (mode or settings.decisions.mode) != "active":
         return
     if settings.pulsar is None:
         log.info("no section [pulsar]: whether the brokers balance by themselves is not checked")

@@ -166,10 +166,13 @@ class Executor:
     def _may_act(self, job: _Job) -> Answer | None:
         """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands."""
         self._pace.wait()
-        refused = self._refusal(job)
-        if refused is not None:
-            return refused
         with self._inbox_turn:
+            # A later leadership, or `trimtab stop-all`, may lie behind the commands that were taken.
+            memory = self._inbox.memory(job.partition)
+            memory.epoch = max(memory.epoch, self._inbox.newest_epoch(job.partition))
+            refused = self._refusal(job)
+            if refused is not None:
+                return refused
             self._inbox.begin(job.partition, job.command.id)
         # A standstill before is found by begin, which asks who has the commands now; one behind it by the pulse.
         if not self._pulse.steady():

@@ -22,3 +22,42 @@ class Controls:
     maintenance: str = ""
     #: Why it is not known what a person has set; "" where it is.  Nothing is issued until it is known.
     unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One thing that a person chose."""
+
+    value: str
+    reason: str
+    by: str
+    #: Epoch ms, wall clock.
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorControls:
+    """What persons have set with `trimtab pause`, `resume`, `mode`; it outlives every process.
+
+    None: nobody has chosen, so the settings hold.
+    """
+
+    #: "active", "dry_run" or "observe".
+    mode: Choice | None = None
+    #: "paused" or "running".
+    pause: Choice | None = None
+    #: When somebody resumed last, epoch ms, wall clock; 0: never.
+    resumed_ms: int = 0
+
+    def in_force(self, *, mode: str, paused: bool) -> tuple[str, bool, Choice | None]:
+        """Mode, whether it is paused, and the choice that shows why; *mode* and *paused* hold where nobody chose."""
+        is_paused = paused if self.pause is None else self.pause.value == PAUSED
+        return (
+            mode if self.mode is None else self.mode.value,
+            is_paused,
+            self.pause if is_paused and self.pause is not None else self.mode,
+        )
+
+
+PAUSED = "paused"
+RUNNING = "running"

@@ -277,9 +277,9 @@ class DecisionSettings(_Section):
 
     mode: Literal["active", "dry_run", "observe"] = "dry_run"
     """active moves load; dry_run issues commands that executors answer without acting; observe issues none.
-    dry_run, since nothing should move on a machine's first day."""
+    dry_run, since nothing should move on a machine's first day.  It holds until somebody runs `trimtab mode`."""
     paused: bool = False
-    """No commands until this is false again; averages go on."""
+    """No commands; averages go on.  It holds until somebody runs `trimtab pause` or `trimtab resume`."""
     shed: bool = True
     """Unload bundles from overloaded brokers."""
     split: bool = True

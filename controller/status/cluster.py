@@ -12,6 +12,7 @@ from controller.model.errors import WireError
 from controller.model.memory import InFlight
 from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
+from controller.status.guardrails import GuardrailStatus, guardrail_status
 from controller.wire.base import read_object
 from controller.wire.journal import JournalEntry
 from controller.wire.results import Result
@@ -54,6 +55,8 @@ class ClusterStatus:
     imbalance: Imbalance | None
     #: Brokers, or the whole of them, that did not answer -> why.
     silent: Mapping[str, str]
+    #: What stops commands now, and how much of the budgets is used.
+    guardrails: GuardrailStatus
 
     @property
     def in_flight(self) -> Mapping[str, InFlight]:
@@ -72,19 +75,21 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
     commands = [command for decision in decisions for command in decision.commands]
     results = recent_results(settings, decisions[-1].interval) if commands else {}
     judged, verdicts = last_verdicts(settings)
+    last = last_entry(settings) if decisions else None
     reports, silent = _reports(admin)
     if not reports:
         reports = _swept(settings)
     return ClusterStatus(
         cluster=settings.cluster.name,
         epoch=epoch,
-        last=last_entry(settings) if decisions else None,
+        last=last,
         ticked=last_tick(settings),
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,
         reasons=dict(Counter(str(verdict.reason) for verdict in verdicts).most_common()),
         imbalance=imbalance(reports),
         silent=silent,
+        guardrails=guardrail_status(settings, last),
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from controller.adapters.control_store import control_store
 from controller.adapters.folder import read_journal
 from controller.adapters.folder_leadership import FileLeadership
 from controller.aggregate.rows import METRICS, RESULTS
@@ -159,7 +160,7 @@ def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
     options = assembly.query_options(settings)
     options = replace(options, files=False)
     records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
-    sink = assembly.decision_sink(settings, leader)
+    sink = assembly.decision_sink(settings, leader, control_store(settings))
     query = decision_query(records, options, sink, checkpoint=settings.checkpoint.path)
     query.trigger(availableNow=True).start().awaitTermination()
     leader.release()

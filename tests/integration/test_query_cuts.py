@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from controller.adapters.control_store import control_store
 from controller.adapters.folder import FolderMetricsLog, read_journal
 from controller.adapters.folder_leadership import FileLeadership
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -76,7 +77,7 @@ def decide(spark: SparkSession, settings: Settings, *, files_per_trigger: int, s
     assert settings.log.folder is not None
     leader = FileLeadership(Path(settings.election.path))
     assert leader.acquire(lambda: False)
-    sink = assembly.decision_sink(settings, leader)
+    sink = assembly.decision_sink(settings, leader, control_store(settings))
     made = 0
 
     def stopping(batch: Any, batch_id: int) -> None:

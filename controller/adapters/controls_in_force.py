@@ -1,0 +1,88 @@
+"""The controls of each interval: what persons have set, else the settings; the calendar; and the age of T."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from controller.adapters.control_store import ControlsCorruptError, ControlStore, ControlsUnreachableError
+from controller.model.controls import Controls, OperatorControls
+from controller.model.errors import TrimtabError
+from controller.settings.maintenance import Maintenance
+from controller.settings.trimtab_toml import Settings
+
+log = logging.getLogger(__name__)
+
+_NOT_READ: Final = "it is not known whether somebody paused"
+
+
+def mode_in_force(settings: Settings, store: ControlStore) -> str:
+    """The mode that holds now; that of the settings where the store cannot be read."""
+    try:
+        controls, _ = store.read()
+    except TrimtabError as error:
+        log.warning("the mode that was set cannot be read, that of the settings is taken: %s", error)
+        return settings.decisions.mode
+    return controls.in_force(mode=settings.decisions.mode, paused=False)[0]
+
+
+class ControlsInForce:
+    """Asked once for each interval.  What cannot be read keeps its last known value; without one nothing is issued."""
+
+    def __init__(self, settings: Settings, store: ControlStore, now_ms: Callable[[], int]) -> None:
+        decisions, maintenance = settings.decisions, settings.guardrails.maintenance
+        self._mode, self._paused = decisions.mode, decisions.paused
+        self._stale_after_ms = settings.intervals.stale_after_seconds * 1000
+        self._maintenance = Maintenance(
+            time_zone=maintenance.time_zone, allowed=maintenance.allowed, frozen=maintenance.frozen
+        )
+        self._store, self._now_ms = store, now_ms
+        self._known: OperatorControls | None = None
+        self._problem = ""
+
+    def at(self, interval: int) -> Controls:
+        """The controls of *interval*, T, epoch ms."""
+        unknown = self._look()
+        known = self._known or OperatorControls()
+        mode, paused, choice = known.in_force(mode=self._mode, paused=self._paused)
+        return Controls(
+            mode=mode,
+            paused=paused,
+            stale=self._now_ms() - interval > self._stale_after_ms,
+            reason="" if choice is None else choice.reason,
+            by="" if choice is None else choice.by,
+            since_ms=0 if choice is None else choice.at_ms,
+            resumed_ms=known.resumed_ms,
+            maintenance=self._maintenance.forbids(interval),
+            unknown=unknown,
+        )
+
+    def _look(self) -> str:
+        """Read the store; why nothing may be issued although it was asked, "" where something may."""
+        try:
+            found, _ = self._store.read()
+        except ControlsCorruptError as error:
+            self._say(str(error), "nothing is issued")
+            return str(error)
+        except ControlsUnreachableError as error:
+            if self._known is None:
+                self._say(str(error), f"{_NOT_READ}: nothing is issued until it can be read")
+                return f"{_NOT_READ}: {error}"
+            self._say(str(error), "what was set last goes on to hold")
+            return ""
+        if self._problem:
+            log.info("the controls can be read again")
+        self._problem = ""
+        if found != self._known:
+            self._tell(found)
+        self._known = found
+        return ""
+
+    def _say(self, problem: str, so: str) -> None:
+        if not self._problem:
+            log.error("the controls cannot be read, %s: %s", so, problem)
+        self._problem = problem
+
+    def _tell(self, found: OperatorControls) -> None:
+        mode, paused, choice = found.in_force(mode=self._mode, paused=self._paused)
+        who = "by the settings" if choice is None else f"by {choice.by}: {choice.reason}"
+        log.info("mode %s, %s, %s", mode, "paused" if paused else "not paused", who)

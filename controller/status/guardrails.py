@@ -1,0 +1,142 @@
+"""What stops commands now, and how much of the budgets is used."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from controller.adapters.control_store import control_store
+from controller.cycle.budgets import Ledger, Line
+from controller.model.controls import Choice, OperatorControls
+from controller.model.errors import TrimtabError
+from controller.model.memory import Breaker, Roster
+from controller.settings.guardrails import limits_of
+from controller.settings.maintenance import Maintenance
+from controller.settings.trimtab_toml import Settings
+from controller.status.told import utc
+from controller.wire.journal import JournalEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardrailStatus:
+    """The guardrails, as of the last decision, and what persons have set, as of now."""
+
+    #: In force now.
+    mode: str
+    paused: bool
+    #: What the settings say; it holds where nobody has chosen.
+    settings_mode: str
+    settings_paused: bool
+    chosen: OperatorControls
+    #: Why the choices could not be read; "" where they could.
+    unknown: str
+    #: Why maintenance windows forbid to issue anything now; "" where they allow it.
+    maintenance: str
+    breaker: Breaker
+    roster: Roster
+    #: Of every budget in the window and of what is in flight: whose, and how much is used.
+    used: tuple[tuple[Line, int], ...]
+
+
+def guardrail_status(settings: Settings, last: JournalEntry | None) -> GuardrailStatus:
+    """Read the store of controls, and what *last*, the newest decision, remembers."""
+    chosen, unknown = _chosen(settings)
+    decisions, windows, limits = settings.decisions, settings.guardrails.maintenance, limits_of(settings.guardrails)
+    mode, paused, _ = chosen.in_force(mode=decisions.mode, paused=decisions.paused)
+    memory = None if last is None else last.memory
+    now_ms = time.time_ns() // 1_000_000
+    issued = () if memory is None else memory.issued.values()
+    ledger = Ledger(limits, issued, () if memory is None else memory.in_flight.values())
+    maintenance = Maintenance(time_zone=windows.time_zone, allowed=windows.allowed, frozen=windows.frozen)
+    return GuardrailStatus(
+        mode=mode,
+        paused=paused,
+        settings_mode=decisions.mode,
+        settings_paused=decisions.paused,
+        chosen=chosen,
+        unknown=unknown,
+        maintenance=maintenance.forbids(now_ms),
+        breaker=Breaker() if memory is None else memory.breaker,
+        roster=Roster() if memory is None else memory.roster,
+        used=tuple((line, used) for line, used in ledger.usage() if not line.key.startswith("interval.")),
+    )
+
+
+def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
+    """For people."""
+    rows = {"mode": _mode(found), "paused": _paused(found)}
+    if found.unknown:
+        rows["controls"] = f"cannot be read, so nothing is issued: {found.unknown}"
+    breaker = found.breaker
+    rows["breaker"] = (
+        f"closed, {breaker.in_a_row} failed in a row"
+        if breaker.tripped_at is None
+        else f"TRIPPED at {utc(breaker.tripped_at)}: {breaker.why}; run `trimtab resume`"
+    )
+    changed = {**found.roster.came, **found.roster.went}
+    if changed:
+        rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
+    rows["windows"] = found.maintenance or "commands are allowed now"
+    cluster = [(line, used) for line, used in found.used if line.scope == "cluster"]
+    rows["used"] = ", ".join(f"{used} of {line.limit} {line.unit}" for line, used in cluster) or "no budgets"
+    fullest = [(line, used) for line, used in found.used if line.scope != "cluster" and used]
+    if fullest:
+        rows["fullest"] = ", ".join(f"{line.whose}: {used} of {line.limit} {line.unit}" for line, used in fullest)
+    return rows
+
+
+def guardrail_fields(found: GuardrailStatus) -> dict[str, Any]:
+    """For a program."""
+    return {
+        "mode": {"inForce": found.mode, "settings": found.settings_mode, "set": _choice_fields(found.chosen.mode)},
+        "paused": {
+            "inForce": found.paused,
+            "settings": found.settings_paused,
+            "set": _choice_fields(found.chosen.pause),
+        },
+        "unknown": found.unknown,
+        "maintenance": found.maintenance,
+        "breaker": {
+            "trippedAt": found.breaker.tripped_at,
+            "why": found.breaker.why,
+            "failuresInARow": found.breaker.in_a_row,
+        },
+        "came": dict(found.roster.came),
+        "went": dict(found.roster.went),
+        "budgets": [
+            {"budget": f"guardrails.{line.key}", "of": line.whose, "used": used, "limit": line.limit, "unit": line.unit}
+            for line, used in found.used
+        ],
+    }
+
+
+def _chosen(settings: Settings) -> tuple[OperatorControls, str]:
+    store = control_store(settings)
+    try:
+        return store.read()[0], ""
+    except TrimtabError as error:
+        return OperatorControls(), str(error)
+    finally:
+        store.close()
+
+
+def _mode(found: GuardrailStatus) -> str:
+    if found.chosen.mode is None:
+        return f"{found.mode}, by the settings"
+    return f"{found.mode}, {_who(found.chosen.mode)}; the settings say {found.settings_mode}"
+
+
+def _paused(found: GuardrailStatus) -> str:
+    word = "yes" if found.paused else "no"
+    if found.chosen.pause is None:
+        return f"{word}, by the settings"
+    return f"{word}, {_who(found.chosen.pause)}; the settings say {'yes' if found.settings_paused else 'no'}"
+
+
+def _who(choice: Choice) -> str:
+    return f"set by {choice.by} at {utc(choice.at_ms)}{f': {choice.reason}' if choice.reason else ''}"
+
+
+def _choice_fields(choice: Choice | None) -> dict[str, Any] | None:
+    if choice is None:
+        return None
+    return {"value": choice.value, "reason": choice.reason, "by": choice.by, "atMs": choice.at_ms}
