@@ -15,7 +15,7 @@ from controller.adapters.pulsar_access import pulsar_admin
 from controller.adapters.pulsar_admin import PulsarAdmin
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
-from controller.model.errors import TrimtabError
+from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 
 log = logging.getLogger(__name__)
@@ -57,6 +57,8 @@ def _work(settings: Settings, admin: PulsarAdmin, until: threading.Event) -> Non
                 executor.run(until)
             finally:
                 inbox.close()
+        except AccessDeniedError:
+            raise  # whoever gives the right starts it again
         except TrimtabError as error:
             if not has_worked:
                 raise

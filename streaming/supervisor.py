@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from controller.adapters import java_kafka
 from controller.adapters.control_store import ControlStore, control_store
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
@@ -94,7 +95,14 @@ def _lead(
             raise
         except Exception as error:
             leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
-            raise decisions.failure or letters.failure or TrimtabError(f"a query ended: {error}") from error
+            raise decisions.failure or letters.failure or _failure(settings, error) from error
+
+
+def _failure(settings: Settings, error: Exception) -> TrimtabError:
+    """Why a query ended, when it was not a sink's doing."""
+    kafka = settings.log.kafka if settings.log.kind == "kafka" else None
+    denied = None if kafka is None else java_kafka.refusal(kafka.bootstrap, kafka.client, str(error))
+    return denied or TrimtabError(f"a query ended: {error}")
 
 
 @contextmanager

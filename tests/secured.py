@@ -1,9 +1,23 @@
 """Servers that serve nobody unauthenticated, and who comes to them."""
 
+import shlex
+import time
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.secured_servers import ServerTls
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from controller.adapters.kafka_acls import read_acls
+from controller.adapters.secured_servers import SecuredKafka, ServerTls
 from controller.adapters.tls import Tls
 from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.settings.access import ZooKeeperAuthSettings
@@ -36,3 +50,58 @@ def access(hosts: str, folder: Path, scheme: Any, user: str, password: str, tls:
     """*user* at the ZooKeeper at *hosts*; the password goes into a file in *folder*."""
     auth = ZooKeeperAuthSettings(scheme=scheme, user=user, password_file=secret(folder, password))
     return ZooKeeperAccess(hosts=hosts, auth=auth, tls=tls)
+
+
+def grant_what_the_page_says(kafka: SecuredKafka, cluster: str) -> None:
+    """Create the ACLs of docs/security.md, with *cluster* for its $CLUSTER."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **kafka.client()})
+    acls = list(acls_of_the_page(cluster))
+    for future in admin.create_acls(acls).values():
+        future.result(30)
+    # The authorizer hears of them a moment later.
+    deadline = time.monotonic() + 30
+    while len(read_acls(kafka.bootstrap, client=kafka.client(), answer_seconds=10) or ()) < len(acls):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def acls_of_the_page(cluster: str) -> Iterator[AclBinding]:
+    """What the lines with kafka-acls.sh in docs/security.md grant."""
+    for words in lines_of_the_page("acls "):
+        options = dict(zip(words, [*words[1:], ""], strict=True))
+        operations = [after for word, after in pairwise(words) if word == "--operation"]
+        resource = next(each for each in _RESOURCES if f"--{each}" in options)
+        name = "kafka-cluster" if resource == "cluster" else options[f"--{resource}"].replace("$CLUSTER", cluster)
+        pattern = ResourcePatternType.PREFIXED if "prefixed" in words else ResourcePatternType.LITERAL
+        for operation in operations:
+            yield AclBinding(
+                _RESOURCES[resource],
+                name,
+                pattern,
+                options["--allow-principal"],
+                "*",
+                _OPERATIONS[operation],
+                AclPermissionType.ALLOW,
+            )
+
+
+def lines_of_the_page(beginning: str) -> list[list[str]]:
+    """The commands in docs/security.md that begin so, as words, without the beginning."""
+    text = (Path(__file__).parents[1] / "docs" / "security.md").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    return [shlex.split(line.removeprefix(beginning)) for line in lines if line.startswith(beginning)]
+
+
+_RESOURCES = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional-id": ResourceType.TRANSACTIONAL_ID,
+    "cluster": ResourceType.BROKER,
+}
+_OPERATIONS = {
+    "Read": AclOperation.READ,
+    "Write": AclOperation.WRITE,
+    "Delete": AclOperation.DELETE,
+    "Describe": AclOperation.DESCRIBE,
+    "DescribeConfigs": AclOperation.DESCRIBE_CONFIGS,
+}

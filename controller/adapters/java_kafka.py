@@ -4,11 +4,13 @@ Most have the same name in both.  Those about security do not: librdkafka takes 
 PEM text.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from controller.model.errors import SettingsError
+from controller.adapters.kafka_words import principal
+from controller.model.errors import AccessDeniedError, SettingsError
 
 #: Names that the Java client has another word for.
 _RENAMED: Final = {"sasl.mechanisms": "sasl.mechanism"}
@@ -51,6 +53,28 @@ def java_options(client: Mapping[str, object]) -> dict[str, str]:
     if _USER in client:
         found["sasl.jaas.config"] = _jaas(client)
     return found
+
+
+#: What the Java client says -> what that means.
+_REFUSALS: Final = {
+    r"TopicAuthorizationException: Not authorized to access topics: \[([^\]\n]*)\]": "{who} may not Read topic"
+    " '{what}': it needs an ACL for Read",
+    r"GroupAuthorizationException: Not authorized to access group: (\S+)": "{who} may not use the consumer group"
+    " '{what}': it needs an ACL for Read on the group",
+    r"SaslAuthenticationException: ([^\n]*)": "refuses {who}: {what}",
+    r"SslAuthenticationException: ([^\n]*)": "TLS failed, see ssl.ca.location and ssl.certificate.location of"
+    " [log.kafka.client]: {what}",
+}
+
+
+def refusal(bootstrap: str, client: Mapping[str, str | int | float | bool], failed: str) -> AccessDeniedError | None:
+    """What *failed*, the text of a Spark query's failure, says about rights or credentials in Kafka; None: nothing."""
+    for pattern, words in _REFUSALS.items():
+        found = re.search(pattern, failed)
+        if found:
+            told = words.format(who=principal(client), what=found[1].strip())
+            return AccessDeniedError(f"Kafka at {bootstrap}, read by Spark: {told} (docs/security.md)")
+    return None
 
 
 def _jaas(client: Mapping[str, object]) -> str:

@@ -17,16 +17,25 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controller.model.errors import JournalError, LeadershipLostError, LogOfflineError, TrimtabError
+from controller.adapters.kafka_words import DENIED, failure, silence, text
+from controller.adapters.kafka_words import Client as Client
+from controller.model.errors import (
+    AccessDeniedError,
+    JournalError,
+    LeadershipLostError,
+    LogOfflineError,
+    TrimtabError,
+)
 
 log = logging.getLogger(__name__)
 
-Client: TypeAlias = Mapping[str, str | int | float | bool]
 Headers: TypeAlias = Mapping[str, bytes]
 
 #: How long Kafka may be out of reach before a call gives up.
 PATIENCE_SECONDS: Final = 60.0
 
+#: Brokers that are well answer by then.
+_SOON_SECONDS: Final = 3.0
 #: How long to wait for a group's coordinator, which is asked when the brokers have answered already; then some grace.
 _OFFSETS_SECONDS: Final = 15.0
 _GRACE_SECONDS: Final = 2.0
@@ -85,14 +94,15 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
     """
     specs = tuple(topics)
     admin = AdminClient(_config(bootstrap, client), logger=log)
-    existing = _topics(admin, bootstrap)
+    existing = _topics(admin, bootstrap, client)
     for topic, created in _create(admin, [spec for spec in specs if spec.name not in existing]).items():
         try:
             created.result(PATIENCE_SECONDS)
         except ck.KafkaException as error:
             if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:  # another process came first
-                raise TrimtabError(f"Kafka at {bootstrap} does not create topic {topic!r}: {error.args[0]}") from error
-    return _wait_for_leaders(admin, bootstrap, [spec.name for spec in specs])
+                where = f"Kafka at {bootstrap}, topic {topic!r} does not exist, or may not be seen, and is not created"
+                raise failure(where, error, client, operation="Describe, or else Create,", topics=[topic]) from error
+    return _wait_for_leaders(admin, bootstrap, [spec.name for spec in specs], client)
 
 
 def delete_before(bootstrap: str, topic: str, partition: int, offset: int, client: Client = _NO_CLIENT) -> None:
@@ -102,9 +112,8 @@ def delete_before(bootstrap: str, topic: str, partition: int, offset: int, clien
         [answer] = admin.delete_records([ck.TopicPartition(topic, partition, offset)]).values()
         answer.result(PATIENCE_SECONDS)
     except (ck.KafkaException, TimeoutError) as error:
-        raise TrimtabError(
-            f"Kafka at {bootstrap} does not delete records of topic {topic!r}: {_text(error)}"
-        ) from error
+        where = f"Kafka at {bootstrap} does not delete records of topic {topic!r}"
+        raise failure(where, error, client, operation="Delete", topics=[topic]) from error
 
 
 def ping(bootstrap: str, timeout_seconds: float, client: Client = _NO_CLIENT) -> bool:
@@ -120,6 +129,7 @@ class _Writer:
     """What both producers know of the topics that they write to."""
 
     _bootstrap: str
+    _client: Client
     _producer: ck.Producer
 
     def partitions(self, *topics: str, online: bool = True) -> dict[str, int]:
@@ -129,7 +139,7 @@ class _Writer:
         """
         found = {}
         for topic in topics:
-            there = _topics(self._producer, self._bootstrap, topic, _ANSWER_SECONDS).get(topic)
+            there = _topics(self._producer, self._bootstrap, self._client, topic, _ANSWER_SECONDS).get(topic)
             if there is None:
                 raise TrimtabError(f"Kafka at {self._bootstrap}: topic {topic!r} does not exist, or may not be seen")
             if online and there.offline:
@@ -142,10 +152,10 @@ class Producer(_Writer):
     """Appends records: acknowledged by all replicas, in order, none twice."""
 
     def __init__(self, bootstrap: str, client: Client = _NO_CLIENT) -> None:
-        self._bootstrap = bootstrap
+        self._bootstrap, self._client = bootstrap, client
         self._producer = ck.Producer(_config(bootstrap, client, **_WRITING), logger=log)
         self._sent = self._delivered = 0
-        self._failure = ""
+        self._failure: TrimtabError | None = None
 
     def send(
         self,
@@ -164,7 +174,7 @@ class Producer(_Writer):
         try:
             _produce(self._producer, topic, value, key, partition, headers, self._on_delivery)
         except (ck.KafkaException, BufferError) as error:
-            raise TrimtabError(f"Kafka at {self._bootstrap}, topic {topic!r}: {_text(error)}") from error
+            raise self._meaning(topic, error) from error
         self._sent += 1
         self._producer.poll(0)
 
@@ -174,17 +184,22 @@ class Producer(_Writer):
         self._raise_failure()
         if self._delivered != self._sent:
             undelivered = self._sent - self._delivered
-            raise TrimtabError(f"Kafka at {self._bootstrap}: {undelivered} records unwritten after {timeout_seconds} s")
+            why = f"{undelivered} records unwritten after {timeout_seconds:g} s"
+            raise silence(self._bootstrap, self._client, why)
 
     def _on_delivery(self, error: ck.KafkaError | None, record: ck.Message) -> None:
         if error is None:
             self._delivered += 1
         else:
-            self._failure = self._failure or f"topic {record.topic()!r}: {error}"
+            self._failure = self._failure or self._meaning(record.topic() or "", error)
 
     def _raise_failure(self) -> None:
-        if self._failure:
-            raise TrimtabError(f"Kafka at {self._bootstrap}, {self._failure}")
+        if self._failure is not None:
+            raise self._failure
+
+    def _meaning(self, topic: str, error: BaseException | ck.KafkaError) -> TrimtabError:
+        where = f"Kafka at {self._bootstrap}, topic {topic!r}"
+        return failure(where, error, self._client, operation="Write", topics=[topic])
 
 
 class Transaction:
@@ -192,6 +207,8 @@ class Transaction:
 
     def __init__(self, producer: ck.Producer) -> None:
         self._producer = producer
+        #: What is written to.
+        self.topics: set[str] = set()
         #: A call has not ended, and never may: this producer is not to be called any more.
         self.stuck = False
 
@@ -205,6 +222,7 @@ class Transaction:
         headers: Headers = _NO_HEADERS,
     ) -> None:
         """Add one record; whether it could be written is known at ``flush``, and at the commit."""
+        self.topics.add(topic)
         _produce(self._producer, topic, value, key, partition, headers, None)
 
     def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
@@ -235,9 +253,10 @@ class TransactionalProducer(_Writer):
     """
 
     def __init__(self, bootstrap: str, transactional_id: str, client: Client = _NO_CLIENT) -> None:
-        self._bootstrap = bootstrap
+        self._bootstrap, self._client = bootstrap, client
         self._config = _config(bootstrap, client, **_WRITING, **{"transactional.id": transactional_id})
         self._id = transactional_id
+        self._current: Transaction | None = None
         self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init comes first")
 
     def init(self) -> None:
@@ -255,7 +274,7 @@ class TransactionalProducer(_Writer):
             raise self._failure
         with self._failures("transaction"):
             self._producer.begin_transaction()
-            transaction = Transaction(self._producer)
+            transaction = self._current = Transaction(self._producer)
             try:
                 yield transaction
             except BaseException:
@@ -280,7 +299,7 @@ class TransactionalProducer(_Writer):
             _retry(lambda: self._producer.abort_transaction(PATIENCE_SECONDS))
         except ck.KafkaException as error:
             # Nothing is committed either way: the brokers abort it at the next init, or after a minute.
-            log.warning("%s: abort_transaction: %s", self._id, error.args[0])
+            log.warning("%s: abort_transaction: %s", self._id, text(error))
             self._failure = self._meaning(error, "abort_transaction")
 
     @contextmanager
@@ -296,7 +315,10 @@ class TransactionalProducer(_Writer):
     def _meaning(self, error: ck.KafkaException | BufferError, during: str) -> TrimtabError:
         if isinstance(error, ck.KafkaException) and error.args[0].code() in _FENCED:
             return LeadershipLostError(f"{self._id}: another process writes under this id now")
-        return JournalError(f"{self._id}: {during}: {_text(error)}")
+        where = f"Kafka at {self._bootstrap}, {self._id}: {during}"
+        topics = sorted(self._current.topics) if self._current is not None else ()
+        denied = failure(where, error, self._client, operation="Write", topics=topics, transactional_id=self._id)
+        return denied if isinstance(denied, AccessDeniedError) else JournalError(str(denied))
 
 
 class Reader:
@@ -316,14 +338,17 @@ class Reader:
         since_ms: int | None = None,
         client: Client = _NO_CLIENT,
     ) -> None:
-        self._name = f"Kafka at {bootstrap}, topic {topic!r}"
+        self._name, self._topic, self._client = f"Kafka at {bootstrap}, topic {topic!r}", topic, client
+        self._bootstrap = bootstrap
         self._consumer = ck.Consumer(_config(bootstrap, client, **_READING), logger=log)
-        there = _topics(self._consumer, bootstrap, topic).get(topic)
-        if there is None:
+        try:
+            there = _topics(self._consumer, bootstrap, client, topic).get(topic)
+            if there is None:
+                raise TrimtabError(f"{self._name} does not exist")
+        except BaseException:
             self._consumer.close()
-            raise TrimtabError(f"{self._name} does not exist")
+            raise
         wanted = range(there.partitions) if partition is None else (partition,)
-        self._bootstrap, self._topic = bootstrap, topic
         #: How many are read; None: one alone.
         self._partitions = there.partitions if partition is None else None
         self._look_at = time.monotonic() + _LOOK_SECONDS
@@ -340,7 +365,7 @@ class Reader:
             try:
                 _, offset = self._consumer.get_watermark_offsets(start, timeout=PATIENCE_SECONDS)
             except ck.KafkaException as error:
-                raise TrimtabError(f"{self._name}: {error.args[0]}") from error
+                raise self._meaning(error) from error
         start.offset = offset
         return start
 
@@ -349,7 +374,7 @@ class Reader:
         try:
             [found] = self._consumer.offsets_for_times([time], timeout=PATIENCE_SECONDS)
         except ck.KafkaException as error:
-            raise TrimtabError(f"{self._name}: {error.args[0]}") from error
+            raise self._meaning(error) from error
         return found.offset if found.offset >= 0 else None
 
     def poll(self, timeout_seconds: float) -> Record | None:
@@ -358,7 +383,7 @@ class Reader:
         message: Any = self._consumer.poll(timeout_seconds)
         if message is None:
             if self._unfinished and time.monotonic() - self._heard > PATIENCE_SECONDS:
-                raise TrimtabError(f"{self._name}: silent for {PATIENCE_SECONDS:g} s")
+                raise silence(self._bootstrap, self._client, f"{self._name}: silent for {PATIENCE_SECONDS:g} s")
             return None
         error = message.error()
         if error is None:
@@ -370,9 +395,9 @@ class Reader:
             # Offsets tell nothing about the end: the markers of transactions have some, too.
             self._unfinished.discard(message.partition())
         elif error.fatal() or error.code() in _GONE:
-            raise TrimtabError(f"{self._name}: {error}")
+            raise self._meaning(error)
         else:
-            log.warning("%s: %s", self._name, error)
+            log.warning("%s", self._meaning(error))
         return None
 
     def _look(self) -> None:
@@ -380,7 +405,9 @@ class Reader:
         if self._partitions is None or time.monotonic() < self._look_at:
             return
         try:
-            there = _topics(self._consumer, self._bootstrap, self._topic, _LOOK_ANSWER_SECONDS).get(self._topic)
+            there = _topics(self._consumer, self._bootstrap, self._client, self._topic, _LOOK_ANSWER_SECONDS).get(
+                self._topic
+            )
         except TrimtabError:  # reading will say so, if it lasts
             there = None
         self._look_at = time.monotonic() + _LOOK_SECONDS
@@ -391,6 +418,10 @@ class Reader:
         self._consumer.incremental_assign([ck.TopicPartition(self._topic, each, ck.OFFSET_BEGINNING) for each in new])
         self._unfinished.update(new)
         self._partitions, self._heard = there.partitions, time.monotonic()
+
+    def _meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
+        group = str(_READING["group.id"])
+        return failure(self._name, error, self._client, operation="Read", topics=[self._topic], group=group)
 
     def at_end(self) -> bool:
         """True when everything has been read that was committed when its partition's end was last reached."""
@@ -552,11 +583,11 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec]) -> dict[str, Any]:
     return admin.create_topics(new) if new else {}
 
 
-def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Sequence[str]) -> dict[str, int]:
+def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Sequence[str], client: Client) -> dict[str, int]:
     """Every topic's number of partitions, once all of them can be written to, or have been waited for."""
     begun = time.monotonic()
     while True:
-        found = _topics(admin, bootstrap)
+        found = _topics(admin, bootstrap, client)
         waited = time.monotonic() - begun
         missing = [name for name in names if name not in found]
         if missing and waited > PATIENCE_SECONDS:
@@ -578,13 +609,30 @@ class _There(NamedTuple):
 
 
 def _topics(
-    client: Any, bootstrap: str, topic: str | None = None, answer_seconds: float = PATIENCE_SECONDS / 4
+    asked: Any,
+    bootstrap: str,
+    client: Client,
+    topic: str | None = None,
+    answer_seconds: float = PATIENCE_SECONDS / 4,
 ) -> dict[str, _There]:
-    """The topics there are, or *topic* alone."""
+    """The topics there are, or *topic* alone; AccessDeniedError, soon, where Kafka refuses us."""
     try:
-        topics = client.list_topics(topic, timeout=answer_seconds).topics
-    except ck.KafkaException as error:
-        raise TrimtabError(f"Kafka at {bootstrap} does not answer: {error.args[0]}") from error
+        topics = asked.list_topics(topic, timeout=min(_SOON_SECONDS, answer_seconds)).topics
+    except ck.KafkaException as late:
+        if answer_seconds < _SOON_SECONDS:
+            raise TrimtabError(f"Kafka at {bootstrap} does not answer: {text(late)}") from late
+        # Who is refused would only wait; who is not may be slow to be served.
+        told = silence(bootstrap, client, late)
+        if isinstance(told, AccessDeniedError):
+            raise told from late
+        try:
+            topics = asked.list_topics(topic, timeout=answer_seconds).topics
+        except ck.KafkaException as error:
+            raise TrimtabError(f"Kafka at {bootstrap} does not answer: {text(error)}") from error
+    refused = topics[topic].error if topic is not None and topic in topics else None
+    if refused is not None and refused.code() in DENIED:
+        where = f"Kafka at {bootstrap}, topic {topic!r}"
+        raise failure(where, refused, client, operation="Describe", topics=[str(topic)])
     return {
         name: _There(
             len(data.partitions), tuple(sorted(each for each, part in data.partitions.items() if part.leader < 0))
@@ -596,7 +644,3 @@ def _topics(
 
 def _offline(topic: str, there: _There) -> str:
     return f"partitions {', '.join(map(str, there.offline))} of topic {topic!r} have no leader: they are offline"
-
-
-def _text(error: BaseException) -> str:
-    return str(error.args[0]) if error.args else type(error).__name__

@@ -7,8 +7,9 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka import Client, read_all
+from controller.adapters.kafka_words import failure
 from controller.aggregate.backlog import Backlog
-from controller.model.errors import TrimtabError, WireError
+from controller.model.errors import WireError
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.metrics import Tick
 from controller.wire.results import decode_result
@@ -60,7 +61,7 @@ def _ahead(
                     first = _offset_at(consumer, topic, partition, start_ms, end)
                 found[topic, partition] = min(max(first, low), end), end
     except ck.KafkaException as error:
-        raise TrimtabError(f"Kafka at {bootstrap}: {error.args[0]}") from error
+        raise failure(f"Kafka at {bootstrap}", error, client, operation="Read", topics=topics) from error
     finally:
         consumer.close()
     return found

@@ -18,7 +18,15 @@ from controller.adapters.inbox import AnswerRecord, Delivery, PartitionMemory, T
 from controller.adapters.kafka import PATIENCE_SECONDS, TransactionalProducer, read_all
 from controller.adapters.kafka_log import create_topics
 from controller.adapters.kafka_names import executor_group, result_writer
-from controller.model.errors import JournalError, LeadershipLostError, SettingsError, TrimtabError, WireError
+from controller.adapters.kafka_words import DENIED, failure, text
+from controller.model.errors import (
+    AccessDeniedError,
+    JournalError,
+    LeadershipLostError,
+    SettingsError,
+    TrimtabError,
+    WireError,
+)
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.base import read_object
 from controller.wire.commands import parse_event
@@ -65,10 +73,11 @@ class KafkaInbox:
         #: Partition -> where the next take, and the one after an answer, begin.
         self._committed: dict[int, int] = {}
         self._read: dict[int, int] = {}
+        self._group = executor_group(settings.group, cluster)
         self._consumer = ck.Consumer(
             {
                 "bootstrap.servers": log_settings.bootstrap,
-                "group.id": executor_group(settings.group, cluster),
+                "group.id": self._group,
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "earliest",
@@ -91,7 +100,7 @@ class KafkaInbox:
         try:
             messages = self._consumer.consume(most, timeout_seconds)
         except ck.KafkaException as error:
-            raise TakenOverError(f"{self._commands}: {error.args[0]}") from error
+            raise self._meaning(error) from error
         if self._is_lost:
             # By a standstill or an outage: producers do not always come back from one.
             raise TakenOverError(f"{self._commands}: the group has gone on without this member")
@@ -100,7 +109,9 @@ class KafkaInbox:
         for message in messages:
             problem = message.error()
             if problem is not None:
-                log.warning("%s: %s", self._commands, problem)
+                if problem.code() in DENIED:
+                    raise self._meaning(problem)
+                log.warning("%s: %s", self._commands, text(problem))
             elif (partition := message.partition()) in self._memory:
                 self._read[partition] = (message.offset() or 0) + 1
                 taken.append(Delivery(partition, message.value() or b""))
@@ -149,9 +160,9 @@ class KafkaInbox:
         try:
             for done in self._consumer.commit(offsets=[offset], asynchronous=False) or ():
                 if done.error is not None:
-                    raise TakenOverError(f"{self._commands}, partition {done.partition}: {done.error}")
+                    raise TakenOverError(f"{self._commands}, partition {done.partition}: {text(done.error)}")
         except ck.KafkaException as error:
-            raise TakenOverError(f"{self._commands}: {error.args[0]}") from error
+            raise self._meaning(error) from error
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
         """See Inbox."""
@@ -174,6 +185,12 @@ class KafkaInbox:
     def close(self) -> None:
         """See Inbox."""
         self._consumer.close()
+
+    def _meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
+        log = self._settings
+        where = f"Kafka at {log.bootstrap}, topic {self._commands!r}"
+        told = failure(where, error, log.client, operation="Read", topics=[self._commands], group=self._group)
+        return told if isinstance(told, AccessDeniedError) else TakenOverError(str(told))
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         # Asked of the producer, which knows new partitions from then on.

@@ -10,6 +10,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from controller.adapters.kafka import Client, Record, read_all
+from controller.adapters.kafka_words import failure, silence, text
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ def topics(
     try:
         listed = admin.list_topics(timeout=answer_seconds).topics
     except ck.KafkaException as error:
-        raise TrimtabError(f"Kafka at {bootstrap} does not answer: {error.args[0]}") from error
+        raise silence(bootstrap, client, error) from error
     there = {name: listed[name].partitions for name in names if name in listed and listed[name].error is None}
     config: dict[str, dict[str, str]] = {}
     problem = ""
@@ -59,7 +60,7 @@ def topics(
             entries: Any = answer.result(answer_seconds)
             config[resource.name] = {key: entry.value for key, entry in entries.items() if entry.value is not None}
         except (ck.KafkaException, TimeoutError) as error:
-            problem = f"{resource.name}: {error.args[0] if error.args else 'no answer'}"
+            problem = f"{resource.name}: {text(error) if error.args else 'no answer'}"
     return {
         name: Topic(len(parts), min(len(part.replicas) for part in parts.values()), config.get(name, {}))
         for name, parts in there.items()
@@ -71,12 +72,13 @@ def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer
 
     Raises TrimtabError where it cannot be appended, or gets no append time.
     """
+    where = f"Kafka at {bootstrap}, topic {topic!r}"
     stamps: list[tuple[int, int]] = []
-    failures: list[str] = []
+    failures: list[ck.KafkaError] = []
 
     def delivered(error: ck.KafkaError | None, record: ck.Message) -> None:
         if error is not None:
-            failures.append(str(error))
+            failures.append(error)
         else:
             stamps.append(record.timestamp())
 
@@ -98,12 +100,14 @@ def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer
         after = time.time() * 1000
         producer.abort_transaction(answer_seconds)
     except ck.KafkaException as error:
-        raise TrimtabError(f"Kafka at {bootstrap}, topic {topic!r}: {error.args[0]}") from error
+        raise failure(where, error, client, operation="Write", topics=[topic], transactional_id=name) from error
     if not stamps:
-        raise TrimtabError(f"Kafka at {bootstrap}, topic {topic!r}: {failures[0] if failures else 'no answer'}")
+        if failures:
+            raise failure(where, failures[0], client, operation="Write", topics=[topic])
+        raise TrimtabError(f"{where}: no answer")
     kind, stamp = stamps[0]
     if kind != ck.TIMESTAMP_LOG_APPEND_TIME:
-        raise TrimtabError(f"Kafka at {bootstrap}, topic {topic!r}: records there get no append time")
+        raise TrimtabError(f"{where}: records there get no append time")
     return AppendTime(before, stamp, after)
 
 
@@ -121,15 +125,16 @@ def newest_first(
     Read in windows of so many offsets of a partition, then of more, so that little is read by who soon stops; nothing
     that lies farther back than *reach* offsets.  Raises TrimtabError.
     """
+    where = f"Kafka at {bootstrap}, topic {topic!r}"
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
     consumer = ck.Consumer(config, logger=log)
     try:
         found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
         if found.error is not None:
-            raise TrimtabError(f"Kafka at {bootstrap}, topic {topic!r}: {found.error}")
+            raise failure(where, found.error, client, operation="Read", topics=[topic])
         ends = {partition: _ends(consumer, topic, partition) for partition in found.partitions}
     except ck.KafkaException as error:
-        raise TrimtabError(f"Kafka at {bootstrap}, topic {topic!r}: {error.args[0]}") from error
+        raise failure(where, error, client, operation="Read", topics=[topic], group="trimtab-reader") from error
     finally:
         consumer.close()
 

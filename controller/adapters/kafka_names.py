@@ -19,7 +19,12 @@ def tick_writer(cluster: str) -> str:
 
 def result_writer(cluster: str) -> str:
     """A transactional id for one executor; nobody else ever has it."""
-    return f"trimtab-executor-{cluster}-{uuid4()}"
+    return f"{result_writers(cluster)}{uuid4()}"
+
+
+def result_writers(cluster: str) -> str:
+    """How the transactional ids of *cluster*'s executors begin."""
+    return f"trimtab-executor-{cluster}-"
 
 
 def doctor_writer(cluster: str) -> str:

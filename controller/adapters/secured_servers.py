@@ -11,7 +11,7 @@ from typing import Final, Literal
 from kazoo.security import make_digest_acl_credential
 
 from controller.adapters import files, kafka
-from controller.adapters.servers import KafkaServer, ZooKeeperServer, is_free
+from controller.adapters.servers import KafkaServer, ZooKeeperServer, free_port, is_free
 
 #: Who may do everything, for whoever prepares a server; the password is worth nothing outside of this machine.
 SUPER: Final = "super"
@@ -35,10 +35,17 @@ class ServerTls:
 
 
 class SecuredKafka(KafkaServer):
-    """A broker that serves *users* (name -> password), and :data:`SUPER`, by SASL_SSL and ACLs alone."""
+    """A broker that serves *users* (name -> password), and :data:`SUPER`, by SASL_SSL and ACLs alone.
 
-    def __init__(self, folder: Path, *, users: Mapping[str, str], tls: ServerTls, authorities: Path) -> None:
+    *authorities* are those of its certificate.  *trusting*: it accepts its own certificate, and whoever prepares it
+    does, even where that has expired.
+    """
+
+    def __init__(
+        self, folder: Path, *, users: Mapping[str, str], tls: ServerTls, authorities: Path, trusting: bool = False
+    ) -> None:
         super().__init__(folder)
+        self._trusting = trusting
         self._users, self._tls, self._authorities = {**users, SUPER: SUPER_PASSWORD}, tls, authorities
 
     def client(self, user: str = SUPER, password: str | None = None) -> dict[str, str | int | float | bool]:
@@ -55,8 +62,14 @@ class SecuredKafka(KafkaServer):
         users = " ".join(f'user_{name}="{password}"' for name, password in self._users.items())
         login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         plain = super()._configuration().replace("PLAINTEXT://" + self.address, "SASL_SSL://" + self.address)
-        return f"""{plain.replace("PLAINTEXT:PLAINTEXT,", "SASL_SSL:SASL_SSL,")}
-inter.broker.listener.name=SASL_SSL
+        plain = plain.replace("PLAINTEXT:PLAINTEXT,", "SASL_SSL:SASL_SSL,INTERNAL:PLAINTEXT,")
+        among_brokers = "SASL_SSL"
+        if self._trusting:
+            # A broker that talks to itself by an expired certificate does not start.
+            among_brokers, internal = "INTERNAL", f"INTERNAL://127.0.0.1:{free_port()},"
+            plain = plain.replace("listeners=SASL_SSL", f"listeners={internal}SASL_SSL")
+        return f"""{plain}
+inter.broker.listener.name={among_brokers}
 sasl.enabled.mechanisms=PLAIN
 sasl.mechanism.inter.broker.protocol=PLAIN
 listener.name.sasl_ssl.plain.sasl.jaas.config={login} username="{SUPER}" password="{SUPER_PASSWORD}" {users};
@@ -70,7 +83,7 @@ allow.everyone.if.no.acl.found=false
 """
 
     def _answers(self) -> bool:
-        return not is_free(self.port) and kafka.ping(self.bootstrap, 2.0, self.client())
+        return not is_free(self.port) and (self._trusting or kafka.ping(self.bootstrap, 2.0, self.client()))
 
 
 class SecuredZooKeeper(ZooKeeperServer):

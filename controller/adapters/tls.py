@@ -45,6 +45,8 @@ def tls_of(settings: TlsSettings) -> Tls:
     )
 
 
+#: What OpenSSL makes of an answer that is no TLS.
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 #: What a server says about our certificate, by the end of OpenSSL's name for it.
 _ALERTS: Final = {
     "CERTIFICATE_EXPIRED": "it has expired",
@@ -57,16 +59,25 @@ _ALERTS: Final = {
 }
 
 
-def refusal(error: OSError, section: str) -> str:
-    """Why TLS failed, and which setting of [*section*] it is about; *error*'s own words where it is not TLS's."""
+def refusal(error: OSError, section: str, *, trust: str = "trust_certs", own: str = "certificate") -> str:
+    """Why TLS failed, and which setting of [*section*] it is about; *error*'s own words where it is not TLS's.
+
+    *trust* and *own* are the keys there of whom we trust, and of our certificate.
+    """
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
-        return f"the server's certificate is refused: {why}; [{section}] trust_certs says whom to trust"
+        return f"the server's certificate is refused: {why}; [{section}] {trust} says whom to trust"
     if isinstance(error, ssl.SSLError):
         reason = error.reason or ""
         for end, why in _ALERTS.items():
             if "ALERT" in reason and reason.endswith(end):
-                return f"the server refuses our certificate ([{section}] certificate): {why}"
-        if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
+                return f"the server refuses our certificate ([{section}] {own}): {why}"
+        if reason in _NO_TLS:
             return f"the server does not speak TLS at this port; [{section}] asks for it"
     return str(error)
+
+
+def is_refusal(error: ssl.SSLError) -> bool:
+    """Whether *error* is about certificates or about TLS as such, not about a connection that broke off."""
+    reason = error.reason or ""
+    return isinstance(error, ssl.SSLCertVerificationError) or "ALERT" in reason or reason in _NO_TLS

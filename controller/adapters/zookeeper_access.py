@@ -14,7 +14,7 @@ from kazoo.exceptions import (
 from kazoo.security import ACL, make_acl, make_digest_acl
 
 from controller.adapters.tls import Tls, tls_of
-from controller.model.errors import TrimtabError
+from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
 from controller.settings.secret_files import read_secret
 from controller.settings.trimtab_toml import CollectorSettings, ElectionSettings
@@ -52,7 +52,9 @@ class ZooKeeperAccess:
 
     def refusal(self, error: KazooException, node: str = "") -> TrimtabError:
         """*error*, an answer of ZooKeeper about *node*, in words that name the credential or the permission."""
-        return TrimtabError(f"ZooKeeper at {self.hosts} {self._why(error, node)}")
+        denied = isinstance(error, AuthFailedError | SessionClosedRequireSaslError | NoAuthError | InvalidACLError)
+        kind = AccessDeniedError if denied else TrimtabError
+        return kind(f"ZooKeeper at {self.hosts} {self._why(error, node)}")
 
     def _why(self, error: KazooException, node: str) -> str:
         auth, section = self.auth, self.auth_section

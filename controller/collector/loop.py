@@ -27,7 +27,7 @@ from controller.collector.sharing import share_out
 from controller.collector.states import Due, State, broker_state, key_of, records
 from controller.collector.sweeper import Sweeper, Swept
 from controller.collector.ticks import TickWriter
-from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
+from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 
@@ -166,6 +166,8 @@ class Collector:
             self._tell_offline(str(error))
             self._ticks.stop()
             return
+        except AccessDeniedError:
+            raise
         except TrimtabError as error:
             self._step_back(f"the ticks could not be taken over: {error}")
             return
@@ -250,6 +252,8 @@ class Collector:
         sweeps = [record for each in swept for record in each.records]
         try:
             self._log.publish([*sweeps, *records(states)], max(left, _STEP_SECONDS))
+        except AccessDeniedError:
+            raise
         except TrimtabError as error:
             if not self._unpublished:
                 log.warning("%d sweeps could not be published, and are kept while it is time: %s", len(swept), error)
@@ -341,6 +345,8 @@ class Collector:
         except LogOfflineError as error:
             current.again_ms = self._now_ms() + _LOOK_MS
             self._tell_offline(str(error))
+        except AccessDeniedError:
+            raise
         except LeadershipLostError as error:
             self._step_back(str(error))
         except TrimtabError as error:

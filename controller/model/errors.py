@@ -17,6 +17,12 @@ class SettingsError(TrimtabError):
     exit_code = 2
 
 
+class AccessDeniedError(TrimtabError):
+    """A server refuses our credentials, or does not permit what we ask for: trying again does not help."""
+
+    exit_code = 77  # EX_NOPERM
+
+
 class WireError(TrimtabError):
     """A record does not hold what its type promises; ``reason`` is the dead letter's word for it."""
 

@@ -36,3 +36,16 @@ class ZooKeeperAuthSettings(Section):
     """The user's name."""
     password_file: PathText
     """A file with the user's password."""
+
+
+class KafkaPrincipals(Section):
+    """Who trimtab's processes are to Kafka's authorizer: for ``trimtab doctor``, which checks ACLs against it."""
+
+    collector: Text = "User:trimtab-collector"
+    """The principal of trimtab collect."""
+    controller: Text = "User:trimtab-controller"
+    """The principal of trimtab run."""
+    executor: Text = "User:trimtab-executor"
+    """The principal of trimtab execute."""
+    reader: Text = "User:trimtab-reader"
+    """The principal of trimtab doctor, status, lookup and commands tail."""

@@ -23,7 +23,7 @@ from pydantic import (
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
-from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.access import KafkaPrincipals, TlsSettings, ZooKeeperAuthSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar, client_options
 from controller.settings.problems import problems
@@ -160,6 +160,8 @@ class KafkaLogSettings(_Section):
     """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...).
     "sasl.password_file" names a file with the value of "sasl.password"; so it is with every option.  What trimtab sets
     by itself is refused."""
+    principals: KafkaPrincipals = KafkaPrincipals()
+    """Who trimtab's processes are to Kafka's authorizer."""
 
     def start_ms(self, now_ms: int) -> int | None:
         """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""

@@ -1,0 +1,157 @@
+"""What Kafka refuses, in words: which credential, which certificate, or which right on which topic, group or id.
+
+librdkafka says why a connection failed to a callback only, and of a certificate not what is wrong with it.  So where
+Kafka does not answer, it is asked once more, with nothing else in mind.
+"""
+
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient
+
+from controller.adapters import tls
+from controller.model.errors import AccessDeniedError, TrimtabError
+
+Client: TypeAlias = Mapping[str, str | int | float | bool]
+
+_SECTION: Final = "log.kafka.client"
+_PROBE_SECONDS: Final = 3.0
+_CONNECT_SECONDS: Final = 1.5
+#: Asking again does not help.
+DENIED: Final = frozenset(
+    {
+        ck.KafkaError._AUTHENTICATION,
+        ck.KafkaError.SASL_AUTHENTICATION_FAILED,
+        ck.KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        ck.KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        ck.KafkaError.GROUP_AUTHORIZATION_FAILED,
+        ck.KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        ck.KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)
+
+
+def text(error: BaseException | ck.KafkaError) -> str:
+    """Kafka's own words for *error*, without its code's number."""
+    inner = error.args[0] if isinstance(error, BaseException) and error.args else error
+    return inner.str() if isinstance(inner, ck.KafkaError) else str(inner) or type(error).__name__
+
+
+def failure(
+    where: str,
+    error: BaseException | ck.KafkaError,
+    client: Client,
+    *,
+    operation: str,
+    topics: Iterable[str] = (),
+    group: str = "",
+    transactional_id: str = "",
+) -> TrimtabError:
+    """*error*, met at *where* when *operation* (Kafka's word) was tried on *topics*, as a member of *group*, or as
+    *transactional_id*: an AccessDeniedError that names the missing right, else a TrimtabError."""
+    inner = error.args[0] if isinstance(error, BaseException) and error.args else error
+    code = inner.code() if isinstance(inner, ck.KafkaError) else None
+    if code not in DENIED:
+        return TrimtabError(f"{where}: {text(error)}")
+    who = principal(client)
+    if code == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        named = ", ".join(repr(topic) for topic in topics)
+        what = f"may not {operation} topic {named}: it needs an ACL for {operation}"
+    elif code == ck.KafkaError.GROUP_AUTHORIZATION_FAILED:
+        what = f"may not use the consumer group{f' {group!r}' if group else ''}: it needs an ACL for Read on the group"
+    elif code == ck.KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        what = f"may not use the transactional id {transactional_id!r}: it needs an ACL for Write on it"
+    elif code == ck.KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+        what = f"may not {operation} the cluster: it needs an ACL for {operation} on the cluster"
+    else:
+        what = f"is refused: {text(error)}"
+    return AccessDeniedError(f"{where}: {who} {what} (docs/security.md)")
+
+
+def principal(client: Client) -> str:
+    """Who *client* is to Kafka."""
+    user = client.get("sasl.username")
+    if user:
+        return f"user {user!r} of [{_SECTION}]"
+    return f"the certificate of [{_SECTION}]" if client.get("ssl.certificate.location") else "nobody (no credentials)"
+
+
+def silence(bootstrap: str, client: Client, error: BaseException | ck.KafkaError | str) -> TrimtabError:
+    """Kafka at *bootstrap* did not answer, with *error*: why, an AccessDeniedError where it refuses us."""
+    where = f"Kafka at {bootstrap}"
+    for found in _complaints(bootstrap, client):
+        if found.code() in DENIED:
+            return AccessDeniedError(
+                f"{where} refuses {principal(client)}: wrong user name or password, or it wants another"
+                f" sasl.mechanism: {text(found).partition(': ')[2].partition(' (after')[0]}"
+            )
+    why = _tls_problem(bootstrap, client)
+    if why:
+        return AccessDeniedError(f"{where}: {why}")
+    said = error if isinstance(error, str) else text(error)
+    return TrimtabError(f"{where} does not answer: {said}")
+
+
+def _complaints(bootstrap: str, client: Client) -> list[ck.KafkaError]:
+    """What librdkafka's threads say about connections with *client*, the first few of it."""
+    found: list[ck.KafkaError] = []
+    config: dict[str, Any] = {"bootstrap.servers": bootstrap, **client, "log_level": 0, "error_cb": found.append}
+    try:
+        admin = AdminClient(config)
+        deadline = time.monotonic() + _PROBE_SECONDS
+        while not found and time.monotonic() < deadline:
+            try:
+                admin.list_topics(timeout=1.0)
+                return []
+            except ck.KafkaException:
+                admin.poll(0.1)
+    except ck.KafkaException as error:  # the options themselves
+        found.append(error.args[0])
+    return found
+
+
+def _tls_problem(bootstrap: str, client: Client) -> str:
+    """What is wrong with certificates, or with TLS as such, at the first broker that is named; "" if nothing."""
+    wants_tls = "SSL" in str(client.get("security.protocol", "")).upper().split("_")
+    host, _, port = bootstrap.split(",")[0].strip().rpartition(":")
+    host = host.strip("[]")
+    try:
+        context = _context(client) if wants_tls else _trusting()
+        with (
+            socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS) as connection,
+            context.wrap_socket(connection, server_hostname=host) as encrypted,
+        ):
+            if not wants_tls:
+                return f"it speaks TLS: [{_SECTION}] needs security.protocol = SASL_SSL or SSL"
+            encrypted.settimeout(0.5)
+            encrypted.recv(1)  # a certificate of ours is refused only now
+    except ssl.SSLError as error:
+        if not (wants_tls and tls.is_refusal(error)):
+            return ""
+        return tls.refusal(error, _SECTION, trust="ssl.ca.location", own="ssl.certificate.location")
+    except TrimtabError as error:
+        return str(error)
+    except (OSError, ValueError):
+        return ""
+    return ""
+
+
+def _context(client: Client) -> ssl.SSLContext:
+    verifies = client.get("ssl.endpoint.identification.algorithm", "https") != "none"
+    return tls.Tls(
+        trust_certs=str(client.get("ssl.ca.location", "")),
+        certificate=str(client.get("ssl.certificate.location", "")),
+        key=str(client.get("ssl.key.location", "")),
+        verify_host=verifies,
+    ).context(f"Kafka, [{_SECTION}]")
+
+
+def _trusting() -> ssl.SSLContext:
+    """To see whether TLS is spoken at all."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
