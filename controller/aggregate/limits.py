@@ -5,7 +5,7 @@ the newest bytes.  The oldest goes.  What a row is dropped for lies in its own p
 have dated it; so the same rows are dropped however the log was cut into batches.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,25 +82,34 @@ class Arrivals:
             came = sizes.get(partition, 0) + np.append(0, np.cumsum(size[here]))
             # Rows of one record come together.
             upto[here] = came[np.searchsorted(offset[here], offset[here], side="right")]
-            intervals = [np.unique(due[here[swept[here] & (segment == i)]]).tolist() for i in range(len(steps) + 1)]
-            held, lowest = newest.get(partition, ()), []
-            for i, found in enumerate(intervals):
-                held = tuple(sorted({*held, *found})[-limits.intervals :])
-                lowest.append(held[0] if len(held) == limits.intervals else UNDUE)
-                if i < len(steps):
-                    held = tuple(t for t in held if t > steps[i][1])
+            ticks = np.array([t for _, t in steps], np.int64)
+            found = [np.unique(due[here[swept[here] & (segment == i)]]) for i in range(len(steps) + 1)]
+            lowest, newest[partition] = _lowest(newest.get(partition, ()), found, ticks, limits.intervals)
             ends = came[np.searchsorted(segment, np.arange(len(steps) + 1), side="right")]
             starts = np.append(ticked.get(partition, 0), ends[:-1])
-            ticks = np.array([t for _, t in steps], np.int64)
+            sizes[partition], ticked[partition] = int(came[-1]), int(starts[-1])
             floors[partition] = Floors(
                 before=advances.before.get(partition, -1),
                 ticks=ticks,
-                interval=np.array(lowest, np.int64),
+                interval=lowest,
                 upto=ends - limits.size,
                 flooded=ticks[(ends - starts)[:-1] > limits.size],
             )
-            sizes[partition], ticked[partition], newest[partition] = int(came[-1]), int(starts[-1]), held
         return Arrivals(size=sizes, ticked=ticked, newest=newest), upto, floors
+
+
+def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int) -> tuple[Ints, tuple[int, ...]]:
+    """Of the *most* newest intervals of sweeps that wait: the lowest at each tick and at the end; and all at the end.
+
+    ``held``: those that waited before; ``found``: those that came before each tick, and after the last.
+    """
+    lowest = []
+    for i, intervals in enumerate(found):
+        held = tuple(sorted({*held, *intervals.tolist()})[-most:])
+        lowest.append(held[0] if len(held) == most else UNDUE)
+        if i < len(ticks):
+            held = tuple(t for t in held if t > ticks[i])
+    return np.array(lowest, np.int64), held
 
 
 def sizes_of(rows: Rows, texts: Mapping[int, str]) -> Ints:

@@ -1,6 +1,7 @@
 """What is decided about a log where nothing ever fails: the same code, without Spark, from the first record on."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from controller.aggregate.shard import ShardState, fold
 from controller.cycle import decide, view_of
@@ -17,7 +18,7 @@ def undisturbed(settings: Settings, records: Sequence[Located]) -> list[bytes]:
     """The journal's entries, oldest first, of a controller that reads all *records* at once."""
     policy, options = read_policy(settings), query_options(settings)
     rows = rows_from_records(records, options.decode.detail, files=options.files)
-    _, snapshots = fold(ShardState(shard=0, shards=1), rows, options.fold)
+    _, snapshots = fold(ShardState(shard=0, shards=1), rows, replace(options.fold, close_at_most=None))
     memory, entries = policy.initial_memory(settings.decisions.seed), list[bytes]()
     every = settings.journal.whole_every_intervals * settings.intervals.period_ms
     writer = EntryWriter(whole_every_ms=every, base=None)
