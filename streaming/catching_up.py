@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 #: While the query catches up, more comes: each turn reads that of the turn before.  Whatever is left then is read as
 #: usual, and closed a few intervals at a time.
 _TURNS: Final = 5
+#: Of Spark's offset log.
+_VERSION: Final = "v1"
 
 
 def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) -> Iterator[int]:
@@ -47,19 +49,28 @@ def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) ->
 
 
 def offsets_read(spark: SparkSession, checkpoint: str) -> Offsets | None:
-    """How far the query with this *checkpoint* has come in Kafka, or None where it has not begun."""
+    """How far the query with this *checkpoint* has come in Kafka; None where it has not begun, or does not say."""
     jvm: Any = spark._jvm
     folder = jvm.org.apache.hadoop.fs.Path(checkpoint, "offsets")
-    if not folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder):
+    files = folder.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not files.exists(folder):
         return None
-    log = jvm.org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqLog(
-        spark._jsparkSession, folder.toString()
-    )
-    latest = log.getLatest()
-    if latest.isEmpty():
+    names = [status.getPath().getName() for status in files.listStatus(folder)]
+    batches = [int(name) for name in names if name.isdecimal()]
+    if not batches:
         return None
-    source = latest.get()._2().offsets().head()
-    if source.isEmpty():
+    stream = files.open(jvm.org.apache.hadoop.fs.Path(folder, str(max(batches))))
+    try:
+        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+    finally:
+        stream.close()
+    return _offsets_in(text)
+
+
+def _offsets_in(text: str) -> Offsets | None:
+    """The offsets in a file of Spark's offset log: its version, a line about the batch, and one for each source."""
+    version, _, *sources = text.splitlines()
+    if version != _VERSION or len(sources) != 1:
         return None
-    told: dict[str, dict[str, int]] = json.loads(source.get().json())
+    told: dict[str, dict[str, int]] = json.loads(sources[0])
     return {topic: {int(partition): at for partition, at in of.items()} for topic, of in told.items()}

@@ -90,11 +90,11 @@ class IntervalSettings(_Section):
     """An interval decided later than this after its end is too old to act on; it still moves the averages."""
     bundle_ttl_intervals: PositiveInt = 10
     """Intervals for which a bundle that no broker lists is remembered: it may only be between two owners."""
-    close_at_most: PositiveInt = 10
+    close_at_most: PositiveInt = 20
     """Intervals that one micro-batch closes at most, so that catching up does not exhaust the driver's memory; later
-    batches close the rest.  At 100,000 bundles an interval comes to 22 MB: ten are a fifth of what Spark takes from one
-    batch (spark.driver.maxResultSize, 1 GiB).  A log in a folder is read by whole files instead, so that nothing stays
-    open when no more ticks come."""
+    batches close the rest.  At 100,000 bundles an interval comes to 22 MB: twenty are two fifths of what Spark takes
+    from one batch (spark.driver.maxResultSize, 1 GiB).  Lower it for a larger cluster; a small one catches up faster
+    with more.  A log in a folder is read by whole files instead, so that nothing stays open when no more ticks come."""
     waiting_intervals: Annotated[int, Field(ge=2)] = 10
     """Of sweeps that wait for a tick, those of so many intervals are kept, the newest.  When ticks stop, 100,000
     bundles come to 16 MB an interval.  A tick that is late by more intervals finds no sweeps, and its brokers are
