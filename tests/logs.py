@@ -10,11 +10,12 @@ from random import Random
 from typing import Any
 
 from controller.aggregate.rows import METRICS, RESULTS
+from controller.wire.arrow_stream import RATES
 from controller.wire.base import validate
 from controller.wire.metrics import BrokerLoad, BrokerState, BundleData, NamespaceState, Tick, TopicStats
 from controller.wire.results import Result
 from controller.wire.rows import Located
-from controller.wire.sweep import RATES, BrokerSweep
+from controller.wire.sweep import BrokerSweep
 from tests.records import (
     as_bytes,
     broker_load,

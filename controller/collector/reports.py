@@ -4,28 +4,52 @@ Pulsar: LocalBrokerData (ModularLoadManagerImpl), BrokerLoadData (ExtensibleLoad
 of PulsarStats, which every broker renews once a minute.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
 from controller.model.errors import TrimtabError
 from controller.model.load import Floats, Ints
 from controller.model.names import parse_bundle
-from controller.wire.base import MAX_QUANTITY, MAX_RATE
+from controller.wire.arrow_stream import RATES
+from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE, printable
 from controller.wire.chunks import SESSIONS, SweptBroker, sweep_header
-from controller.wire.sweep import RATES, SweepHeader
+from controller.wire.sweep import SweepHeader
 
 #: A broker's resources, under their names in load reports and under those of its metrics.
 RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 _USAGE_METRICS: Final = ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
 #: A rate in a topic's statistics has so many decimals, and so have sums here.
 _DECIMALS: Final = 3
+#: Of producers, consumers, bytes stored and bytes of backlog: no topic has more.
+_MOST: Final = (MAX_COUNT, MAX_COUNT, 2**62, 2**62)
 
 
 class ReportError(TrimtabError):
     """A broker answered, but not with what it should know of itself."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _reader(read: Callable[P, R]) -> Callable[P, R]:
+    """Mark *read*, which reads an answer of any shape: whatever it raises becomes a ReportError."""
+
+    @wraps(read)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return read(*args, **kwargs)
+        except TrimtabError:
+            raise
+        except Exception as error:
+            why = printable(f"{type(error).__name__}: {error}")
+            raise ReportError(f"its answer is not of the shape that Pulsar gives it: {why}") from error
+
+    return guarded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +78,7 @@ class SweepName:
     sweep_id: str
 
 
+@_reader
 def modular_report(report: Mapping[str, Any]) -> BrokerReport:
     """The load report of ModularLoadManagerImpl.  ReportError where a resource is missing.  Pulsar: LocalBrokerData."""
     return BrokerReport(
@@ -66,6 +91,7 @@ def modular_report(report: Mapping[str, Any]) -> BrokerReport:
     )
 
 
+@_reader
 def extensible_report(
     load: Mapping[str, Any], *, owned: Iterable[str], broker_version: str | None = None
 ) -> BrokerReport:
@@ -81,6 +107,7 @@ def extensible_report(
     )
 
 
+@_reader
 def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> dict[str, Any]:
     """The same as far as a broker's metrics know it: usage in percent, of a limit of 100.  ReportError without any."""
     for entry in metrics:
@@ -92,6 +119,7 @@ def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> 
     raise ReportError("neither load data nor load metrics yet")
 
 
+@_reader
 def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> tuple[SweptBroker, int]:
     """The sweep, and how many rates were no such (negative, not finite) and are taken for 0.
 
@@ -111,6 +139,7 @@ def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> t
     listed = sizes > 0
     total_load[listed] = np.stack(summed[:4], axis=1)[listed]
     total_counts[listed] = np.stack([*summed[4:], sizes], axis=1)[listed]
+    total_counts = np.minimum(total_counts, MAX_COUNT)
     return (
         SweptBroker(
             header=_header(name, report, total_load, total_counts),
@@ -161,7 +190,7 @@ def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
         starts=np.cumsum([0, *sizes]),
         topics=topics,
         load=load,
-        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, 2**62).astype(np.int64),
+        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, _MOST).astype(np.int64),
         flaws=flaws,
     )
 
@@ -191,7 +220,7 @@ def _rates(rows: list[list[Any]]) -> tuple[Floats, int]:
 
 
 def _header(name: SweepName, report: BrokerReport, load: Floats, counts: Ints) -> SweepHeader:
-    producers, consumers, topics = counts.sum(axis=0).tolist()
+    producers, consumers, topics = np.minimum(counts.sum(axis=0), MAX_COUNT).tolist()
     return sweep_header(
         cluster=name.cluster,
         broker=name.broker,
@@ -221,7 +250,7 @@ _NO_TOTALS: Final[tuple[tuple[float, ...], tuple[int, ...]]] = ((0.0,) * 4, (0,)
 
 def _totals(stats: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[int, ...]]:
     load, _ = _rates([[stats.get(rate, 0.0) for rate in RATES]])
-    return tuple(load[0].tolist()), tuple(max(0, _whole(stats.get(name))) for name in SESSIONS)
+    return tuple(load[0].tolist()), tuple(min(max(0, _whole(stats.get(name))), MAX_COUNT) for name in SESSIONS)
 
 
 def _whole(value: Any) -> int:

@@ -16,7 +16,18 @@ FULL_LOWER = 0x00000000
 #: The ring's end; only the last bundle includes it.
 FULL_UPPER = 0xFFFFFFFF
 
-_BUNDLE = re.compile(r"(?P<namespace>[^/\n]+/[^/\n]+(?:/[^/\n]+)?)/0x(?P<lower>[0-9a-f]{8})_0x(?P<upper>[0-9a-f]{8})")
+#: Characters that no name has: control characters, line breaks of every kind, halves of surrogate pairs.  A name is
+#: printed, logged, and joined with others.  The names of topics may have any: they are only hashed.
+NO_NAME_HAS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+#: A name has so many characters at most, ten times what Pulsar's are like: names are kept in the state and in every
+#: snapshot, and a bundle's holds those of its tenant and namespace.
+LONGEST_NAME = 1024
+
+_NOT_IN_NAMES = re.compile(f"[{NO_NAME_HAS}]")
+_PART = f"[^/{NO_NAME_HAS}]+"
+_BUNDLE = re.compile(
+    rf"(?P<namespace>{_PART}/{_PART}(?:/{_PART})?)/0x(?P<lower>[0-9a-f]{{8}})_0x(?P<upper>[0-9a-f]{{8}})"
+)
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
 #: SLA monitor ``sla-monitor/cluster/host:port``; heartbeat ``pulsar/host:port`` or with a cluster between.
 _BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^/]+:\d+")
@@ -40,12 +51,18 @@ class BundleName(NamedTuple):
 
 def parse_bundle(name: str) -> BundleName:
     """Take *name* apart, or raise TrimtabError saying what a bundle name looks like."""
-    match = _BUNDLE.fullmatch(name)
+    match = _BUNDLE.fullmatch(name) if len(name) <= LONGEST_NAME else None
     if match is not None:
         bundle = BundleName(match["namespace"], int(match["lower"], 16), int(match["upper"], 16))
         if bundle.lower < bundle.upper:
             return bundle
-    raise TrimtabError(f"{name!r} is not a bundle: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper")
+    shown = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
+    raise TrimtabError(f"{shown} is not a bundle: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper")
+
+
+def is_name(text: str) -> bool:
+    """Whether *text* can be the name of a broker, a sweep, a namespace: not empty, printable, not too long."""
+    return 0 < len(text) <= LONGEST_NAME and _NOT_IN_NAMES.search(text) is None
 
 
 def namespace_of(bundle: str) -> str:

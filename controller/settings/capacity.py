@@ -83,8 +83,8 @@ def read_capacity_overrides(path: Path) -> CapacityOverrides:
         return CapacityOverrides.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:  # also of numbers too long, and of what is nested too deeply
+        raise SettingsError(f"{path}: not TOML: {error}") from error

@@ -117,7 +117,7 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
     is_json = path.suffix == ".json"
     try:
         values: Any = json.loads(text) if is_json else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers too long, and of what is nested too deeply
         raise SettingsError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from error
     try:
         group = RebalanceGroup.model_validate(values)

@@ -423,7 +423,7 @@ def read_settings(path: Path) -> Settings:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers too long, and of what is nested too deeply
         raise SettingsError(f"{path}: not TOML: {error}") from error
     try:
         return Settings.model_validate(values, context=path.parent)

@@ -8,6 +8,7 @@ import numpy as np
 
 from controller.model import records
 from controller.simulator.cluster import CONSUMERS, PRODUCERS, BrokerSweep
+from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.base import encode
 from controller.wire.chunks import (
     MAX_CHUNK_BYTES,
@@ -19,7 +20,7 @@ from controller.wire.chunks import (
     sweep_header,
 )
 from controller.wire.metrics import NamespaceState
-from controller.wire.sweep import COUNTS, RATES, SweepHeader
+from controller.wire.sweep import SweepHeader
 
 __all__ = ["FORMS", "MAX_CHUNK_BYTES", "Record", "arrow_records", "json_records", "namespace_record", "topic_records"]
 

@@ -14,7 +14,8 @@ from controller.aggregate.rows import per_thousand
 from controller.aggregate.shard import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import topic_hash
-from controller.wire.sweep import RATES, ArrowSweep
+from controller.wire.arrow_stream import RATES
+from controller.wire.sweep import ArrowSweep
 
 #: Whole numbers end here, as those of 64 bits do in the JVM.
 LARGEST = 2.0**63

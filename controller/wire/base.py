@@ -5,8 +5,9 @@ Records are JSON objects with camelCase keys.  An unknown field is ignored, a mi
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +24,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError, from_json
 
 from controller.model.errors import TrimtabError, WireError
-from controller.model.names import FULL_LOWER, FULL_UPPER, parse_bundle
+from controller.model.names import FULL_LOWER, FULL_UPPER, LONGEST_NAME, NO_NAME_HAS, parse_bundle
 
 #: Why a record is refused; the dead letter's ``reason``.
 DeadLetterReason: TypeAlias = Literal[
@@ -35,6 +36,7 @@ DeadLetterReason: TypeAlias = Literal[
     "impossible_bundle",
     "misaligned_interval",
     "future_interval",
+    "future_version",
     "too_large",
 ]
 REASONS: Final[tuple[str, ...]] = get_args(DeadLetterReason)
@@ -44,10 +46,26 @@ VERSION: Final = 1
 #: Longest record that is looked at, bytes, unless the settings say otherwise.
 MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
 
+#: Digits of a number at most, in a field of any name; streaming/jvm/Fields.java has the same.
+MOST_DIGITS: Final = 1000
+#: Characters of a text that people read at most, such as a result's detail or a dead letter's.
+LONGEST_TEXT: Final = 4096
+
 #: As Python writes them.
 _NOT_FINITE: Final = ("nan", "inf", "-inf")
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+
+#: Rust's expressions know no surrogates; the JSON parser refuses halves of pairs.
+_NAME: Final = "[^" + NO_NAME_HAS.removesuffix(r"\ud800-\udfff") + "]"
+#: Of a broker, a sweep, a namespace, a group, a command; streaming/jvm/Names.java has the same rule.
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=f"^{_NAME}+$")]
+#: A name, or none: empty.
+NameOrEmpty: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=f"^{_NAME}*$")]
+#: The full name of a topic.  Pulsar allows nearly anything in it, and here it is only hashed.
+Topic: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 class Record(BaseModel):
@@ -68,14 +86,23 @@ class Envelope(Record):
 
     v: Literal[1] = VERSION
     """The schema's version."""
-    cluster: str
+    cluster: NameOrEmpty
     """The Pulsar cluster's name."""
 
 
 R = TypeVar("R", bound=BaseModel)
 
+
+class FirstFlaw(FailFast):
+    """FailFast that can stand in a union."""
+
+    __hash__ = object.__hash__
+
+
 #: A tuple that stops at its first bad item: a million bad numbers are one error, not a million.
-Items: TypeAlias = Annotated[tuple[T, ...], FailFast()]
+Items: TypeAlias = Annotated[tuple[T, ...], FirstFlaw()]
+#: The same of a mapping.
+Entries: TypeAlias = Annotated[dict[K, T], FirstFlaw()]
 
 #: Far above any cluster, and it keeps sums exact in fixed point.
 MAX_RATE: Final = 1e12
@@ -98,7 +125,22 @@ Number: TypeAlias = Annotated[
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
 #: Milliseconds since the epoch.
 Millis: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
+#: No broker has more bundles, topics, producers or consumers, so sums of them stay within 64 bits.
+MAX_COUNT: Final = 10**12
+#: How many bundles, topics, producers or consumers.
+Tally: TypeAlias = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+
+_UNPRINTABLE: Final = re.compile(f"[{NO_NAME_HAS}]")
+
+
+def printable(text: str) -> str:
+    """*text* on one line and of bounded length: control characters become blanks, what is too long is cut off."""
+    kept = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
+    return _UNPRINTABLE.sub(" ", kept)
+
+
+#: What people read, and nothing else is made of.
+Text: TypeAlias = Annotated[str, AfterValidator(printable)]
 
 
 def _bundle(name: str) -> str:
@@ -113,7 +155,13 @@ def _bundle(name: str) -> str:
 Bundle: TypeAlias = Annotated[
     str,
     AfterValidator(_bundle),
-    WithJsonSchema({"type": "string", "pattern": "^[^/\\n]+(/[^/\\n]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}$"}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": LONGEST_NAME,
+            "pattern": "^{0}+(/{0}+){{1,2}}/0x[0-9a-f]{{8}}_0x[0-9a-f]{{8}}$".format(_NAME.replace("^", "^/")),
+        }
+    ),
 ]
 
 
@@ -132,6 +180,28 @@ Boundary: TypeAlias = Annotated[
     PlainSerializer(lambda boundary: f"0x{boundary:08x}", return_type=str),
     WithJsonSchema({"type": "string", "pattern": f"^{_HEX.pattern}$"}),
 ]
+
+
+P = ParamSpec("P")
+
+
+def reader(read: Callable[P, T]) -> Callable[P, T]:
+    """Mark *read*, which reads a record that may hold anything: whatever it raises becomes a WireError.
+
+    The error's detail is made printable, and cut: it may quote the record.
+    """
+
+    @wraps(read)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except WireError as error:
+            raise WireError(error.reason, printable(error.detail)) from error
+        except Exception as error:
+            why = f"cannot be read: {type(error).__name__}: {error}"
+            raise WireError("bad_value", printable(why)) from error
+
+    return guarded
 
 
 def encode(record: BaseModel) -> bytes:
@@ -165,7 +235,24 @@ def read_object(value: bytes) -> dict[str, Any]:
         raise WireError("not_json", str(error)) from error
     if not isinstance(fields, dict):
         raise WireError("not_json", f"expected an object, found {type(fields).__name__}")
+    _refuse_long_numbers(value)
     return fields
+
+
+#: Every character that a number may have -> 0, all others -> a blank.
+_NUMBERS: Final = bytes(ord("0") if byte in b"0123456789+-.eE" else ord(" ") for byte in range(256))
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_LONG_NUMBER: Final = re.compile(rb"[0-9+\-.eE]{%d,}" % (MOST_DIGITS + 1))
+
+
+def _refuse_long_numbers(value: bytes) -> None:
+    """Raise WireError for a number in *value*, which is JSON, that has too many digits.  O(bytes)."""
+    if b"0" * (MOST_DIGITS + 1) not in value.translate(_NUMBERS):
+        return
+    for number in _LONG_NUMBER.findall(_STRING.sub(b'""', value)):
+        digits = len(number.translate(None, b"+-.eE"))
+        if digits > MOST_DIGITS:
+            raise WireError("not_json", f"a number of {digits} digits, allowed: {MOST_DIGITS}")
 
 
 def refuse_too_large(value: bytes, max_bytes: int) -> None:
@@ -218,6 +305,24 @@ def check_interval(interval: int, *, period_ms: int, append_time_ms: int | None)
         raise WireError("misaligned_interval", f"{interval} is no multiple of {period_ms} ms")
     if append_time_ms is not None and interval > append_time_ms + period_ms:
         raise WireError("future_interval", f"{interval}, but the record was appended at {append_time_ms}")
+
+
+def check_version(version: int, *, period_ms: int, append_time_ms: int | None) -> None:
+    """Raise WireError when *version*, which may be a time, lies over a period ahead of the record's append time.
+
+    The highest version counts, so one that is too high would count for ever.
+    """
+    if append_time_ms is not None and version > append_time_ms + period_ms:
+        raise WireError("future_version", f"{version}, but the record was appended at {append_time_ms}")
+
+
+def believed(last_update: int, *, period_ms: int, append_time_ms: int | None) -> int:
+    """*last_update*, or 0 where it lies over a period ahead of the record's append time.
+
+    The broker's load counts all the same: its clock may be wrong.  But a bundle that another broker claims as well is
+    the other's, since the later claim wins.
+    """
+    return 0 if append_time_ms is not None and last_update > append_time_ms + period_ms else last_update
 
 
 def _wire_error(error: ErrorDetails) -> WireError:

@@ -14,17 +14,10 @@ import numpy as np
 
 from controller.model.errors import WireError
 from controller.model.load import Floats, Ints
-from controller.wire.base import encode, read_object, validate
+from controller.wire.arrow_stream import ARROW_MAGIC, COUNTS, RATES, ArrowStream
+from controller.wire.base import encode, read_object, reader, validate
 from controller.wire.metrics import Tick
-from controller.wire.sweep import (
-    ARROW_MAGIC,
-    COUNTS,
-    RATES,
-    ResourceUsage,
-    SweepHeader,
-    encode_sweep_arrow,
-    read_arrow,
-)
+from controller.wire.sweep import ResourceUsage, SweepHeader, encode_sweep_arrow
 
 #: Key and value of a record of the metrics topic.
 Record: TypeAlias = tuple[str, bytes]
@@ -161,12 +154,17 @@ class Arrived(NamedTuple):
 def glance(value: bytes) -> SweepHeader | Tick | None:
     """Which sweep's chunk *value* is, or which tick, without looking at the rest of it; None: neither."""
     try:
-        if value.startswith(ARROW_MAGIC):
-            return validate(SweepHeader, read_arrow(value)[0])
-        head, cut, _ = value.partition(_BUNDLES)
-        return _own_fields(head + b"}" if cut else value)
+        return _glance(value)
     except WireError:
         return None
+
+
+@reader
+def _glance(value: bytes) -> SweepHeader | Tick | None:
+    if value.startswith(ARROW_MAGIC):
+        return validate(SweepHeader, ArrowStream(value).header)
+    head, cut, _ = value.partition(_BUNDLES)
+    return _own_fields(head + b"}" if cut else value)
 
 
 def _own_fields(value: bytes) -> SweepHeader | Tick | None:

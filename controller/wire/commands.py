@@ -22,6 +22,7 @@ from controller.wire.base import (
     encode,
     model_by_type,
     read_object,
+    reader,
     validate,
 )
 
@@ -163,6 +164,7 @@ def epoch_event(cluster: str, epoch: int, time_ms: int) -> bytes:
     return encode(EpochEvent(id=f"epoch/{epoch}", subject=cluster, data=data, **_stamp(cluster, epoch, time_ms)))
 
 
+@reader
 def parse_event(value: bytes) -> CommandEvent:
     """The event that *value* holds, or WireError."""
     event: CommandEvent = validate(model_by_type(read_object(value), MODELS), value)

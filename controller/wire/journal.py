@@ -22,6 +22,7 @@ from controller.wire.base import (
     encode,
     model_for,
     read_object,
+    reader,
     validate,
 )
 from controller.wire.commands import CommandData, command_data, to_command
@@ -225,6 +226,7 @@ def encode_epoch(cluster: str, epoch: int) -> bytes:
     return encode(EpochEntry(cluster=cluster, epoch=epoch))
 
 
+@reader
 def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
     """The entry that *value* holds, with its whole memory, or WireError.
 

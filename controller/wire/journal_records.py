@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic_core import to_json
 
 from controller.model.errors import EntryTooLargeError, JournalError
-from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, validate
+from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, reader, validate
 from controller.wire.changes import Json, apply, change
 from controller.wire.journal import (
     MODELS,
@@ -51,6 +51,7 @@ JournalRecord: TypeAlias = DecisionEntry | DeltaEntry | PartEntry | EpochEntry
 RECORDS: Final[dict[str, type[Any]]] = {**MODELS, "decision_delta": DeltaEntry, "part": PartEntry}
 
 
+@reader
 def parse_record(value: bytes) -> JournalRecord:
     """The record that *value* holds, or WireError."""
     record: JournalRecord = validate(model_for(read_object(value), RECORDS), value)

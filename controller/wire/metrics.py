@@ -4,46 +4,52 @@ Pulsar: LocalBrokerData, BundleData, TimeAverageMessageData, ResourceQuota, Name
 """
 
 import re
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, model_validator
 
 from controller.aggregate.policies import isolation_policy
-from controller.model.names import FULL_LOWER, FULL_UPPER
+from controller.model.names import FULL_LOWER, FULL_UPPER, is_name
+from controller.wire.arrow_stream import ARROW_MAGIC, ArrowStream
 from controller.wire.base import (
     MAX_RECORD_BYTES,
     Boundary,
     Bundle,
     Count,
+    Entries,
     Envelope,
     Items,
     Limit,
     Millis,
     Name,
+    NameOrEmpty,
     Rate,
     Record,
+    Tally,
+    Text,
+    Topic,
     bad_value,
+    believed,
     check_interval,
+    check_version,
     is_foreign,
     missing,
     model_for,
     read_object,
+    reader,
     refuse_not_finite,
     refuse_too_large,
     validate,
 )
-from controller.wire.sweep import (
-    ARROW_MAGIC,
-    ArrowSweep,
-    BrokerSweep,
-    BundleTotals,
-    ReportedUsage,
-    SweepHeader,
-    arrow_sweep,
-    read_arrow,
-)
+from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleTotals, ReportedUsage, SweepHeader, arrow_sweep
 
 #: Host and port in a broker's address; streaming/jvm/RecordRows.java has the same.
+#: More partitions than any topic has, more brokers than any cluster: ten times the largest known.
+MAX_PARTITIONS: Final = 10_000
+MAX_BROKERS: Final = 10_000
+#: More bundles than any namespace has.
+MAX_BUNDLES: Final = 100_000
+
 ADDRESS: Final = r"\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)"
 
 
@@ -53,13 +59,13 @@ class TopicStats(Envelope):
     type: Literal["topic_stats"] = "topic_stats"
     broker: Name
     bundle: Bundle
-    topic: Name
+    topic: Topic
     msg_rate_in: Rate
     msg_rate_out: Rate
     msg_throughput_in: Rate
     msg_throughput_out: Rate
-    producer_count: Count
-    consumer_count: Count
+    producer_count: Tally
+    consumer_count: Tally
     storage_size: Count
     backlog_size: Count
 
@@ -79,11 +85,11 @@ class LocalBrokerData(Record):
     msg_rate_out: Rate
     msg_throughput_in: Rate
     msg_throughput_out: Rate
-    num_topics: Count
-    num_bundles: Count
-    num_producers: Count
-    num_consumers: Count
-    last_stats: dict[Bundle, BundleTotals]
+    num_topics: Tally
+    num_bundles: Tally
+    num_producers: Tally
+    num_consumers: Tally
+    last_stats: Entries[Bundle, BundleTotals]
 
     @property
     def broker(self) -> str:
@@ -93,10 +99,10 @@ class LocalBrokerData(Record):
 
     @model_validator(mode="after")
     def _has_a_name(self) -> Self:
-        if self.broker:
+        if is_name(self.broker):
             return self
         if self.web_service_url or self.web_service_url_tls:
-            raise bad_value("webServiceUrl has no host")
+            raise bad_value("webServiceUrl has a host that is no name" if self.broker else "webServiceUrl has no host")
         raise missing("webServiceUrl")
 
 
@@ -119,11 +125,11 @@ class NamespaceState(Envelope):
 
     type: Literal["namespace_state"] = "namespace_state"
     namespace: Name
-    version: int
-    """Grows with every change; the highest counts."""
-    boundaries: Items[Boundary]
-    anti_affinity_group: str | None = None
-    isolation_policies: tuple[dict[str, Any], ...] | None = None
+    version: Millis
+    """Grows with every change, the highest counts: a time, or a number that is counted up."""
+    boundaries: Annotated[Items[Boundary], Field(max_length=MAX_BUNDLES + 1)]
+    anti_affinity_group: NameOrEmpty | None = None
+    isolation_policies: Items[dict[str, Any]] | None = None
     """Those that name the namespace, in Pulsar's order, as its admin API gives them.
 
     Each with namespaces, primary, secondary (lists of Java regular expressions) and auto_failover_policy.
@@ -161,9 +167,10 @@ class BrokerState(Envelope):
 
     type: Literal["broker_state"] = "broker_state"
     broker: Name
-    version: int
-    failure_domain: str | None = None
-    broker_version_string: str | None = None
+    version: Millis
+    """As a namespace's."""
+    failure_domain: NameOrEmpty | None = None
+    broker_version_string: Text | None = None
     """Version of its software, as its load report says it."""
     persistent_topics_enabled: bool | None = None
     """True where nothing is said."""
@@ -225,8 +232,8 @@ class BundleData(Envelope):
 class Partitions(Record):
     """How many partitions a tick of this interval was written to."""
 
-    metrics: Annotated[Count, Field(ge=1)]
-    results: Count
+    metrics: Annotated[int, Field(ge=1, le=MAX_PARTITIONS)]
+    results: Annotated[int, Field(ge=0, le=MAX_PARTITIONS)]
     """0 in a recording that has no results."""
 
 
@@ -243,8 +250,8 @@ class Tick(Envelope):
     type: Literal["tick"] = "tick"
     interval: Millis
     partitions: Partitions
-    roster: tuple[RosterEntry, ...] | None = None
-    """Every active broker; in partition 0 of the metrics topic only."""
+    roster: Annotated[Items[RosterEntry], Field(max_length=MAX_BROKERS)] | None = None
+    """Every active broker; in partition 0 of the metrics topic only, and ignored elsewhere."""
 
     @model_validator(mode="after")
     def _lists_a_broker_once(self) -> Self:
@@ -258,6 +265,8 @@ MetricRecord: TypeAlias = (
     BrokerSweep | ArrowSweep | TopicStats | BrokerLoad | NamespaceState | BrokerState | BundleData | Tick
 )
 
+S = TypeVar("S", BrokerSweep, ArrowSweep, LocalBrokerData)
+
 MODELS: Final[dict[str, type[Any]]] = {
     "broker_sweep": BrokerSweep,
     "topic_stats": TopicStats,
@@ -269,6 +278,7 @@ MODELS: Final[dict[str, type[Any]]] = {
 }
 
 
+@reader
 def decode_metric(
     value: bytes,
     *,
@@ -280,24 +290,42 @@ def decode_metric(
     """The record that *value* holds; None for a valid-looking one of another cluster than *cluster*.
 
     JSON, a bare LocalBrokerData as brokers write it, or Arrow.  *append_time_ms* is when the log took
-    the record, None where the log does not say.  Raises WireError with a dead letter's reason; one flawed
-    bundle is enough, as it is for the query (streaming.decode).
+    the record, None where the log does not say.  Raises WireError, and nothing else, with a dead letter's reason; one
+    flawed bundle is enough, as it is for the query (streaming.decode).  What a record says of time reaches a period
+    beyond its append time at most: a later interval or version is refused, a later ``lastUpdate`` is taken for 0.
     """
     refuse_too_large(value, max_bytes)
     read = _read_arrow_sweep if value.startswith(ARROW_MAGIC) else _read_json
-    record = read(value, cluster)
+    return _in_time(read(value, cluster), period_ms, append_time_ms)
+
+
+def _in_time(record: MetricRecord | None, period_ms: int, append_time_ms: int | None) -> MetricRecord | None:
+    """*record* with no time in it that lies too far ahead of its append time, or WireError."""
     if isinstance(record, SweepHeader | Tick):
         check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
-    return record
+    if isinstance(record, NamespaceState | BrokerState):
+        check_version(record.version, period_ms=period_ms, append_time_ms=append_time_ms)
+    if isinstance(record, BrokerLoad):
+        return record.model_copy(update={"report": _believed(record.report, period_ms, append_time_ms)})
+    if isinstance(record, BrokerSweep):
+        return _believed(record, period_ms, append_time_ms)
+    return _believed(record, period_ms, append_time_ms) if isinstance(record, ArrowSweep) else record
+
+
+def _believed(said: S, period_ms: int, append_time_ms: int | None) -> S:
+    last_update = believed(said.last_update, period_ms=period_ms, append_time_ms=append_time_ms)
+    return said if last_update == said.last_update else said.model_copy(update={"last_update": last_update})
 
 
 def _read_arrow_sweep(value: bytes, cluster: str) -> ArrowSweep | None:
-    header, batch = read_arrow(value)
-    fields = read_object(header)
+    stream = ArrowStream(value)
+    fields = read_object(stream.header)
     if is_foreign(fields, cluster):
         return None
     model_for(fields, {"broker_sweep": SweepHeader})
-    return arrow_sweep(header, batch)
+    sweep = arrow_sweep(stream)
+    refuse_not_finite(stream.header)
+    return sweep
 
 
 def _read_json(value: bytes, cluster: str) -> MetricRecord | None:

@@ -8,10 +8,13 @@ from controller.wire.base import (
     Envelope,
     Millis,
     Name,
+    NameOrEmpty,
+    Text,
     check_interval,
     is_foreign,
     model_for,
     read_object,
+    reader,
     refuse_not_finite,
     refuse_too_large,
     validate,
@@ -30,9 +33,9 @@ class Result(Envelope):
     id: Name
     """The command's."""
     status: Status
-    detail: str = ""
-    owner_before: str | None = None
-    owner_after: str | None = None
+    detail: Text = ""
+    owner_before: NameOrEmpty | None = None
+    owner_after: NameOrEmpty | None = None
     started_at: Millis
     finished_at: Millis
     attempts: Count
@@ -41,6 +44,7 @@ class Result(Envelope):
 MODELS: Final[dict[str, type[Any]]] = {"result": Result, "tick": Tick}
 
 
+@reader
 def decode_result(
     value: bytes,
     *,

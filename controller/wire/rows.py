@@ -33,6 +33,7 @@ from controller.model.load import Floats
 from controller.model.names import topic_hash
 from controller.wire import metrics, results
 from controller.wire.arrow_load import arrow_load, in_stats
+from controller.wire.base import reader
 from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleStats, BundleTotals, SweepHeader
 
 _NO_LOAD = np.zeros(len(STATS))
@@ -151,7 +152,7 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
         chunk=numbers("chunk"),
         chunks=numbers("chunks"),
         last_update=numbers("last_update"),
-        # A row without bundles has an empty name, and that is a line too.
+        # No name has a line break (controller.wire.base.Name).  A row without bundles has an empty name: a line too.
         bundle="\n".join(columns["bundles"]).split("\n") if len(packed) else [],
         stats=stats,
         topic=np.stack([numbers("topic_hash"), numbers("topic_position")], axis=1),
@@ -173,13 +174,18 @@ def _unpacked(column: NDArray[Any], kind: str) -> NDArray[Any]:
 # A tick comes to every shard, and its roster names every broker: it is read once for all shards of a worker.
 @lru_cache(maxsize=16)
 def _fact_in(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
-    decode = metrics.decode_metric if source == METRICS else results.decode_result
     try:
-        value = body.encode()
-        # Longer than allowed it would not be here.
-        record = decode(value, cluster=cluster, period_ms=period_ms, max_bytes=len(value))
+        return _read_fact(body, source, cluster, period_ms)
     except WireError:
         return None
+
+
+@reader
+def _read_fact(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
+    decode = metrics.decode_metric if source == METRICS else results.decode_result
+    value = body.encode()
+    # Longer than allowed, or ahead of its append time, it would not be here.
+    record = decode(value, cluster=cluster, period_ms=period_ms, max_bytes=len(value))
     return None if record is None else fact_of(record)
 
 

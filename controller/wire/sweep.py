@@ -17,7 +17,10 @@ from pydantic.alias_generators import to_snake
 from controller.model.errors import TrimtabError, WireError
 from controller.model.load import Floats, Ints
 from controller.model.names import parse_bundle
+from controller.wire.arrow_stream import COLUMNS, COUNTS, HEADER, RATES, ArrowStream
 from controller.wire.base import (
+    MAX_COUNT,
+    MAX_RATE,
     Bundle,
     Count,
     Envelope,
@@ -28,19 +31,12 @@ from controller.wire.base import (
     Quantity,
     Rate,
     Record,
+    Tally,
     bad_value,
     encode,
     missing,
     validate,
 )
-
-#: The statistics of a topic, under their wire names: msg/s and bytes/s, then numbers and bytes.
-RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-COUNTS: Final = ("producerCount", "consumerCount", "storageSize", "backlogSize")
-
-#: An Arrow stream starts with its continuation marker; no JSON text does.
-ARROW_MAGIC: Final = b"\xff\xff\xff\xff"
-_HEADER: Final = b"trimtab"
 
 
 class ResourceUsage(Record):
@@ -64,9 +60,9 @@ class BundleTotals(Record):
     msg_rate_out: Rate
     msg_throughput_in: Rate
     msg_throughput_out: Rate
-    producer_count: Count
-    consumer_count: Count
-    topics: Count
+    producer_count: Tally
+    consumer_count: Tally
+    topics: Tally
 
 
 class BundleStats(Record):
@@ -79,8 +75,8 @@ class BundleStats(Record):
     msg_rate_out: Items[Rate] = ()
     msg_throughput_in: Items[Rate] = ()
     msg_throughput_out: Items[Rate] = ()
-    producer_count: Items[Count] = ()
-    consumer_count: Items[Count] = ()
+    producer_count: Items[Tally] = ()
+    consumer_count: Items[Tally] = ()
     storage_size: Items[Count] = ()
     backlog_size: Items[Count] = ()
 
@@ -121,10 +117,10 @@ class SweepHeader(Envelope):
     msg_rate_out: Rate
     msg_throughput_in: Rate
     msg_throughput_out: Rate
-    num_topics: Count
-    num_bundles: Count
-    num_producers: Count
-    num_consumers: Count
+    num_topics: Tally
+    num_bundles: Tally
+    num_producers: Tally
+    num_consumers: Tally
 
     @model_validator(mode="after")
     def _chunk_is_one_of_chunks(self) -> Self:
@@ -146,7 +142,7 @@ class BrokerSweep(SweepHeader):
 
 
 class ArrowSweep(SweepHeader):
-    """A chunk of a sweep as one Arrow record batch, checked.
+    """A chunk of a sweep as one Arrow record batch, checked: see ArrowStream.
 
     Columns: ``bundle`` (dictionary of names), ``topic``, and the statistics under their wire names.  A bundle
     of the dictionary without a row has no topics and no load.  Only the last bundle of a chunk's dictionary and the
@@ -161,14 +157,6 @@ class ArrowSweep(SweepHeader):
         """The names that the codes of column ``bundle`` stand for."""
         codes: Any = self.batch.column("bundle")
         return [str(name) for name in codes.dictionary.to_pylist()]
-
-
-_COLUMNS: Final[dict[str, pa.DataType]] = {
-    "bundle": pa.dictionary(pa.int32(), pa.string()),
-    "topic": pa.string(),
-    **dict.fromkeys(RATES, pa.float64()),
-    **dict.fromkeys(COUNTS, pa.int64()),
-}
 
 
 def encode_sweep_arrow(
@@ -192,7 +180,7 @@ def encode_sweep_arrow(
         *(pa.array(np.ascontiguousarray(column), pa.float64()) for column in load.T),
         *(pa.array(np.ascontiguousarray(column), pa.int64()) for column in counts.T),
     ]
-    schema = pa.schema(list(_COLUMNS.items()), metadata={_HEADER: encode(header)})
+    schema = pa.schema(list(COLUMNS.items()), metadata={HEADER: encode(header)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.record_batch(columns, schema=schema))
@@ -200,37 +188,13 @@ def encode_sweep_arrow(
     return stream
 
 
-def read_arrow(value: bytes) -> tuple[bytes, pa.RecordBatch]:
-    """The header's JSON and the batch of an Arrow value, neither looked at; WireError: not_json, ..."""
-    try:
-        with pa.ipc.open_stream(value) as reader:
-            header = (reader.schema.metadata or {}).get(_HEADER)
-            batch, *more = reader
-        batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise WireError("not_json", f"nor an Arrow stream of one batch: {error}") from error
-    if header is None:
-        raise WireError("missing_field", f"{_HEADER.decode()}: not in the schema's metadata")
-    if more:
-        raise WireError("bad_value", f"{1 + len(more)} record batches, expected one")
-    return header, batch
-
-
-def arrow_sweep(header: bytes, batch: pa.RecordBatch) -> ArrowSweep:
-    """The sweep that *header* and *batch* hold, or WireError.  Checks whole columns, no value alone."""
-    fields = dict(validate(SweepHeader, header))
-    for name, kind in _COLUMNS.items():
-        if name not in batch.schema.names:
-            raise WireError("missing_field", f"column {name}")
-        column = batch.column(name)
-        if column.type != kind:
-            raise WireError("bad_value", f"column {name} is {column.type}, expected {kind}")
-        if column.null_count:
-            raise WireError("bad_value", f"column {name} has {column.null_count} nulls")
-        if name in RATES or name in COUNTS:
-            values = column.to_numpy(zero_copy_only=False)
-            if not ((values >= 0) & (values <= _MAXIMUM[name])).all():  # a NaN is neither
-                raise WireError("bad_value", f"column {name} must lie in 0 .. {_MAXIMUM[name]:g}")
+def arrow_sweep(stream: ArrowStream) -> ArrowSweep:
+    """The sweep that *stream* holds, or WireError.  Checks whole columns, no value alone."""
+    fields, batch = dict(validate(SweepHeader, stream.header)), stream.batch()
+    for name, most in _MOST.items():
+        values = batch.column(name).to_numpy(zero_copy_only=False)
+        if not ((values >= 0) & (values <= most)).all():  # a NaN is neither
+            raise WireError("bad_value", f"column {name} must lie in 0 .. {most:g}")
     sweep = ArrowSweep(**fields, batch=batch)
     try:
         for bundle in sweep.bundles:
@@ -242,4 +206,8 @@ def arrow_sweep(header: bytes, batch: pa.RecordBatch) -> ArrowSweep:
     return sweep
 
 
-_MAXIMUM: Final = {**dict.fromkeys(RATES, 1e12), **dict.fromkeys(COUNTS, float(1 << 63))}
+_MOST: Final[dict[str, float]] = {
+    **dict.fromkeys(RATES, MAX_RATE),
+    **dict.fromkeys(("producerCount", "consumerCount"), MAX_COUNT),
+    **dict.fromkeys(("storageSize", "backlogSize"), 2**63 - 1),
+}

@@ -1,6 +1,7 @@
 package trimtab;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32;
 
 /**
@@ -13,6 +14,8 @@ abstract class Bundle {
     static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
     static final String[] COUNTS = {"producerCount", "consumerCount", "storageSize", "backlogSize"};
     static final double MAX_RATE = 1e12;
+    /** As controller.wire.base has it. */
+    static final long MAX_COUNT = 1000000000000L;
     /** How many numbers a load is; the last is that of the topics. */
     static final int LOAD = 7, TOPICS = 6;
 
@@ -41,10 +44,15 @@ abstract class Bundle {
         return (long) Math.rint(rate * 1000);
     }
 
+    static long positionOf(String topic) {
+        byte[] bytes = topic.getBytes(StandardCharsets.UTF_8);
+        return position(bytes, 0, bytes.length);
+    }
+
     /** A topic's place on the hash ring. */
-    static long position(byte[] topic) {
+    static long position(byte[] bytes, int from, int length) {
         CRC32 crc = new CRC32();
-        crc.update(topic, 0, topic.length);
+        crc.update(bytes, from, length);
         return crc.getValue();
     }
 
@@ -58,16 +66,14 @@ abstract class Bundle {
 
     /** tenant/namespace/0xLLLLLLLL_0xUUUUUUUU, the lower end below the upper one; or with a cluster in it. */
     static boolean isBundle(String name) {
-        int at = name == null ? -1 : name.lastIndexOf('/');
+        int at = Names.isName(name) ? name.lastIndexOf('/') : -1;
         if (at < 3 || name.length() - at != 22 || name.charAt(at + 11) != '_') {
             return false;
         }
         long lower = hexadecimal(name, at + 1), upper = hexadecimal(name, at + 12);
         int parts = 1, length = 0;
         for (int i = 0; i < at; i++) {
-            if (name.charAt(i) == '\n') {
-                return false; // names lie one a line
-            } else if (name.charAt(i) != '/') {
+            if (name.charAt(i) != '/') {
                 length++;
             } else if (length == 0) {
                 return false;

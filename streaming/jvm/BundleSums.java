@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
@@ -14,6 +13,8 @@ import java.util.Arrays;
  */
 final class BundleSums extends Bundle {
     private static final int NUMBERS = RATES.length + COUNTS.length;
+    /** The numbers before this one are rates and sessions. */
+    private static final int SESSIONS = 6;
     private static final int TOPIC = 8;
     private static final int TOTALS = 9;
     private static final double TWO_TO_63 = 9.223372036854775808e18;
@@ -62,14 +63,6 @@ final class BundleSums extends Bundle {
         return this;
     }
 
-    /** Takes the place of *earlier*, under the same name: a flaw of either is one of the record. */
-    void follow(BundleSums earlier) {
-        if (earlier != null) {
-            this.flaws |= earlier.flaws;
-            this.hasTotals &= earlier.hasTotals;
-        }
-    }
-
     private void readTopics(JsonParser in, JsonToken token) throws IOException {
         this.topics = 0;
         // Where the totals came first, as they do from a collector, most names need not even be decoded.
@@ -96,13 +89,14 @@ final class BundleSums extends Bundle {
         if (!this.begin(which, token == JsonToken.START_ARRAY, in)) {
             return;
         }
-        double[] found = new double[Math.max(16, this.topics)];
+        // It grows with the numbers there are: that of the topics may be a lie, told again and again.
+        double[] found = this.values[which] == null ? new double[16] : this.values[which];
         int size = 0;
         while ((token = in.nextToken()) != JsonToken.END_ARRAY) {
             if (size == found.length) {
                 found = Arrays.copyOf(found, 2 * size);
             }
-            found[size] = value(in, token, which >= RATES.length);
+            found[size] = value(in, token, which >= RATES.length, which < SESSIONS ? MAX_COUNT : Long.MAX_VALUE);
             if (found[size++] < 0) {
                 this.flaws |= 1 << which;
             }
@@ -125,7 +119,7 @@ final class BundleSums extends Bundle {
                 in.skipChildren();
                 continue;
             }
-            this.totals[which] = value(in, token, which >= RATES.length);
+            this.totals[which] = value(in, token, which >= RATES.length, MAX_COUNT);
             good = this.totals[which] < 0 ? good & ~(1 << which) : good | 1 << which;
         }
         this.hasTotals = good == (1 << TOPICS + 1) - 1;
@@ -143,10 +137,10 @@ final class BundleSums extends Bundle {
     }
 
     /** A number as it must be; -1 for anything else. */
-    private static double value(JsonParser in, JsonToken token, boolean whole) throws IOException {
+    private static double value(JsonParser in, JsonToken token, boolean whole, long most) throws IOException {
         if (token == JsonToken.VALUE_NUMBER_INT || (token == JsonToken.VALUE_NUMBER_FLOAT && !whole)) {
             double value = in.getDoubleValue();
-            if (value >= 0 && (whole ? isLong(in, value) : value <= MAX_RATE)) {
+            if (value >= 0 && (whole ? isLong(in, value) && value <= most : value <= MAX_RATE)) {
                 return value;
             }
         }
@@ -177,7 +171,7 @@ final class BundleSums extends Bundle {
 
     void putTopics(ByteBuffer positions, ByteBuffer rates) {
         for (int i = 0; i < this.kept(); i++) {
-            positions.putLong(position(this.names[i].getBytes(StandardCharsets.UTF_8)));
+            positions.putLong(positionOf(this.names[i]));
             for (int rate = 0; rate < RATES.length; rate++) {
                 rates.putDouble(this.values[rate][i]);
             }

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,19 +28,24 @@ import java.util.Set;
 final class Fields {
     /** As deep as the parser of controller.wire goes. */
     private static final int DEPTH = 200;
+    /** Of a number at most, as controller.wire.base has it. */
+    private static final int DIGITS = 1000;
     private static final JsonFactory JSON =
         ((JsonFactoryBuilder) JsonFactory.builder())
             .enable(StreamReadFeature.USE_FAST_DOUBLE_PARSER)
-            .streamReadConstraints(StreamReadConstraints.builder().maxNestingDepth(DEPTH).build())
+            .streamReadConstraints(
+                StreamReadConstraints.builder()
+                    .maxNestingDepth(DEPTH).maxNameLength(Integer.MAX_VALUE).maxNumberLength(DIGITS).build()
+            )
             .build();
     private static final Set PLAIN = new HashSet(
         Arrays.asList(
             new Object[] {
-                "v", "type", "cluster", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
+                "v", "type", "cluster", "version", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
                 "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
                 "producerCount", "consumerCount", "storageSize", "backlogSize",
                 "numTopics", "numBundles", "numProducers", "numConsumers",
-                "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit"
+                "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results"
             }
         )
     );
@@ -52,6 +58,12 @@ final class Fields {
     );
     /** In the place of a value of a shape that no field has. */
     private static final Object SPOILT = new Object();
+
+    static {
+        learn(PLAIN);
+        learn(OBJECTS);
+        learn(new HashSet(Arrays.asList(new Object[] {"bundleStats", "lastStats", "roster", "totals", "topics"})));
+    }
 
     /** Something is wrong with a record; what, controller.wire finds out. */
     static final class Refused extends Exception {
@@ -66,17 +78,38 @@ final class Fields {
     static Fields of(byte[] value, double[] limits) throws Refused {
         try {
             checkText(value);
+            // Never read to its end or closed: the parser would keep the names of its fields for later records, and one
+            // record could fill that table for all.
             JsonParser in = JSON.createParser(value);
             if (in.nextToken() != JsonToken.START_OBJECT) {
                 throw new Refused();
             }
             Fields fields = new Fields(in, limits);
-            if (in.nextToken() != null) {
-                throw new Refused();
+            for (int i = (int) in.currentLocation().getByteOffset(); i < value.length; i++) {
+                if (value[i] != ' ' && value[i] != '\n' && value[i] != '\r' && value[i] != '\t') {
+                    throw new Refused();
+                }
             }
             return fields;
         } catch (IOException notJson) {
             throw new Refused();
+        }
+    }
+
+    /** Has the parser know the names of fields that records have: no record teaches it any. */
+    private static void learn(Set names) {
+        StringBuilder sample = new StringBuilder("{");
+        for (Iterator each = names.iterator(); each.hasNext();) {
+            sample.append(sample.length() == 1 ? "" : ",").append('"').append(each.next()).append("\":0");
+        }
+        try {
+            JsonParser in = JSON.createParser(sample.append('}').toString().getBytes(StandardCharsets.UTF_8));
+            while (in.nextToken() != null) {
+                // only for the names
+            }
+            in.close();
+        } catch (IOException never) {
+            throw new IllegalStateException(never);
         }
     }
 
@@ -112,6 +145,10 @@ final class Fields {
             if (token == JsonToken.START_ARRAY) {
                 return readBundles(in, limits);
             }
+        } else if (name.equals("roster")) {
+            if (token == JsonToken.START_ARRAY) {
+                return Long.valueOf(skipElements(in));
+            }
         } else if (name.equals("lastStats")) {
             if (token == JsonToken.START_OBJECT) {
                 return readTotals(in, limits);
@@ -124,23 +161,43 @@ final class Fields {
         return SPOILT;
     }
 
-    private static List readBundles(JsonParser in, double[] limits) throws IOException {
+    /** The bundles of a sweep; SPOILT as soon as one is flawed, so that no flaw is paid for in memory. */
+    private static Object readBundles(JsonParser in, double[] limits) throws IOException {
         List found = new ArrayList();
         while (in.nextToken() != JsonToken.END_ARRAY) {
-            found.add(new BundleSums(null, limits).read(in));
+            BundleSums bundle = new BundleSums(null, limits).read(in);
+            if (bundle.isFlawed()) {
+                found = null;
+            } else if (found != null) {
+                found.add(bundle);
+            }
         }
-        return found;
+        return found == null ? SPOILT : found;
     }
 
-    private static List readTotals(JsonParser in, double[] limits) throws IOException {
+    /** Those of a report; of a bundle given twice the last counts, but a flaw of either is one of the record. */
+    private static Object readTotals(JsonParser in, double[] limits) throws IOException {
         Map found = new LinkedHashMap();
         while (in.nextToken() != JsonToken.END_OBJECT) {
             BundleSums bundle = new BundleSums(in.getCurrentName(), limits);
             in.nextToken();
             bundle.readTotals(in);
-            bundle.follow((BundleSums) found.put(bundle.name, bundle));
+            if (bundle.isFlawed()) {
+                found = null;
+            } else if (found != null) {
+                found.put(bundle.name, bundle);
+            }
         }
-        return new ArrayList(found.values());
+        return found == null ? SPOILT : new ArrayList(found.values());
+    }
+
+    private static long skipElements(JsonParser in) throws IOException {
+        long found = 0;
+        while (in.nextToken() != JsonToken.END_ARRAY) {
+            in.skipChildren();
+            found++;
+        }
+        return found;
     }
 
     boolean has(String name) {
@@ -165,10 +222,23 @@ final class Fields {
         return value;
     }
 
+    /** A name: see Names. */
+    String name(String name) throws Refused {
+        String value = this.textOrNull(name);
+        if (!Names.isName(value)) {
+            throw new Refused();
+        }
+        return value;
+    }
+
     /** A whole number from 0 on. */
     long count(String name) throws Refused {
+        return this.count(name, 0, Long.MAX_VALUE);
+    }
+
+    long count(String name, long least, long most) throws Refused {
         Object value = this.values.get(name);
-        if (!(value instanceof Long) || ((Long) value).longValue() < 0) {
+        if (!(value instanceof Long) || ((Long) value).longValue() < least || ((Long) value).longValue() > most) {
             throw new Refused();
         }
         return ((Long) value).longValue();
@@ -197,13 +267,7 @@ final class Fields {
         if (!(value instanceof List)) {
             throw new Refused();
         }
-        List found = (List) value;
-        for (int i = 0; i < found.size(); i++) {
-            if (((BundleSums) found.get(i)).isFlawed()) {
-                throw new Refused();
-            }
-        }
-        return found;
+        return (List) value;
     }
 
     /** UTF-8 without a byte order mark, and no half of a surrogate pair in it, not as an escape either. */

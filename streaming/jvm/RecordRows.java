@@ -18,18 +18,21 @@ import org.apache.spark.unsafe.Platform;
 /**
  * A record of the metrics or the result topic, as the rows that it is: see streaming.schemas.RECORD_ROWS.
  *
- * A row is for one shard and may hold many bundles: their names one a line, their numbers packed one bundle after
- * another, little-endian.  Good and bad are told apart as controller.wire does; facts and ticks it reads itself.
+ * A row is for one shard and may hold many bundles: their names one a line (a name has no line breaks, see Names), their
+ * numbers packed one bundle after another, little-endian.  Good and bad are told apart as controller.wire does; facts and
+ * ticks it reads itself.  Whatever a record raises, it is refused: no record ends the query.
  */
 public final class RecordRows implements UDF10 {
     /** As controller.aggregate.rows has them. */
     private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5, FACT = 6;
     private static final int RESULTS = 1;
     private static final double MAX_QUANTITY = 1e15;
+    /** As controller.wire.metrics has them. */
+    private static final long MAX_PARTITIONS = 10000, MAX_BROKERS = 10000;
     /** The seed of Spark's own xxhash64. */
     private static final long SEED = 42;
     private static final String[] RESOURCES = {"cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"};
-    private static final String[] NUMBERS = {"numTopics", "numBundles", "numProducers", "numConsumers", "lastUpdate"};
+    private static final String[] NUMBERS = {"numTopics", "numBundles", "numProducers", "numConsumers"};
     private static final Set STATES = new HashSet(
         Arrays.asList(new Object[] {"namespace_state", "broker_state", "bundle_data"})
     );
@@ -54,7 +57,8 @@ public final class RecordRows implements UDF10 {
             }
             byte[] bytes = (byte[]) value;
             boolean isResults = ((Number) source).intValue() == RESULTS;
-            ArrowSweep arrow = !isResults && ArrowSweep.begins(bytes) ? new ArrowSweep(bytes, (String) cluster, limits) : null;
+            boolean isArrow = !isResults && ArrowSweep.begins(bytes);
+            ArrowSweep arrow = isArrow ? new ArrowSweep(bytes, (String) cluster, limits) : null;
             Fields record = arrow == null ? Fields.of(bytes, limits) : arrow.header;
             // A LocalBrokerData as brokers write it has no type.
             boolean bare = arrow == null && !record.has("type") && record.has("lastStats");
@@ -66,13 +70,25 @@ public final class RecordRows implements UDF10 {
             if (!bare && (named == null || record.count("v") != 1)) {
                 throw new Fields.Refused();
             }
-            Rows rows = new Rows((String) cluster, ((Number) shards).intValue());
-            long millis = ((Number) period).longValue();
-            rows.add(record, arrow, type, bare, isResults, millis, ((Number) appended).longValue() + millis);
-            return RowFactory.create(new Object[] {Boolean.valueOf(READ_LATER.contains(type)), Boolean.FALSE, rows.found.toArray()});
+            long millis = ((Number) period).longValue(), time = ((Number) appended).longValue();
+            long latest = time > Long.MAX_VALUE - millis ? Long.MAX_VALUE : time + millis;
+            Rows rows = new Rows((String) cluster, ((Number) shards).intValue(), millis, latest);
+            rows.add(record, arrow, type, bare, isResults);
+            Boolean suspect = Boolean.valueOf(READ_LATER.contains(type));
+            return RowFactory.create(new Object[] {suspect, Boolean.FALSE, rows.found.toArray()});
         } catch (Fields.Refused refused) {
-            return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, NO_ROWS});
+            return refused();
+        } catch (RuntimeException spoilt) { // whatever a record leads a library to
+            return refused();
+        } catch (OutOfMemoryError tooMuch) {
+            return refused();
+        } catch (StackOverflowError tooDeep) {
+            return refused();
         }
+    }
+
+    private static Object refused() {
+        return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, NO_ROWS});
     }
 
     private static double number(Object value) {
@@ -84,36 +100,40 @@ public final class RecordRows implements UDF10 {
         final List found = new ArrayList();
         private final byte[] cluster;
         private final int shards;
+        private final long period;
+        /** What a record says of time ends here: a period behind its append time. */
+        private final long latest;
         private long interval = -1, chunk, chunks, lastUpdate;
         private String broker = "", sweep = "";
 
-        Rows(String cluster, int shards) {
+        Rows(String cluster, int shards, long period, long latest) {
             this.cluster = cluster.getBytes(StandardCharsets.UTF_8);
             this.shards = shards;
+            this.period = period;
+            this.latest = latest;
         }
 
-        void add(
-            Fields record, ArrowSweep arrow, String type, boolean bare, boolean isResults, long period, long latest
-        ) throws Fields.Refused {
+        void add(Fields record, ArrowSweep arrow, String type, boolean bare, boolean isResults) throws Fields.Refused {
             if (type == null || arrow != null && !type.equals("broker_sweep")) {
                 throw new Fields.Refused();
             } else if (type.equals("tick")) {
-                this.interval = interval(record, period, latest);
-                record.object("partitions");
-                this.addToAll(TICK, null);
+                this.addTick(record);
             } else if (isResults) {
                 if (!type.equals("result")) {
                     throw new Fields.Refused();
                 }
                 this.add(0, FACT);
             } else if (type.equals("broker_sweep")) {
-                this.interval = interval(record, period, latest);
+                this.interval = this.interval(record);
                 this.addSweep(record, arrow == null ? record.bundles("bundleStats") : arrow.bundles());
             } else if (type.equals("broker_load")) {
                 this.addReport(record, bare);
             } else if (type.equals("topic_stats")) {
                 this.addTopic(record);
             } else if (STATES.contains(type)) {
+                if (!type.equals("bundle_data")) {
+                    record.count("version", 0, this.latest);
+                }
                 String bundle = type.equals("bundle_data") ? record.textOrNull("bundle") : null;
                 this.add(bundle == null ? 0 : this.shardOf(bundle), FACT);
             } else {
@@ -121,9 +141,20 @@ public final class RecordRows implements UDF10 {
             }
         }
 
+        private void addTick(Fields record) throws Fields.Refused {
+            this.interval = this.interval(record);
+            Fields partitions = record.object("partitions");
+            partitions.count("metrics", 1, MAX_PARTITIONS);
+            partitions.count("results", 0, MAX_PARTITIONS);
+            if (record.has("roster")) {
+                record.count("roster", 0, MAX_BROKERS); // how many it lists
+            }
+            this.addToAll(TICK, null);
+        }
+
         private void addSweep(Fields record, List bundles) throws Fields.Refused {
-            this.broker = record.text("broker");
-            this.sweep = record.text("sweepId");
+            this.broker = record.name("broker");
+            this.sweep = record.name("sweepId");
             this.chunk = record.count("chunk");
             this.chunks = record.count("chunks");
             Set names = new HashSet();
@@ -143,10 +174,10 @@ public final class RecordRows implements UDF10 {
             String address = report.textOrNull("webServiceUrl");
             String secure = report.textOrNull("webServiceUrlTls");
             Matcher host = ADDRESS.matcher(address == null || address.isEmpty() ? secure == null ? "" : secure : address);
-            if (!host.find()) {
+            if (!host.find() || !Names.isName(host.group(1))) {
                 throw new Fields.Refused();
             }
-            this.broker = !bare && record.has("broker") ? record.text("broker") : host.group(1);
+            this.broker = !bare && record.has("broker") ? record.name("broker") : host.group(1);
             byte[] own = this.own(report, -MAX_QUANTITY);
             List bundles = report.bundles("lastStats");
             this.addToAll(REPORT, own);
@@ -154,7 +185,7 @@ public final class RecordRows implements UDF10 {
         }
 
         private void addTopic(Fields record) throws Fields.Refused {
-            this.broker = record.text("broker");
+            this.broker = record.name("broker");
             String bundle = record.text("bundle");
             byte[] topic = record.text("topic").getBytes(StandardCharsets.UTF_8);
             if (!Bundle.isBundle(bundle)) {
@@ -164,12 +195,13 @@ public final class RecordRows implements UDF10 {
             for (int i = 0; i < Bundle.RATES.length; i++) {
                 stats.putLong(Bundle.thousandths(record.number(Bundle.RATES[i], 0, Bundle.MAX_RATE)));
             }
-            stats.putLong(record.count(Bundle.COUNTS[0])).putLong(record.count(Bundle.COUNTS[1])).putLong(1);
+            stats.putLong(record.count(Bundle.COUNTS[0], 0, Bundle.MAX_COUNT));
+            stats.putLong(record.count(Bundle.COUNTS[1], 0, Bundle.MAX_COUNT)).putLong(1);
             record.count(Bundle.COUNTS[2]);
             record.count(Bundle.COUNTS[3]);
             this.add(
-                this.shardOf(bundle), TOPIC, bundle, stats.array(), hash(topic, SEED), Bundle.position(topic),
-                null, null, null, null
+                this.shardOf(bundle), TOPIC, bundle, stats.array(),
+                hash(topic, SEED), Bundle.position(topic, 0, topic.length), null, null, null, null
             );
         }
 
@@ -256,12 +288,14 @@ public final class RecordRows implements UDF10 {
                 own.putDouble(said.number(Bundle.RATES[i], 0, Bundle.MAX_RATE));
             }
             for (int i = 0; i < NUMBERS.length; i++) {
-                long count = said.count(NUMBERS[i]);
+                long count = said.count(NUMBERS[i], 0, Bundle.MAX_COUNT);
                 if (i < 2) {
                     own.putDouble(count);
                 }
-                this.lastUpdate = count; // the last of them
             }
+            // From the future it is not to be believed, and wins against nobody.
+            this.lastUpdate = said.count("lastUpdate");
+            this.lastUpdate = this.lastUpdate > this.latest ? 0 : this.lastUpdate;
             return own.array();
         }
 
@@ -270,9 +304,9 @@ public final class RecordRows implements UDF10 {
             return (int) Math.floorMod(hash(name, hash(this.cluster, SEED)), (long) this.shards);
         }
 
-        private static long interval(Fields record, long period, long latest) throws Fields.Refused {
-            long interval = record.count("interval");
-            if (interval % period != 0 || interval > latest) {
+        private long interval(Fields record) throws Fields.Refused {
+            long interval = record.count("interval", 0, this.latest);
+            if (interval % this.period != 0) {
                 throw new Fields.Refused();
             }
             return interval;

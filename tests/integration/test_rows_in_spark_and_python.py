@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -48,6 +49,7 @@ from tests.records import (
 from tests.records import (
     METRICS as EVERY_TYPE,
 )
+from tests.unit.test_wire_arrow import TOPICS, respun, with_column
 
 pytestmark = pytest.mark.integration
 
@@ -92,6 +94,50 @@ def text(record: dict[str, Any], old: str, new: str | bytes) -> bytes:
     return value.encode().replace(old.encode(), new if isinstance(new, bytes) else new.encode())
 
 
+def further_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Columns that no sweep has, before its own."""
+    for more in (
+        pa.nulls(3),
+        pa.array(["ü", None, ""]).dictionary_encode(),
+        pa.array([b"\xff"] * 3),
+        pa.array([True] * 3),
+    ):
+        batch = batch.add_column(0, f"more {more.type}", more)
+    return batch
+
+
+def packed(arrow: bytes, codec: str) -> bytes:
+    """The Arrow stream again, its buffers compressed."""
+    with pa.ipc.open_stream(arrow) as reader:
+        schema, batch = reader.schema, reader.read_next_batch()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
+        writer.write_batch(batch)
+    value: bytes = sink.getvalue().to_pybytes()
+    return value
+
+
+#: What no name holds.
+HOSTILE = {
+    "a line feed": "bro\nker", "a carriage return": "bro\rker", "a zero": "bro\0ker", "an escape": "\x1b[31mbroker",
+    "a delete": "bro\x7fker", "a next line": "bro\x85ker", "a line separator": "bro\u2028ker",
+    "a paragraph separator": "bro\u2029ker", "too much": "b" * 1025,
+}  # fmt: skip
+
+
+def named(name: str) -> dict[str, dict[str, Any]]:
+    """Records with *name* in each of the places that have one."""
+    return {
+        "sweep's broker": broker_sweep(broker=name),
+        "sweep's id": broker_sweep(sweepId=name),
+        "bundle": sweep_of(bundle_stats(f"{name}/ns/0x00000000_0x80000000")),
+        "load report": broker_load(broker=name),
+        "report's host": report(webServiceUrl=f"http://{name}:8080"),
+        "topic's broker": topic_stats(broker=name),
+        "topic's bundle": topic_stats(bundle=f"{name}/ns/0x00000000_0x80000000"),
+    }
+
+
 _TOTALS = bundle_stats()["totals"]
 _SWEEP_TEXT = as_bytes(broker_sweep())
 
@@ -115,7 +161,8 @@ GOOD: dict[str, Any] = {
     "sweep of whole numbers": sweep_of(with_totals(msgRateIn=3)),
     "sweep with the largest rate": sweep_of(with_totals(msgRateIn=1e12), bundle_stats(RIGHT, msgRateIn=[1e12, 1e12])),
     "sweep with the largest counts": sweep_of(
-        with_totals(producerCount=2**63 - 1), bundle_stats(RIGHT, producerCount=[2**63 - 1, 2**63 - 1])
+        with_totals(producerCount=10**12),
+        bundle_stats(RIGHT, producerCount=[10**12] * 2, storageSize=[2**63 - 1] * 2),
     ),
     "sweep with a negative zero": sweep_of(bundle_stats(LEFT, 1, msgRateIn=[-0.0], totals={**_TOTALS, "topics": 1})),
     "sweep with unknown fields": broker_sweep(
@@ -158,7 +205,27 @@ GOOD: dict[str, Any] = {
     "load report of two bundles": broker_load(report=report(lastStats={LEFT: last_stats(), RIGHT: last_stats()})),
     "topic of a bundle with a cluster": topic_stats(bundle="tenant/cluster/ns/0x00000000_0x80000000"),
     "topic with a unicode name": topic_stats(topic="persistent://tenant/ns/ünïcode-😀"),
-    "topic with the largest rates": topic_stats(**dict.fromkeys(RATES, 1e12), producerCount=2**63 - 1),
+    "topic with the largest rates": topic_stats(
+        **dict.fromkeys(RATES, 1e12), producerCount=10**12, storageSize=2**63 - 1
+    ),
+    "topic of any characters": topic_stats(topic="persistent://tenant/ns/a\n\0\u2028\x85"),
+    "sweep with topics of any characters": sweep_of(bundle_stats(topic=["a\nb", "\0\u2029\x7f" * 900])),
+    "sweep with the longest name": broker_sweep(broker="ü" * 1024, sweepId="😀" * 1024),
+    "sweep with the longest number": broker_sweep(extra=10**999, more=-(10**999)),
+    "sweep with digits in a text": broker_sweep(extra="1" * 5000, **{"2" * 5000: 'a"' + "3" * 5000}),
+    "sweep with a number of many signs": text(broker_sweep(extra=7), '"extra": 7', '"extra": -1.' + "0" * 990 + "1e-7"),
+    "sweep with as many fields as fit": {**broker_sweep(), **{f"f{i}": i for i in range(5000)}},
+    "sweep from the future": broker_sweep(lastUpdate=T + 2 * PERIOD),
+    "sweep from the near future": broker_sweep(lastUpdate=T + PERIOD),
+    "bare report from the future": report(lastUpdate=2**62),
+    "load report from the future": broker_load(report=report(lastUpdate=2**62)),
+    "namespace of this period": namespace_state(version=T + PERIOD),
+    "tick of as many partitions as can be": tick(partitions={"metrics": 10_000, "results": 10_000}),
+    "tick of many brokers": tick(roster=[{"broker": f"{i}"} for i in range(4000)]),
+    "Arrow": respun(),
+    "Arrow with further columns": respun(further_columns),
+    "Arrow without its end mark": respun()[:-8],
+    **{f"Arrow compressed by {codec}": packed(respun(), codec) for codec in ("lz4", "zstd")},
     "topic whose rates are not round": topic_stats(msgRateIn=0.0005, msgRateOut=0.0015, msgThroughputIn=1 / 3),
     "tick without a roster": without(tick(), "roster"),
     "tick of a recording": tick(partitions={"metrics": 1, "results": 0}),
@@ -166,6 +233,44 @@ GOOD: dict[str, Any] = {
 }
 _HALF = "\\ud83d"
 BAD: dict[str, Any] = {
+    **{
+        f"{what} with {name} in its name": record
+        for name, hostile in HOSTILE.items()
+        for what, record in named(hostile).items()
+    },
+    "a number of too many digits": broker_sweep(extra=10**1000),
+    "a fraction of too many digits": text(broker_sweep(extra=7), '"extra": 7', '"extra": 0.' + "1" * 1000),
+    "an interval of 50,000 digits": text(broker_sweep(), f'"interval": {T}', '"interval": ' + "1" * 50_000),
+    "an exponent of ten digits": text(broker_sweep(), '"usage": 25.0', '"usage": 1e999999999'),
+    "more producers than there can be": sweep_of(with_totals(producerCount=10**12 + 1)),
+    "more producers of a topic than there can be": sweep_of(bundle_stats(producerCount=[1, 10**12 + 1])),
+    "more bundles than there can be": broker_sweep(numBundles=10**12 + 1),
+    "more producers of one topic than there can be": topic_stats(producerCount=10**12 + 1),
+    "tick of 2^62 partitions": tick(partitions={"metrics": 2**62, "results": 1}),
+    "tick of 2^62 partitions of results": tick(partitions={"metrics": 1, "results": 2**62}),
+    "tick of too many brokers": tick(roster=[0] * 10_001),
+    "namespace of the far future": namespace_state(version=2**62),
+    "broker state of the next period but one": broker_state(version=T + PERIOD + 1),
+    "namespace of a negative version": namespace_state(version=-(2**62)),
+    "broker state without a version": without(broker_state(), "version"),
+    "Arrow of eight bytes": b"\xff\xff\xff\xff\xff\xff\xff\x7f",
+    "Arrow of a negative length": b"\xff" * 8,
+    "Arrow of nothing": b"\xff\xff\xff\xff\0\0\0\0",
+    "Arrow with a column whose name is not UTF-8": respun(with_column("topic", pa.array(TOPICS))).replace(
+        b"backlogSize", b"backlogSi\xff\xfe"
+    ),
+    "Arrow with more behind its end": respun() + b"\0" * 8,
+    "Arrow cut off": respun()[:-100],
+    "Arrow twice": respun() * 2,
+    "Arrow with a nested column": respun(lambda batch: batch.append_column("more", pa.array([[1]] * 3))),
+    "Arrow with a column twice": respun(lambda batch: batch.append_column("topic", pa.array(TOPICS))),
+    "Arrow whose rates are single": respun(with_column("msgRateIn", pa.array([1.0] * 3, pa.float32()))),
+    "Arrow with a null": respun(with_column("msgRateIn", pa.array([1.0, None, 2.0]))),
+    "Arrow with a line break in a bundle's name": respun(
+        with_column("bundle", pa.array(["te\nnant/ns/0x00000000_0x80000000"] * 3).dictionary_encode())
+    ),
+    "Arrow with a line break in the broker's name": respun(broker="bro\nker"),
+    "Arrow that unpacks to too much": packed(respun(with_column("topic", pa.array(["a" * 10**6] * 3))), "zstd"),
     "nothing": b"",
     "not JSON": b"{not json",
     "half a sweep": _SWEEP_TEXT[:-20],
@@ -353,7 +458,10 @@ SPOILT_FACTS: dict[str, Any] = {
     "tick that lists a broker twice": tick(roster=[{"broker": "b:1"}, {"broker": "b:1"}]),
     "namespace without boundaries": without(namespace_state(), "boundaries"),
     "namespace not cut whole": namespace_state(boundaries=["0x00000000", "0x80000000"]),
-    "broker state without a version": without(broker_state(), "version"),
+    "namespace with a line end in its name": namespace_state(namespace="ten\nant/ns"),
+    "namespace with a line end in its group": namespace_state(antiAffinityGroup="a\u2028b"),
+    "broker state with a line end in its domain": broker_state(failureDomain="a\nb"),
+    "tick with a line end in its roster": tick(roster=[{"broker": "b:1", "sweepId": "a\nb"}]),
     "averages of an impossible bundle": bundle_data(bundle=_IMPOSSIBLE),
     "averages of nothing": without(bundle_data(), "bundleData"),
 }

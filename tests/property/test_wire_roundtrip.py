@@ -10,22 +10,24 @@ from hypothesis import strategies as st
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.errors import WireError
 from controller.model.memory import UsageHistory
-from controller.wire.base import REASONS, encode, validate
+from controller.wire.arrow_stream import COUNTS, RATES
+from controller.wire.base import MAX_COUNT, REASONS, encode, validate
 from controller.wire.commands import SplitEvent, UnloadEvent, command_event, parse_event, to_command
 from controller.wire.journal import encode_entry, parse_entry
 from controller.wire.metrics import decode_metric
-from controller.wire.sweep import COUNTS, RATES, ArrowSweep, BrokerSweep, SweepHeader, encode_sweep_arrow
+from controller.wire.sweep import ArrowSweep, BrokerSweep, SweepHeader, encode_sweep_arrow
 from tests.journal_entries import entry
 from tests.records import CLUSTER, METRICS, PERIOD, T, as_bytes, broker_sweep, bundle_stats, without
 
 RATE = st.floats(min_value=0, max_value=1e12)
 COUNT = st.integers(min_value=0, max_value=(1 << 63) - 1)
+TALLY = st.integers(min_value=0, max_value=MAX_COUNT)
 NUMBER = st.floats(allow_nan=False)  # a NaN equals nothing; it has a test of its own
 TEXT = st.text(st.characters(codec="utf-8"))
-NAME = st.text(st.characters(codec="utf-8"), min_size=1)
+NAME = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp")), min_size=1)
 POSITION = st.integers(min_value=0, max_value=0xFFFFFFFF)
 
-TOPIC = st.tuples(NAME, *[RATE] * 4, *[COUNT] * 4)
+TOPIC = st.tuples(TEXT, *[RATE] * 4, *[TALLY] * 2, *[COUNT] * 2)
 
 
 @st.composite

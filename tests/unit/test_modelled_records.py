@@ -17,8 +17,9 @@ from controller.simulator.encode import (
     topic_records,
 )
 from controller.wire import metrics
+from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.metrics import MetricRecord, NamespaceState, TopicStats, decode_metric
-from controller.wire.sweep import COUNTS, RATES, ArrowSweep, SweepHeader
+from controller.wire.sweep import ArrowSweep, SweepHeader
 from controller.wire.sweep import BrokerSweep as JsonSweep
 
 PERIOD = 60_000

@@ -9,9 +9,10 @@ import pytest
 
 from controller.model.errors import WireError
 from controller.model.load import Floats, Ints
+from controller.wire.arrow_stream import ARROW_MAGIC, COUNTS, RATES
 from controller.wire.base import validate
 from controller.wire.metrics import decode_metric
-from controller.wire.sweep import ARROW_MAGIC, COUNTS, RATES, ArrowSweep, SweepHeader, encode_sweep_arrow
+from controller.wire.sweep import ArrowSweep, SweepHeader, encode_sweep_arrow
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, broker_sweep, without
 
 TOPICS = [f"persistent://tenant/ns/topic-{i}" for i in range(3)]
@@ -125,9 +126,9 @@ def test_the_header_is_checked_like_any_record(fields: dict[str, Any], reason: s
         (with_column("msgRateOut", pa.array([1.0, -1.0, 2.0])), "bad_value: column msgRateOut must"),
         (with_column("msgRateOut", pa.array([1.0, None, 2.0])), "bad_value: column msgRateOut has 1 nulls"),
         (with_column("storageSize", pa.array([1, -1, 2])), "bad_value: column storageSize must"),
-        (with_column("storageSize", pa.array([1.0, 1.0, 2.0])), "bad_value: column storageSize is double"),
+        (with_column("storageSize", pa.array([1.0, 1.0, 2.0])), "bad_value: column storageSize is no int64"),
         (with_column("topic", pa.array(["a", None, "b"])), "bad_value: column topic has 1 nulls"),
-        (with_column("bundle", pa.array([LEFT, LEFT, LEFT])), "bad_value: column bundle is string"),
+        (with_column("bundle", pa.array([LEFT, LEFT, LEFT])), "bad_value: column bundle is no dictionary"),
         (with_column("bundle", pa.array(["x"] * 3).dictionary_encode()), "impossible_bundle: 'x' is not"),
         (lambda batch: batch.drop_columns(["topic"]), "missing_field: column topic"),
     ],

@@ -1,0 +1,215 @@
+"""Every reader of what others write: what it reads well, and which error of its own it may raise."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from controller.adapters.recorded_load import read_load
+from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
+from controller.collector.states import bundle_data
+from controller.model.errors import SettingsError, TrimtabError, WireError
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.capacity import read_capacity_overrides
+from controller.settings.policy import read_policy
+from controller.settings.trimtab_toml import read_settings
+from controller.wire.base import validate
+from controller.wire.chunks import arrow_chunks, glance, json_chunks
+from controller.wire.commands import command_event, epoch_event, parse_event, to_command
+from controller.wire.journal import encode_entry, encode_epoch, parse_entry
+from controller.wire.journal_records import parse_record
+from controller.wire.metrics import decode_metric
+from controller.wire.results import decode_result
+from controller.wire.rows import fact_of
+from controller.wire.sweep import SweepHeader, encode_sweep_arrow
+from tests.fuzz.spoil import Spoil, spoilt_bytes, spoilt_json, spoilt_lines
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import (
+    CLUSTER,
+    LEFT,
+    METRICS,
+    PERIOD,
+    RIGHT,
+    SAMPLES,
+    T,
+    as_bytes,
+    broker_sweep,
+    bundle_stats,
+    load_report,
+    result,
+    tick,
+    without,
+)
+
+_ROOT = Path(__file__).parents[2]
+MAX_BYTES = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """One reader; ``read`` gets bytes and a folder for files."""
+
+    read: Callable[[bytes, Path], object]
+    samples: tuple[bytes, ...]
+    spoil: Spoil = spoilt_json
+    error: type[TrimtabError] = WireError
+
+
+def sweeps_in_arrow() -> tuple[bytes, ...]:
+    """Sweeps of no topics, of a few and of some more."""
+    header = validate(SweepHeader, as_bytes(without(broker_sweep(), "bundleStats")))
+    return tuple(
+        encode_sweep_arrow(
+            header,
+            bundles=[LEFT, RIGHT],
+            bundle=np.arange(topics) % 2,
+            topics=[f"persistent://tenant/ns/{'ü' * (i % 3)}{i}" for i in range(topics)],
+            load=np.ones((topics, 4)),
+            counts=np.ones((topics, 4), np.int64),
+        )
+        for topics in (0, 3, 20)
+    )
+
+
+_TWO_BUNDLES = broker_sweep(bundleStats=[bundle_stats(LEFT), bundle_stats(RIGHT, 5)])
+JSON_METRICS = tuple(map(as_bytes, (*METRICS.values(), load_report(), _TWO_BUNDLES)))
+RESULTS = (as_bytes(result()), as_bytes(tick()))
+
+
+def metric(value: bytes, _folder: Path) -> object:
+    return decode_metric(value, cluster=CLUSTER, period_ms=PERIOD, append_time_ms=T, max_bytes=MAX_BYTES)
+
+
+def _result(value: bytes, _folder: Path) -> object:
+    found = decode_result(value, cluster=CLUSTER, period_ms=PERIOD, append_time_ms=T, max_bytes=MAX_BYTES)
+    return None if found is None else fact_of(found)
+
+
+def _event(value: bytes, _folder: Path) -> object:
+    event = parse_event(value)
+    return event if event.type == "trimtab.epoch" else to_command(event)
+
+
+def _report(value: bytes, _folder: Path) -> object:
+    said = _Answer(value)
+    name = SweepName(cluster="c", broker="b:1", interval=T, sweep_id="s")
+    sweep, _ = swept(name, modular_report(said["report"]), said["topics"])
+    return [*json_chunks(sweep), *arrow_chunks(sweep)]
+
+
+def _extensible(value: bytes, _folder: Path) -> object:
+    said = _Answer(value)
+    usage_from_metrics(said["metrics"], now_ms=T)
+    report = extensible_report(said["load"], owned=said["owned"])
+    sweep, _ = swept(SweepName(cluster="c", broker="b:1", interval=T, sweep_id="s"), report, said["topics"])
+    return [*json_chunks(sweep)]
+
+
+class _Answer:
+    """What a client makes of an answer: JSON of any shape, below an object of the test's own."""
+
+    def __init__(self, value: bytes) -> None:
+        try:
+            self._said = json.loads(value)
+        except (ValueError, RecursionError):
+            self._said = None
+
+    def __getitem__(self, name: str) -> Any:
+        return self._said.get(name) if isinstance(self._said, dict) else None
+
+
+def _in_file(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
+    def from_file(value: bytes, folder: Path) -> object:
+        path = folder / name
+        path.write_bytes(value)
+        return read(path)
+
+    return from_file
+
+
+def _whole_policy(path: Path) -> object:
+    settings = read_settings(_ROOT / "conf" / "trimtab.toml")
+    cluster = settings.cluster.model_copy(update={"broker_conf": str(path)})
+    return read_policy(settings.model_copy(update={"cluster": cluster}), {})
+
+
+_CAPACITY = b'[[brokers]]\nmatch = "broker-.*"\nbandwidth_out_mbits = 1000.0\ncpu_cores = 8\n'
+
+READERS: Mapping[str, Reader] = {
+    "metrics in JSON": Reader(read=metric, samples=JSON_METRICS),
+    "metrics in JSON, as bytes": Reader(read=metric, samples=JSON_METRICS, spoil=spoilt_bytes),
+    "sweeps in Arrow": Reader(read=metric, samples=sweeps_in_arrow(), spoil=spoilt_bytes),
+    "glances at sweeps": Reader(
+        read=lambda value, _: glance(value), samples=(*sweeps_in_arrow(), *JSON_METRICS), spoil=spoilt_bytes
+    ),
+    "results": Reader(read=_result, samples=RESULTS),
+    "commands": Reader(
+        read=_event,
+        samples=(command_event(UNLOAD, 3, T), command_event(SPLIT, 3, T), epoch_event(CLUSTER, 3, T)),
+    ),
+    "journal entries": Reader(
+        read=lambda value, _: parse_entry(value), samples=(encode_entry(entry()), encode_epoch(CLUSTER, 2))
+    ),
+    "journal records": Reader(
+        read=lambda value, _: parse_record(value), samples=(encode_entry(entry()), encode_epoch(CLUSTER, 2))
+    ),
+    "settings": Reader(
+        read=_in_file("trimtab.toml", read_settings),
+        samples=((_ROOT / "conf" / "trimtab.toml").read_bytes(), (_ROOT / "conf/scenarios/demo.toml").read_bytes()),
+        spoil=spoilt_lines,
+        error=SettingsError,
+    ),
+    "broker.conf": Reader(
+        read=_in_file("broker.conf", read_broker_conf),
+        samples=((_ROOT / "conf" / "broker.conf").read_bytes(),),
+        spoil=spoilt_lines,
+        error=SettingsError,
+    ),
+    "broker.conf's options": Reader(
+        read=_in_file("broker.conf", _whole_policy),
+        samples=((_ROOT / "conf" / "broker.recommended.conf").read_bytes(),),
+        spoil=spoilt_lines,
+        error=SettingsError,
+    ),
+    "capacity overrides": Reader(
+        read=_in_file("capacity.toml", read_capacity_overrides),
+        samples=(_CAPACITY,),
+        spoil=spoilt_lines,
+        error=SettingsError,
+    ),
+    "load reports of admin": Reader(
+        read=_report,
+        samples=tuple(
+            as_bytes({"report": load_report(n), "topics": json.loads((SAMPLES / f"topics_{n}.json").read_text())})
+            for n in (1, 2)
+        ),
+        error=TrimtabError,
+    ),
+    "load data of admin": Reader(
+        read=_extensible,
+        samples=(
+            as_bytes(
+                {
+                    "metrics": [{"metrics": {"brk_lb_cpu_usage": 5.0}}],
+                    "load": load_report(),
+                    "owned": [LEFT],
+                    "topics": json.loads((SAMPLES / "topics_1.json").read_text()),
+                }
+            ),
+        ),
+        error=TrimtabError,
+    ),
+    "stored averages": Reader(
+        read=lambda value, _: bundle_data(CLUSTER, LEFT, "bundle_data", value),
+        samples=((SAMPLES / "bundle_data.json").read_bytes(),),
+    ),
+    "recordings": Reader(
+        read=_in_file("recording.jsonl", lambda path: read_load(path, cluster=CLUSTER, period_ms=PERIOD)),
+        samples=(b"\n".join(map(as_bytes, (broker_sweep(), load_report(), tick()))),),
+        spoil=spoilt_bytes,
+        error=SettingsError,
+    ),
+}
