@@ -89,9 +89,9 @@ def _parts(settings: Settings) -> Iterator[_Parts]:
     if settings.pulsar is None:
         raise SettingsError("the brokers' admin API is needed: a section [pulsar] with admin_url")
     # Who answers later than what is published at all has not answered.
-    timeout = min(own.timeout_seconds, PUBLISH_SHARE * own.deadline_share * settings.intervals.period_seconds)
+    timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
-    admin = pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS)
+    admin = pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS, at_once=own.max_concurrent)
     stored = PulsarMetadata(metadata_access(own)) if own.zookeeper else None
     if stored is None:
         logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
@@ -105,13 +105,21 @@ def _parts(settings: Settings) -> Iterator[_Parts]:
         form=FORMS[settings.log.sweeps],
         timeout_seconds=timeout,
     )
+    state = ClusterState(
+        admin, settings.cluster.name, stored, own.max_concurrent, PUBLISH_SHARE * _deadline_seconds(settings)
+    )
     try:
-        yield _Parts(sweeper, ClusterState(admin, settings.cluster.name, stored), overrides)
+        yield _Parts(sweeper, state, overrides)
     finally:
         load_data.close()
         if stored is not None:
             stored.close()
         admin.close()
+
+
+def _deadline_seconds(settings: Settings) -> float:
+    """After T."""
+    return settings.collector.deadline_share * settings.intervals.period_seconds
 
 
 def _summary(settings: Settings, parts: _Parts) -> dict[str, object]:

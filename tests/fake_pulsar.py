@@ -24,6 +24,7 @@ class FakeBroker(ThreadingHTTPServer):
     """One broker; its load is that of a real one, its bundles lie in a namespace of its own."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, cluster: "FakePulsar", number: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -37,6 +38,8 @@ class FakeBroker(ThreadingHTTPServer):
         self.answers.set()
         #: Paths with this in them are answered with an error.
         self.broken = "nothing"
+        #: Paths with this in them are not answered while the cluster lives.
+        self.silent = "nothing"
         #: Paths, in the order they were asked for.
         self.asked: list[str] = []
 
@@ -77,7 +80,7 @@ class FakeBroker(ThreadingHTTPServer):
             case ["tenants"]:
                 return 200, ["lab"]
             case ["namespaces", "lab"]:
-                return 200, [broker.namespace for broker in cluster.brokers]
+                return 200, [*(broker.namespace for broker in cluster.brokers), *cluster.more]
             case ["namespaces", "lab", _, "bundles"]:
                 return 200, {"boundaries": cluster.boundaries, "numBundles": len(cluster.boundaries) - 1}
             case ["namespaces", "lab", _, "antiAffinity"]:
@@ -100,6 +103,9 @@ class FakePulsar:
     #: The Authorization header that callers have to show.
     demands: str | None = None
     scheme: str = "http"
+    ended: threading.Event = field(default_factory=threading.Event)
+    #: Namespaces besides the brokers' own, without bundles that anybody serves.
+    more: list[str] = field(default_factory=list)
 
     @property
     def names(self) -> list[str]:
@@ -122,6 +128,7 @@ def fake_pulsar(brokers: int, tls: ssl.SSLContext | None = None) -> Iterator[Fak
     try:
         yield cluster
     finally:
+        cluster.ended.set()
         for broker in cluster.brokers:
             broker.answers.set()
             broker.shutdown()
@@ -138,6 +145,9 @@ class _Handler(BaseHTTPRequestHandler):
         broker.answers.wait(60)
         if broker.cluster.demands not in (None, self.headers.get("Authorization")):
             status, content = 401, {"reason": "Authentication required"}
+        elif broker.silent in self.path:
+            broker.cluster.ended.wait(60)
+            return
         elif broker.broken in self.path:
             status, content = 503, {"reason": "out of order"}
         else:

@@ -7,11 +7,14 @@ from controller.settings.secret_files import read_secret
 from controller.settings.trimtab_toml import PulsarSettings, Settings
 
 
-def pulsar_admin(settings: Settings, *, answer_seconds: float | None = None, hosts: int = 64) -> PulsarAdmin:
+def pulsar_admin(
+    settings: Settings, *, answer_seconds: float | None = None, hosts: int = 64, at_once: int | None = None
+) -> PulsarAdmin:
     """The admin API of the cluster in *settings*.
 
     *answer_seconds* bounds the wait for a connection, and for an answer, of those who only look; else an answer may
-    take as long as an executor may.  Connections to *hosts* brokers are kept open.
+    take as long as an executor may.  Connections to *hosts* brokers are kept open, *at_once* to each; else
+    as many as commands are carried out at once.
 
     Raises SettingsError without a section [pulsar], or where a file cannot be read.
     """
@@ -26,7 +29,7 @@ def pulsar_admin(settings: Settings, *, answer_seconds: float | None = None, hos
         tls=tls_of(pulsar.tls),
         connect_seconds=connect if answer_seconds is None else min(connect, answer_seconds),
         read_seconds=answer_seconds or settings.decisions.executor_timeout_seconds,
-        connections=settings.executor.max_concurrent,
+        connections=at_once or settings.executor.max_concurrent,
         hosts=hosts,
     )
 

@@ -4,7 +4,7 @@ Pulsar: LoadBalanceResources
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
@@ -29,15 +29,18 @@ class PulsarMetadata:
         self._access = access
         self._connection: ZooKeeperConnection | None = None
 
-    def of_namespace(self, namespace: str) -> dict[str, tuple[str, bytes]]:
-        """Bundle -> (``bundle_data`` or ``resource_quota``, JSON as it is stored).  TrimtabError: no answer."""
+    def of_namespace(self, namespace: str, skip: Collection[str] = ()) -> dict[str, tuple[str, bytes]]:
+        """Bundle -> (``bundle_data`` or ``resource_quota``, JSON as it is stored), without the bundles to *skip*.
+
+        TrimtabError: no answer.
+        """
         node = ""
         try:
             client = self._connected()
             found: dict[str, tuple[str, bytes]] = {}
             for kind, root in reversed(_KINDS.items()):
                 node = f"{root}/{namespace}"
-                for name, content in self._children(client, node):
+                for name, content in self._children(client, node, f"{namespace}/", skip):
                     found[f"{namespace}/{name}"] = kind, content
             return found
         except NoAuthError as error:
@@ -60,13 +63,15 @@ class PulsarMetadata:
             self._connection = connection
         return self._connection.client
 
-    def _children(self, client: Any, node: str) -> Iterator[tuple[str, bytes]]:
+    def _children(self, client: Any, node: str, prefix: str, skip: Collection[str]) -> Iterator[tuple[str, bytes]]:
         try:
             names: list[str] = client.get_children_async(node).get(timeout=_ANSWER_SECONDS)
         except NoNodeError:
             return
         # All at once: one round trip for a namespace.
-        asked: list[tuple[str, Any]] = [(name, client.get_async(f"{node}/{name}")) for name in sorted(names)]
+        asked: list[tuple[str, Any]] = [
+            (name, client.get_async(f"{node}/{name}")) for name in sorted(names) if prefix + name not in skip
+        ]
         for name, answer in asked:
             try:
                 content, _ = answer.get(timeout=_ANSWER_SECONDS)

@@ -1,8 +1,9 @@
 """Calls that take as long as they take: some at a time, none of which holds up whoever asks for it."""
 
 import threading
-from collections.abc import Callable
-from queue import SimpleQueue
+import time
+from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 
@@ -45,6 +46,23 @@ class Calls:
             outcomes.append(self._outcomes.get())
             self._open.discard(outcomes[-1].key)
         return outcomes
+
+    def together(self, work: Mapping[Any, Callable[[], Any]], seconds: float) -> dict[Any, Outcome]:
+        """What each of *work* comes to; a TimeoutError for what takes longer than *seconds*, and goes on by itself."""
+        until = time.monotonic() + seconds
+        late = TimeoutError(f"no answer within {max(seconds, 0.0):.1f} s")
+        found = {key: Outcome(key, None, late) for key in work}
+        missing = {key for key, call in work.items() if self.submit(key, call)}
+        while missing:
+            try:
+                outcome = self._outcomes.get(timeout=max(until - time.monotonic(), 0.0))
+            except Empty:
+                break
+            self._open.discard(outcome.key)
+            if outcome.key in missing:  # else one that was too late for those who asked
+                missing.discard(outcome.key)
+                found[outcome.key] = outcome
+        return found
 
     def is_open(self, key: Any) -> bool:
         """Whether a call of this *key* has not ended."""

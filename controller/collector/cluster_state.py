@@ -1,11 +1,18 @@
-"""What is read of the cluster besides its load: namespaces, policies, domains, stored averages, the leader."""
+"""What is read of the cluster besides its load: namespaces, policies, domains, stored averages, the leader.
+
+What cannot be read is left out, and costs nothing else: what was published of it before stays as it is.  Policies are
+an exception: namespaces are never published as if they had none, only because those could not be read.
+"""
 
 import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
 
 from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.collector.calls import Calls
 from controller.collector.states import (
     Namespace,
     State,
@@ -13,15 +20,26 @@ from controller.collector.states import (
     domains_by_broker,
     namespace_state,
 )
+from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
+
+V = TypeVar("V")
+
+#: Stored averages read and published at once; the rest follows with the next readings.
+_MOST_BUNDLES: Final = 20_000
+#: A metadata store that fails so often in a row is left alone until the next reading.
+_MOST_FAILURES: Final = 3
+#: Of what cannot be read, so many are named.
+_NAMED: Final = 5
+_NOBODY: Final[frozenset[str]] = frozenset()
 
 
 class StoredLoad(Protocol):
     """Pulsar's own memory of bundles' load, in its metadata store."""
 
-    def of_namespace(self, namespace: str) -> Mapping[str, tuple[str, bytes]]:
-        """Bundle -> (``bundle_data`` or ``resource_quota``, JSON as it is stored)."""
+    def of_namespace(self, namespace: str, skip: Collection[str]) -> Mapping[str, tuple[str, bytes]]:
+        """Bundle -> (``bundle_data`` or ``resource_quota``, JSON as it is stored), without the bundles to *skip*."""
         ...
 
     def close(self) -> None:
@@ -40,56 +58,154 @@ class Found:
 
 @dataclass(slots=True)
 class ClusterState:
-    """Reads the cluster; one thread at a time."""
+    """Reads the cluster; ``read`` is for one thread at a time, and asks about many namespaces at once."""
 
     admin: PulsarAdmin
     cluster: str
     stored: StoredLoad | None
+    #: Calls at a time.
+    most_at_once: int = 16
+    #: A reading takes no longer than this; what has not answered by then could not be read.
+    seconds: float = 20.0
+    _calls: Calls = field(init=False)
+    #: Tenant -> its namespaces, and namespace -> its anti-affinity group, as last read.
+    _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _groups: dict[str, str] = field(default_factory=dict)
-    _policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: As last read; None: never.
+    _policies: Mapping[str, Mapping[str, Any]] | None = None
+    _leader: str = ""
+    #: What could not be read, and why: of this reading, and what of the one before.
+    _problems: dict[str, str] = field(default_factory=dict)
+    _told: frozenset[str] = _NOBODY
+
+    def __post_init__(self) -> None:
+        self._calls = Calls(self.most_at_once)
 
     def domains(self) -> dict[str, str]:
         """Broker -> its failure domain."""
         return domains_by_broker(self.admin.failure_domains())
 
-    def read(self, interval: int, *, whole: bool) -> Found:
-        """All namespaces' boundaries; with *whole* also what changes less: groups, policies, stored averages."""
-        names = [name for tenant in self.admin.tenants() for name in self.admin.namespaces(tenant)]
-        if whole:
-            self._policies = self.admin.isolation_policies()
-            self._groups = {}
-        namespaces = [found for name in names if (found := self._namespace(name, whole=whole)) is not None]
-        states: list[State] = [
-            namespace_state(self.cluster, found, self._policies, version=interval) for found in namespaces
-        ]
-        if whole:
-            states += self._stored_load(found.name for found in namespaces)
-        return Found(states=tuple(states), leader=self._leader())
+    def read(self, interval: int, *, whole: bool, known: Collection[str] = _NOBODY) -> Found:
+        """All namespaces' boundaries; with *whole* also what changes less: groups, policies, stored averages.
 
-    def _leader(self) -> str:
+        Of bundles that are *known* no stored averages.  PulsarError where nobody says what namespaces there are.
+        """
+        until = time.monotonic() + self.seconds
+        self._calls.renew()
+        had_all_policies = "isolation policies" not in self._problems and self._policies is not None
+        self._problems = {}
+        names = self._list(interval, until)
+        if whole or not had_all_policies:
+            self._read_policies()
+        found = self._namespaces(interval, names, until, whole=whole)
+        states: list[State] = [state for each in found if (state := self._state(each, interval)) is not None]
+        if whole:
+            states += self._stored_load([each.name for each in found], known, until)
+        self._read_leader()
+        self._tell()
+        return Found(states=tuple(states), leader=self._leader)
+
+    def _list(self, interval: int, until: float) -> list[str]:
+        """All namespaces; those of a tenant that cannot be asked are the ones of before."""
         try:
-            return self.admin.leader()
+            tenants: Sequence[str] = self.admin.tenants()
         except PulsarError as error:
-            if error.status == 404:  # an election is going on
-                return ""
-            raise
+            if not self._names:
+                raise
+            self._problems["tenants"] = str(error)
+            tenants = tuple(self._names)
+        asked = {f"tenant {each}": partial(self.admin.namespaces, each) for each in tenants}
+        listed = self._side_by_side(interval, asked, until)
+        self._names = {each: listed.get(f"tenant {each}", self._names.get(each, ())) for each in tenants}
+        return [name for each in tenants for name in self._names[each]]
+
+    def _read_policies(self) -> None:
+        try:
+            self._policies = self.admin.isolation_policies()
+        except PulsarError as error:
+            without = "" if self._policies is not None else "; no namespace is published before they are"
+            self._problems["isolation policies"] = f"{error}{without}"
+
+    def _namespaces(self, interval: int, names: Sequence[str], until: float, *, whole: bool) -> list[Namespace]:
+        work = {name: partial(self._namespace, name, whole=whole) for name in names}
+        found = self._side_by_side(interval, work, until)
+        namespaces = [namespace for name in names if (namespace := found.get(name)) is not None]
+        self._groups = {name: self._groups[name] for name in names if name in self._groups}
+        self._groups |= {each.name: each.anti_affinity_group for each in namespaces}
+        return namespaces
 
     def _namespace(self, name: str, *, whole: bool) -> Namespace | None:
         try:
             boundaries = self.admin.boundaries(name)
-            if whole or name not in self._groups:
-                self._groups[name] = self.admin.anti_affinity_group(name)
+            group = None if whole else self._groups.get(name)
+            return Namespace(name, boundaries, self.admin.anti_affinity_group(name) if group is None else group)
         except PulsarError as error:
             if error.status == 404:  # deleted since it was listed
                 return None
             raise
-        return Namespace(name, boundaries, self._groups[name])
 
-    def _stored_load(self, namespaces: Iterable[str]) -> Iterable[State]:
-        if self.stored is None:
-            return
-        for namespace in namespaces:
-            for bundle, (kind, content) in self.stored.of_namespace(namespace).items():
+    def _state(self, found: Namespace, interval: int) -> State | None:
+        if self._policies is None:
+            return None
+        try:
+            return namespace_state(self.cluster, found, self._policies, version=interval)
+        except ValueError as error:  # boundaries that are none
+            self._problems[found.name] = str(error)
+            return None
+
+    def _stored_load(self, namespaces: Sequence[str], known: Collection[str], until: float) -> Iterator[State]:
+        count = failures = 0
+        for namespace in namespaces if self.stored is not None else ():
+            if count >= _MOST_BUNDLES or failures >= _MOST_FAILURES or time.monotonic() > until:
+                return
+            assert self.stored is not None
+            try:
+                stored = self.stored.of_namespace(namespace, known)
+            except TrimtabError as error:
+                self._problems[f"stored averages of {namespace}"] = str(error)
+                failures += 1
+                continue
+            failures = 0
+            for bundle, (kind, content) in stored.items():
+                count += 1
                 state = bundle_data(self.cluster, bundle, kind, content)
                 if state is not None:
                     yield state
+
+    def _read_leader(self) -> None:
+        try:
+            self._leader = self.admin.leader()
+        except PulsarError as error:
+            if error.status == 404:  # an election is going on
+                self._leader = ""
+            else:
+                self._problems["leader"] = str(error)
+
+    def _side_by_side(self, interval: int, work: Mapping[str, Callable[[], V]], until: float) -> dict[str, V]:
+        """What came of *work*; what did not becomes a problem."""
+        # By interval: an answer that comes too late must not be taken for one of the next reading.
+        keyed = {(interval, name): call for name, call in work.items()}
+        found: dict[str, V] = {}
+        for (_, name), outcome in self._calls.together(keyed, until - time.monotonic()).items():
+            if outcome.error is None:
+                found[name] = outcome.value
+            else:
+                error = outcome.error
+                self._problems[name] = str(error) if isinstance(error, TrimtabError) else repr(error)
+        return found
+
+    def _tell(self) -> None:
+        """Log what could not be read, where that is something else than before."""
+        now = frozenset(self._problems)
+        if now and now != self._told:
+            shown = [f"{name:.100}: {why:.300}" for name, why in sorted(self._problems.items())[:_NAMED]]
+            more = f"; and {len(now) - _NAMED} more" if len(now) > _NAMED else ""
+            log.warning(
+                "parts of the cluster's state cannot be read, and stay as they were published before: %d in all: %s%s",
+                len(now),
+                "; ".join(shown),
+                more,
+            )
+        elif self._told and not now:
+            log.info("all of the cluster's state can be read again")
+        self._told = now

@@ -277,8 +277,9 @@ class Collector:
         if whole or self._domains is None:
             self._reading.submit(_DOMAINS, self._state.domains)
         if self._ticks.leads:
-            first = not self._knows_all
-            self._reading.submit(_STATE, lambda: self._state.read(interval, whole=whole or first))
+            everything = whole or not self._knows_all
+            known = self._due.bundles(interval) if everything else frozenset()
+            self._reading.submit(_STATE, lambda: self._state.read(interval, whole=everything, known=known))
 
     def _state_read(self, value: object, error: Exception | None) -> None:
         if isinstance(value, Found):

@@ -1,12 +1,13 @@
 """Records of what changes seldom: namespaces, brokers, stored averages; and when they are due.  Pure.
 
-They are written when they change, and again every few intervals for readers that began later.
+They are written when they change, and again every few intervals for readers that began later.  Stored averages move all
+the time, and only whoever does not know the bundle looks at them: they are written once, and again much later.
 """
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
@@ -18,7 +19,12 @@ from controller.wire.metrics import BrokerState, BundleData, Capacity, Namespace
 
 log = logging.getLogger(__name__)
 
+#: The stored averages of a bundle are written again after so many times the time of other states: for a controller
+#: that began since without a checkpoint.
+_BUNDLES_AGAIN: Final = 36
+
 State: TypeAlias = NamespaceState | BrokerState | BundleData
+_BUNDLE: Final = "bundle_data"
 
 
 class Namespace(NamedTuple):
@@ -98,16 +104,30 @@ class Due:
         """*states* lie in the log."""
         for state in states:
             self._written[key_of(state)] = _content(state), interval
+        # What is due again by now need not be remembered; much of it is gone for good.
+        self._written = {
+            key: known for key, known in self._written.items() if interval - known[1] < self._again_ms(key[0])
+        }
+
+    def bundles(self, interval: int) -> frozenset[str]:
+        """The bundles whose stored averages are not due in *interval*."""
+        return frozenset(
+            name
+            for (kind, name), (_, at) in self._written.items()
+            if kind == _BUNDLE and interval - at < self._again_ms(kind)
+        )
 
     def forget(self) -> None:
         """Others may have written since: everything is due."""
         self._written.clear()
 
+    def _again_ms(self, kind: str) -> int:
+        return self.again_ms * (_BUNDLES_AGAIN if kind == _BUNDLE else 1)
+
     def _is_due(self, state: State, interval: int) -> bool:
         content, at = self._written.get(key_of(state), (b"", 0))
-        if interval - at >= self.again_ms:
+        if interval - at >= self._again_ms(state.type):
             return True
-        # Averages move all the time, and are looked at once: by who does not know the bundle.
         return not isinstance(state, BundleData) and content != _content(state)
 
 

@@ -264,6 +264,7 @@ def test_the_averages_and_quotas_that_pulsar_keeps_are_read_and_averages_go_firs
     metadata = PulsarMetadata(ZooKeeperAccess(hosts=f"{zookeeper.hosts}{chroot}"))
     found = metadata.of_namespace("lab/ns")
     assert found == {first: ("bundle_data", averages), second: ("resource_quota", quota)}
+    assert metadata.of_namespace("lab/ns", {first}) == {second: ("resource_quota", quota)}
     assert metadata.of_namespace("lab/none") == {}
     metadata.close()
     client.stop()

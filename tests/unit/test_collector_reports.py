@@ -1,6 +1,7 @@
 """From real answers of brokers to sweeps, read back with controller.wire alone."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from controller.collector.reports import (
     swept,
     usage_from_metrics,
 )
+from controller.collector.sweeper import Sweeper
+from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.sweep import ArrowSweep, BrokerSweep
@@ -189,3 +192,28 @@ def test_a_glance_tells_a_chunk_of_either_form_and_a_tick_and_nothing_else() -> 
 def test_sums_have_no_more_digits_than_the_rates_that_they_are_of() -> None:
     columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), sample("topics_2.json"))
     assert np.array_equal(columns.total_load, np.round(columns.total_load, 3))
+
+
+ODD: tuple[Any, ...] = (None, 3, "x", [], {}, [{}], {"a": 3}, {"a": {"b": 3}}, {"a/b": {"0x0_0x1": {"persistent": 3}}})
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("where", ["topics", "namespace", "report", "stats", "cpu"])
+def test_an_answer_of_any_other_shape_is_the_brokers_failure_and_no_other_error(where: str, odd: Any) -> None:
+    good = sample("load_report_1.json")
+    reports = {"report": odd, "stats": good | {"lastStats": odd}, "cpu": good | {"cpu": odd}}
+    topics = {"topics": odd, "namespace": {"lab/ns": odd}}
+
+    class Odd:
+        def within(self, _: float) -> "Odd":
+            return self
+
+        def topic_stats(self, _: str) -> Any:
+            return topics.get(where, sample("topics_1.json"))
+
+        def load_report(self, _: str) -> Any:
+            return reports.get(where, good)
+
+    sweeper = Sweeper(Odd(), CapacityOverrides(), None, form=json_chunks, timeout_seconds=1)  # type: ignore[arg-type]
+    with suppress(ReportError):
+        sweeper.sweep(SweepName(cluster="lab", broker="a:8080", interval=T, sweep_id="s"), T)

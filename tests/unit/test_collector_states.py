@@ -109,4 +109,15 @@ def test_averages_that_move_are_not_written_each_time() -> None:
         told.append(averages)
     due.written(due.of(told[:1], T), T)
     assert due.of(told[1:], T + PERIOD) == []
-    assert due.of(told[1:], T + 10 * PERIOD) == told[1:]
+    assert due.of(told[1:], T + 10 * PERIOD) == []
+    assert due.bundles(T + 10 * PERIOD) == {BUNDLE}
+    assert due.of(told[1:], T + 360 * PERIOD) == told[1:]
+    assert due.bundles(T + 360 * PERIOD) == frozenset()
+
+
+def test_what_was_written_long_ago_is_not_remembered() -> None:
+    due = Due(3 * PERIOD)
+    for i in range(100):
+        interval = T + i * PERIOD
+        due.written([state(FOUND._replace(name=f"lab/ns-{i}"), interval)], interval)
+    assert len(due._written) <= 3
