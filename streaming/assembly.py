@@ -4,17 +4,17 @@ Here alone it is decided what a log in Kafka and one in a folder need; queries a
 """
 
 import time
-from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters import files, jars, transport
+from controller.adapters import jars, transport
 from controller.adapters.control_store import ControlStore
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.folder import files_of
 from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.journal import JournalHead
 from controller.adapters.leadership import Leadership
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper import ZooKeeperLeadership
@@ -22,10 +22,11 @@ from controller.adapters.zookeeper_access import election_access
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
-from controller.model.errors import SettingsError
+from controller.model.errors import JournalLostError, SettingsError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.protocols import SplitThresholds
+from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions
 from streaming.query import QueryOptions
@@ -51,27 +52,33 @@ def leadership(settings: Settings) -> Leadership:
     )
 
 
-def check_shared_checkpoint(settings: Settings, leader: Leadership) -> None:
+def check_shared_checkpoint(settings: Settings, leader: Leadership, files: CheckpointFiles) -> None:
     """Refuse, with a SettingsError, a checkpoint that the other controllers of this cluster do not see.
 
-    A folder says who it is in its file ``identity``, and the first leader writes that into ZooKeeper.  A URI is taken
-    to be shared: that is what it is for.
+    A checkpoint says who it is in its file ``identity``, and the first leader writes that into ZooKeeper.
     """
-    if not isinstance(leader, ZooKeeperLeadership) or "://" in settings.checkpoint.path:
+    if not isinstance(leader, ZooKeeperLeadership):
         return
-    file = Path(settings.checkpoint.path) / "identity"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        files.create(file, uuid4().hex.encode())
-    ours = file.read_text(encoding="ascii")
+    files.create("identity", uuid4().hex.encode())
+    ours = (files.read("identity") or b"").decode(errors="replace")
     agreed = leader.agreed("checkpoint", ours)
     if agreed != ours:
         node = f"{settings.election.path.rstrip('/')}/{settings.cluster.name}/checkpoint"
         raise SettingsError(
-            f"checkpoint.path = {settings.checkpoint.path!r}: {file} is {ours}, the controllers of this cluster use"
-            f" {agreed}: choose a folder that all of them share; where the old one is gone for good, delete {node}"
-            f" in ZooKeeper ({settings.election.hosts})"
+            f"checkpoint.path = {settings.checkpoint.path!r}: its file identity is {ours}, the controllers of this"
+            f" cluster use {agreed}: choose a place that all of them share; where the old one is gone for good, delete"
+            f" {node} in ZooKeeper ({settings.election.hosts})"
         )
+
+
+def has_committed(checkpoint: str, files: CheckpointFiles) -> bool:
+    """Whether Spark has committed a batch of the main query, whose checkpoint is *checkpoint*."""
+    return any(name.isdigit() for name in files.names(f"{checkpoint.rpartition('/')[2]}/commits"))
+
+
+def files_of_checkpoint(spark: SparkSession, settings: Settings) -> CheckpointFiles:
+    """The checkpoint's own files, wherever they lie.  SettingsError where Spark cannot reach them."""
+    return checkpoint_files(spark, settings.checkpoint.path)
 
 
 def session(settings: Settings) -> SparkSession:
@@ -123,14 +130,23 @@ def query_options(settings: Settings) -> QueryOptions:
     )
 
 
-def decision_sink(settings: Settings, leader: Leadership, store: ControlStore) -> DecisionSink:
+def decision_sink(
+    settings: Settings, leader: Leadership, store: ControlStore, *, has_begun: bool = False
+) -> DecisionSink:
     """The sink of a leadership that begins now: fences earlier writers, claims an epoch, reads the memory.
 
-    Raises LeadershipLostError where another leads by now.
+    *has_begun*: Spark has committed batches, before which a leadership was journalled.  Raises JournalLostError where
+    nothing is in the journal all the same, LeadershipLostError where another leads by now.
     """
     policy, kept = read_policy(settings), settings.journal
     journal = transport.journal(settings)
     head = journal.open()
+    if has_begun and head == JournalHead(last=None, epoch=0):
+        raise JournalLostError(
+            f"the journal of cluster {settings.cluster.name!r} is empty, and the checkpoint {settings.checkpoint.path}"
+            " says that it was not: restore the journal; or, to begin without memory, move the checkpoint away and"
+            " start again"
+        )
     epoch = leader.claim(head.epoch)
     journal.begin_epoch(epoch)
 

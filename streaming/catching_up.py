@@ -7,13 +7,14 @@ is needed for.
 import json
 import logging
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from controller.adapters.kafka_backlog import Offsets, backlog
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import now_ms
+from streaming.checkpoint import checkpoint_files
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 _TURNS: Final = 5
 #: Of Spark's offset log.
 _VERSION: Final = "v1"
+#: The version, the batch, and the one source that there is.
+_LINES: Final = 3
 
 
 def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) -> Iterator[int]:
@@ -50,27 +53,16 @@ def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) ->
 
 def offsets_read(spark: SparkSession, checkpoint: str) -> Offsets | None:
     """How far the query with this *checkpoint* has come in Kafka; None where it has not begun, or does not say."""
-    jvm: Any = spark._jvm
-    folder = jvm.org.apache.hadoop.fs.Path(checkpoint, "offsets")
-    files = folder.getFileSystem(spark._jsc.hadoopConfiguration())
-    if not files.exists(folder):
-        return None
-    names = [status.getPath().getName() for status in files.listStatus(folder)]
-    batches = [int(name) for name in names if name.isdecimal()]
-    if not batches:
-        return None
-    stream = files.open(jvm.org.apache.hadoop.fs.Path(folder, str(max(batches))))
-    try:
-        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-    finally:
-        stream.close()
-    return _offsets_in(text)
+    files = checkpoint_files(spark, checkpoint)
+    batches = [int(name) for name in files.names("offsets") if name.isdecimal()]
+    text = files.read(f"offsets/{max(batches)}") if batches else None
+    return None if text is None else _offsets_in(text.decode(errors="replace"))
 
 
 def _offsets_in(text: str) -> Offsets | None:
     """The offsets in a file of Spark's offset log: its version, a line about the batch, and one for each source."""
-    version, _, *sources = text.splitlines()
-    if version != _VERSION or len(sources) != 1:
+    lines = text.splitlines()
+    if len(lines) != _LINES or lines[0] != _VERSION:
         return None
-    told: dict[str, dict[str, int]] = json.loads(sources[0])
+    told: dict[str, dict[str, int]] = json.loads(lines[2])
     return {topic: {int(partition): at for partition, at in of.items()} for topic, of in told.items()}

@@ -1,6 +1,9 @@
 """Runs the controller: lead, start the queries, and stop them as soon as this process leads no longer."""
 
 import logging
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,11 +19,13 @@ from controller.adapters.control_store import ControlStore, control_store
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.leadership import Leadership, at_ease
+from controller.adapters.recent import last_tick
 from controller.doctor.before_acting import refuse_rivals
-from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from streaming import assembly, catching_up
+from streaming.progress import ProgressWatch
 from streaming.query import dead_letter_query, decision_checkpoint, decision_query
 from streaming.rehearsal import rehearse
 
@@ -29,6 +34,8 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS = 0.2
 #: So long a micro-batch may still take when this process is told to stop.
 _FINISH_SECONDS = 10.0
+#: So long a query may take to stop, which breaks its micro-batch off.
+_STOP_SECONDS = 15.0
 _TRIGGER = "0 seconds"
 
 
@@ -36,7 +43,8 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
     """Lead whenever possible, and decide while leading, until *stop* says so.
 
     Raises SettingsError for what cannot be run, LeadershipLostError when this process cannot lead again and has to be
-    started anew, and what a query failed with.
+    started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
+    stopped ends this process, with the exit code of what was to be raised.
     """
     read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
     store = control_store(settings)
@@ -65,12 +73,15 @@ def _lead(
     settings: Settings, spark: SparkSession, leadership: Leadership, store: ControlStore, stop: Callable[[], bool]
 ) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
-    assembly.check_shared_checkpoint(settings, leadership)
+    files = assembly.files_of_checkpoint(spark, settings)
+    assembly.check_shared_checkpoint(settings, leadership, files)
     # They may have been switched on since this process stood by.
     refuse_rivals(settings, mode=mode_in_force(settings, store), must_know=False)
     options, checkpoint = assembly.query_options(settings), settings.checkpoint.path
-    decisions = assembly.decision_sink(settings, leadership, store)
+    has_begun = assembly.has_committed(decision_checkpoint(checkpoint, options), files)
+    decisions = assembly.decision_sink(settings, leadership, store, has_begun=has_begun)
     letters = assembly.dead_letter_sink(settings, options)
+    watch = ProgressWatch(partial(last_tick, settings), after_seconds=settings.intervals.stalled_after_seconds)
     log.info("leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(decision_checkpoint(checkpoint, options)))
 
@@ -86,11 +97,11 @@ def _lead(
         try:
             for most in catching_up.offsets_a_batch(spark, settings, decision_checkpoint(checkpoint, options)):
                 with _running(decide(most, availableNow=True)) as query:
-                    _watch([suspects_query, query], leadership, stop, until=query)
+                    _watch([suspects_query, query], leadership, watch, stop, until=query)
                 if stop():
                     return
             with _running(decide(None, processingTime=_TRIGGER)) as query:
-                _watch([suspects_query, query], leadership, stop)
+                _watch([suspects_query, query], leadership, watch, stop)
         except TrimtabError:
             raise
         except Exception as error:
@@ -110,11 +121,37 @@ def _running(query: StreamingQuery) -> Iterator[StreamingQuery]:
     try:
         yield query
     finally:
-        query.stop()
+        _stop(query)
+
+
+def _stop(query: StreamingQuery) -> None:
+    """Stop *query*; where it hangs, this process ends at once: nobody else can take over what it holds."""
+    failures: list[Exception] = []
+
+    def stop() -> None:
+        try:
+            query.stop()
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=stop, name="stop", daemon=True)
+    thread.start()
+    thread.join(_STOP_SECONDS)
+    if failures:
+        raise failures[0]
+    if thread.is_alive():
+        error = sys.exception()
+        log.critical("a query has not stopped for %g s: this process ends now (%s)", _STOP_SECONDS, error)
+        # Spark's JVM sees its input end, and ends too.
+        os._exit(error.exit_code if isinstance(error, TrimtabError) else StalledError.exit_code)
 
 
 def _watch(
-    queries: list[StreamingQuery], leadership: Leadership, stop: Callable[[], bool], until: StreamingQuery | None = None
+    queries: list[StreamingQuery],
+    leadership: Leadership,
+    watch: ProgressWatch,
+    stop: Callable[[], bool],
+    until: StreamingQuery | None = None,
 ) -> None:
     """Wait until told to stop, or until the query *until* has read what there was."""
     while not stop():
@@ -127,7 +164,17 @@ def _watch(
                 if query is until:
                     return
                 raise TrimtabError(f"query {query.name} ended by itself")
+        watch.check(partial(_batches, queries))
     _finish(queries)
+
+
+def _batches(queries: list[StreamingQuery]) -> dict[str, int]:
+    """Query -> its last finished batch; -1 before the first."""
+    found = {}
+    for query in queries:
+        progress = query.lastProgress
+        found[str(query.name)] = -1 if progress is None else int(progress["batchId"])
+    return found
 
 
 def _finish(queries: list[StreamingQuery]) -> None:

@@ -1,7 +1,7 @@
 """Named places where a test can kill the controller or the executor, as hard as a power cut would.
 
 ``TRIMTAB_FAILPOINT=after-decide:2`` kills at the second time that place is passed.  Without the variable a
-failpoint costs one look into a dict.
+failpoint costs two looks into a dict.  ``TRIMTAB_HANG`` takes the same, and hangs there.
 """
 
 import os
@@ -27,12 +27,14 @@ FAILPOINTS: Final = (
     "before-answer",
 )
 VARIABLE: Final = "TRIMTAB_FAILPOINT"
+#: The same, and the process hangs there instead.
+HANG_VARIABLE: Final = "TRIMTAB_HANG"
 
 _STATE_FILE: Final = re.compile(r"(\d+)(?:_[^.]+)?\.(?:changelog|zip)")
 _WATCH_SECONDS: Final = 0.001
 
 
-def parse(text: str) -> dict[str, int]:
+def parse(text: str, variable: str = VARIABLE) -> dict[str, int]:
     """How often each armed failpoint is still to be passed, the last time fatally: ``name`` or ``name:n``.
 
     Raises SettingsError naming what is allowed.
@@ -41,24 +43,31 @@ def parse(text: str) -> dict[str, int]:
         return {}
     name, colon, count = text.partition(":")
     if name not in FAILPOINTS:
-        raise SettingsError(f"{VARIABLE}={text!r}: unknown failpoint; known: {', '.join(FAILPOINTS)}")
+        raise SettingsError(f"{variable}={text!r}: unknown failpoint; known: {', '.join(FAILPOINTS)}")
     if colon and not re.fullmatch(r"[1-9]\d*", count):
-        raise SettingsError(f"{VARIABLE}={text!r}: after the colon comes a count from 1 on")
+        raise SettingsError(f"{variable}={text!r}: after the colon comes a count from 1 on")
     return {name: int(count or 1)}
 
 
 @cache
-def _armed() -> dict[str, int]:
-    return parse(os.environ.get(VARIABLE, ""))
+def _armed(variable: str = VARIABLE) -> dict[str, int]:
+    return parse(os.environ.get(variable, ""), variable)
 
 
 def failpoint(name: str) -> None:
-    """Pass the place *name*; kills this process where the environment says so."""
-    armed = _armed()
-    if name in armed:
-        armed[name] -= 1
-        if armed[name] == 0:
-            kill_process_tree()
+    """Pass the place *name*; kills this process, or hangs for ever, where the environment says so."""
+    if _is_reached(name, _armed()):
+        kill_process_tree()
+    if _is_reached(name, _armed(HANG_VARIABLE)):
+        while True:
+            time.sleep(3600)
+
+
+def _is_reached(name: str, armed: dict[str, int]) -> bool:
+    if name not in armed:
+        return False
+    armed[name] -= 1
+    return armed[name] == 0
 
 
 def kill_process_tree() -> NoReturn:

@@ -8,6 +8,8 @@ from controller.doctor.finding import Finding, fine
 from controller.settings.trimtab_toml import KafkaLogSettings
 
 _MINUTE_MS: Final = 60_000
+#: Some time that is later than any start_at reaches back.
+_FAR: Final = 1 << 53
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 #: Chunks of sweeps and parts of journal entries are at most 1 MB.
 _RECORD_BYTES: Final = 1_000_000
@@ -98,7 +100,11 @@ def retention(facts: Facts) -> Iterator[Finding]:
             # The epoch and the memory are read from the journal's last entries, however long ago they were written;
             # the controller deletes what is needed no more.
             log.journal_topic: (7 * _DAY_MS, None, "the last decision with its memory"),
-            log.metrics_topic: (forgotten, _DAY_MS, "what a controller that was away has to catch up with"),
+            log.metrics_topic: (
+                forgotten,
+                max(_DAY_MS, _reach_back(log)),
+                "what a controller that was away has to catch up with, and what start_at asks for",
+            ),
             log.results_topic: (remembered, None, "which commands were carried out, so that none is twice"),
             log.commands_topic: (remembered, None, "commands until they expire"),
         }
@@ -118,6 +124,12 @@ def retention(facts: Facts) -> Iterator[Finding]:
                     wanted=f"{'-1' if name == log.journal_topic else f'{wish} or more'}: {why}",
                     advice=_alter(name, "retention.ms", "-1" if name == log.journal_topic else str(wish)),
                 )
+
+
+def _reach_back(log: KafkaLogSettings) -> int:
+    """How far back a controller without a checkpoint begins to read, ms; 0 where that is no length of time."""
+    start = log.start_ms(_FAR)
+    return 0 if start is None else _FAR - start
 
 
 def timestamps(facts: Facts) -> Iterator[Finding]:

@@ -48,6 +48,18 @@ class EntryTooLargeError(JournalError):
     """A decision has more commands than a journal entry can hold; nothing was written."""
 
 
+class JournalLostError(JournalError):
+    """The journal is empty, and Spark's checkpoint says that it was not: a person has to decide what to do."""
+
+    exit_code = 2
+
+
+class StalledError(TrimtabError):
+    """A query makes no progress though there is something to read."""
+
+    exit_code = 70  # EX_SOFTWARE: the service manager restarts us
+
+
 class LeadershipLostError(TrimtabError):
     """This process no longer leads: the batch must not be committed."""
 

@@ -88,6 +88,9 @@ class IntervalSettings(_Section):
     """Closed intervals without a gap before the first command: averages of one sample are no averages."""
     stale_after_seconds: PositiveInt = 300
     """An interval decided later than this after its end is too old to act on; it still moves the averages."""
+    stalled_after_seconds: PositiveInt = 600
+    """A controller whose query has finished no micro-batch for so long, though ticks arrive, ends with exit code 70, so
+    that it is started anew.  Well above what a micro-batch of a few intervals takes."""
     bundle_ttl_intervals: PositiveInt = 10
     """Intervals for which a bundle that no broker lists is remembered: it may only be between two owners."""
     close_at_most: PositiveInt = 20
@@ -124,6 +127,11 @@ class IntervalSettings(_Section):
             raise ValueError(
                 f"stale_after_seconds ({self.stale_after_seconds}) is shorter than period_seconds"
                 f" ({self.period_seconds}): allowed is the period or more"
+            )
+        if self.stalled_after_seconds < 2 * self.period_seconds:
+            raise ValueError(
+                f"stalled_after_seconds ({self.stalled_after_seconds}) is shorter than two periods"
+                f" (period_seconds = {self.period_seconds}): allowed is {2 * self.period_seconds} or more"
             )
         return self
 

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from controller.adapters.servers import ZooKeeperServer
 from controller.adapters.zookeeper import ZooKeeperLeadership
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings
-from streaming.assembly import check_shared_checkpoint, leadership
+from streaming.assembly import check_shared_checkpoint, files_of_checkpoint, has_committed, leadership
 
 pytestmark = pytest.mark.integration
 
@@ -19,37 +20,59 @@ def settings(zookeeper: ZooKeeperServer, folder: Path, checkpoint: str) -> Setti
             "cluster": {"name": folder.name},
             "log": {"kind": "folder", "folder": {"path": str(folder)}},
             "election": {"kind": "zookeeper", "hosts": zookeeper.hosts, "path": "/shared"},
-            "checkpoint": {"path": checkpoint if "://" in checkpoint else str(folder / checkpoint)},
+            "checkpoint": {"path": checkpoint},
             "journal": {"verdicts_path": str(folder / "verdicts")},
         }
     )
 
 
-def check(settings: Settings) -> None:
+def check(settings: Settings, spark: SparkSession) -> None:
     leader = leadership(settings)
     assert isinstance(leader, ZooKeeperLeadership)
     try:
         assert leader.acquire(lambda: False)
-        check_shared_checkpoint(settings, leader)
+        check_shared_checkpoint(settings, leader, files_of_checkpoint(spark, settings))
     finally:
         leader.release()
 
 
-def test_the_same_folder_is_accepted_again(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
-    check(settings(zookeeper, tmp_path, "one"))
-    check(settings(zookeeper, tmp_path, "one"))
-
-
-def test_a_folder_of_its_own_is_refused_and_the_message_says_what_to_do(
-    zookeeper: ZooKeeperServer, tmp_path: Path
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_the_same_place_is_accepted_again_and_knows_whether_a_query_has_begun(
+    zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession, scheme: str
 ) -> None:
-    check(settings(zookeeper, tmp_path, "one"))
+    place = settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/one")
+    check(place, spark)
+    check(place, spark)
+    files, query = files_of_checkpoint(spark, place), f"{place.checkpoint.path}/decisions-s16"
+    assert not has_committed(query, files)
+    commits = tmp_path / "one" / "decisions-s16" / "commits"
+    commits.mkdir(parents=True)
+    assert not has_committed(query, files)
+    (commits / "0").write_text("v1")
+    assert has_committed(query, files)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_place_of_its_own_is_refused_and_the_message_says_what_to_do(
+    zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession, scheme: str
+) -> None:
+    check(settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/one"), spark)
     with pytest.raises(SettingsError) as caught:
-        check(settings(zookeeper, tmp_path, "two"))
-    assert f"checkpoint.path = '{tmp_path / 'two'}'" in str(caught.value)
+        check(settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/two"), spark)
+    assert f"checkpoint.path = '{scheme}{tmp_path}/two'" in str(caught.value)
     assert f"delete /shared/{tmp_path.name}/checkpoint in ZooKeeper" in str(caught.value)
+    assert not list(Path.cwd().glob("*:")), "a URI is no folder"
 
 
-def test_a_uri_is_taken_to_be_shared(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
-    check(settings(zookeeper, tmp_path, "one"))
-    check(settings(zookeeper, tmp_path, "s3a://bucket/checkpoint"))
+def test_a_folder_and_its_uri_are_the_same_place(
+    zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession
+) -> None:
+    check(settings(zookeeper, tmp_path, f"{tmp_path}/one"), spark)
+    check(settings(zookeeper, tmp_path, f"file:{tmp_path}/one"), spark)
+
+
+def test_a_file_system_that_spark_does_not_know_is_refused_by_name(
+    zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession
+) -> None:
+    with pytest.raises(SettingsError, match=r"checkpoint\.path = 'nowhere://bucket/one'.*spark\.jars\.packages"):
+        files_of_checkpoint(spark, settings(zookeeper, tmp_path, "nowhere://bucket/one"))

@@ -7,7 +7,7 @@ import pytest
 
 from controller.doctor.checks import judge
 from controller.doctor.facts import Clock, FolderFacts, KafkaFacts, ZooKeeperFacts
-from tests.doctor import JOURNAL, NOW, facts, kafka, only, problems, topic
+from tests.doctor import JOURNAL, NOW, facts, kafka, only, problems, settings, topic
 
 
 def config(key: str, value: str, base: Any = None) -> Any:
@@ -58,6 +58,16 @@ def test_what_is_forgotten_too_soon_is_told_with_the_command_that_keeps_it(
     found = only(kafka=kafka(**{name: spoilt}))
     assert (found.code, found.severity, found.objects) == ("retention-too-short", severity, (f"trimtab-{name}",))
     assert f"--entity-name trimtab-{name} --add-config retention.ms=" in found.advice
+
+
+def test_metrics_are_kept_as_far_as_a_controller_without_a_checkpoint_reads_back() -> None:
+    reaches_back = settings(log={"kind": "kafka", "kafka": {"bootstrap": "kafka:9092", "start_at": "7d"}})
+    two_days = config("retention.ms", str(2 * 86_400_000))
+    assert not problems(settings=reaches_back)
+    found = only(settings=reaches_back, kafka=kafka(metrics=two_days))
+    assert (found.code, found.severity, found.objects) == ("retention-too-short", "warning", ("trimtab-metrics",))
+    assert found.advice.endswith(f"retention.ms={7 * 86_400_000}")
+    assert not problems(kafka=kafka(metrics=two_days))
 
 
 def test_retention_without_limit_is_enough_for_all() -> None:

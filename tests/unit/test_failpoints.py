@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.failpoints import FAILPOINTS, VARIABLE, parse, torn_commits
+from controller.adapters.failpoints import FAILPOINTS, HANG_VARIABLE, VARIABLE, parse, torn_commits
 from controller.model.errors import SettingsError
 
 
@@ -68,6 +68,18 @@ def test_without_the_variable_every_failpoint_is_passed() -> None:
 def test_the_second_time_kills_where_the_second_is_asked_for() -> None:
     done = run(PASS_THREE_TIMES, "after-decide:2")
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "0\n")
+
+
+def test_a_process_hangs_where_that_is_asked_for() -> None:
+    environment = os.environ | {HANG_VARIABLE: "after-commit:2"}
+    with subprocess.Popen(
+        [sys.executable, "-c", PASS_THREE_TIMES], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.kill()
 
 
 def test_another_failpoint_kills_nobody_here() -> None:

@@ -77,6 +77,11 @@ def test_a_uri_and_a_zookeeper_path_stay_as_they_are(tmp_path: Path) -> None:
     assert settings.election.path == "/trimtab"
 
 
+def test_a_query_is_given_two_periods_before_it_stands_still(tmp_path: Path) -> None:
+    told = refusal(tmp_path, SMALLEST + "intervals.stalled_after_seconds = 119")
+    assert "stalled_after_seconds (119) is shorter than two periods (period_seconds = 60): allowed is 120" in told
+
+
 @pytest.mark.parametrize("uri", ["s3a://bucket/checkpoint", "hdfs:/checkpoint"])
 def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: Path, uri: str) -> None:
     text = SMALLEST.replace('checkpoint.path = "checkpoint"', f'checkpoint.path = "{uri}"')

@@ -1,13 +1,15 @@
 """What the supervisor makes of a query that ended, without Spark: queries, sinks and leadership are played."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, NoReturn
 from unittest.mock import Mock
 
 import pytest
 
-from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
+from controller.model.errors import JournalError, LeadershipLostError, StalledError, TrimtabError
 from controller.settings.trimtab_toml import Settings
 from streaming import supervisor
 
@@ -126,3 +128,53 @@ def test_spark_runs_before_this_process_leads(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(TrimtabError):
         run(tmp_path, monkeypatch, leadership, session=session, **sink(None))
     assert led == [False]
+
+
+class Ended(BaseException):
+    """In the place of the end of this process."""
+
+
+def run_query(query: Mock, error: Exception | None) -> None:
+    with supervisor._running(query):
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(None, 70), (StalledError("stands still"), 70), (LeadershipLostError("another leads"), 75)]
+)
+def test_a_query_that_cannot_be_stopped_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int
+) -> None:
+    never, codes = Event(), list[int]()
+
+    def exit_now(code: int) -> NoReturn:
+        codes.append(code)
+        raise Ended
+
+    monkeypatch.setattr(supervisor, "_STOP_SECONDS", 0.01)
+    monkeypatch.setattr(os, "_exit", exit_now)
+    with pytest.raises(Ended):
+        run_query(Mock(stop=never.wait), error)
+    never.set()
+    assert codes == [code]
+
+
+def test_a_query_that_stops_leaves_its_error_as_it_was() -> None:
+    query = Mock()
+    with pytest.raises(StalledError):
+        run_query(query, StalledError("stands still"))
+    query.stop.assert_called_once_with()
+
+
+def test_the_sink_learns_whether_spark_has_committed_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Mock(return_value=Mock(epoch=1, failure=None))
+    with pytest.raises(TrimtabError):
+        run(
+            tmp_path,
+            monkeypatch,
+            PlayedLeadership(gone=False),
+            decision_sink=made,
+            has_committed=Mock(return_value=True),
+        )
+    assert made.call_args.kwargs == {"has_begun": True}

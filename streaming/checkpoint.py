@@ -1,0 +1,122 @@
+"""A checkpoint's own files, besides Spark's: in a folder, or through Hadoop's file system where the path is a URI."""
+
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from controller.adapters import files
+from controller.model.errors import SettingsError
+from controller.settings.section import is_uri
+
+
+class CheckpointFiles(Protocol):
+    """Small files below a checkpoint's path.  Only the leader writes."""
+
+    def read(self, name: str) -> bytes | None:
+        """What lies in the file *name*; None where there is none."""
+        ...
+
+    def create(self, name: str, content: bytes) -> None:
+        """Create the file *name*, whole or not at all; one that is there already stays as it is."""
+        ...
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """The names in *folder*, in no order; none where it does not exist."""
+        ...
+
+
+def checkpoint_files(spark: SparkSession, path: str) -> CheckpointFiles:
+    """The files below *path*.  SettingsError where Spark has no file system for it."""
+    return HadoopFiles(spark, path) if is_uri(path) else FolderFiles(Path(path))
+
+
+class FolderFiles:
+    """CheckpointFiles in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, name: str) -> bytes | None:
+        """See CheckpointFiles."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def create(self, name: str, content: bytes) -> None:
+        """See CheckpointFiles."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            files.create(self._folder / name, content)
+        except FileExistsError:
+            return
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """See CheckpointFiles."""
+        return tuple(path.name for path in (self._folder / folder).glob("*"))
+
+
+class HadoopFiles:
+    """CheckpointFiles in whatever file system the URI names, as Spark reaches it."""
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        self._uri = uri
+        self._jvm: Any = spark._jvm
+        context: Any = spark.sparkContext
+        try:
+            self._root = self._path(uri)
+            self._system = self._root.getFileSystem(context._jsc.hadoopConfiguration())
+        except Py4JJavaError as error:
+            raise self._refusal(error) from error
+
+    def read(self, name: str) -> bytes | None:
+        """See CheckpointFiles."""
+        try:
+            path = self._path(self._root, name)
+            if not self._system.exists(path):
+                return None
+            stream = self._system.open(path)
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise self._refusal(error) from error
+
+    def create(self, name: str, content: bytes) -> None:
+        """See CheckpointFiles.  Written beside, then renamed: some file systems show a file before it is whole."""
+        try:
+            path, beside = self._path(self._root, name), self._path(self._root, f".{name}.{uuid4().hex}")
+            if self._system.exists(path):
+                return
+            stream = self._system.create(beside)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+            if not self._system.rename(beside, path):
+                self._system.delete(beside, False)
+        except Py4JJavaError as error:
+            raise self._refusal(error) from error
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """See CheckpointFiles."""
+        try:
+            path = self._path(self._root, folder)
+            found = self._system.listStatus(path) if self._system.exists(path) else ()
+            return tuple(str(each.getPath().getName()) for each in found)
+        except Py4JJavaError as error:
+            raise self._refusal(error) from error
+
+    def _path(self, *parts: object) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(*parts)
+
+    def _refusal(self, error: Py4JJavaError) -> SettingsError:
+        why = str(error.java_exception)
+        return SettingsError(
+            f"checkpoint.path = {self._uri!r}: {why}; a file system of its own needs its jars in [spark.conf]"
+            ' "spark.jars" or "spark.jars.packages", and what it wants to be told as "spark.hadoop...."'
+        )

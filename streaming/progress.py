@@ -1,0 +1,83 @@
+"""Whether the queries get on: a query that stands still while ticks arrive is to be ended and started anew."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from controller.model.errors import StalledError, TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: So often it is looked in the time after which a query has stalled.
+_LOOKS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How far everything had come at a moment."""
+
+    #: By a clock that never goes back.
+    at_seconds: float
+    #: Query -> its last finished batch; -1 before the first.
+    batches: Mapping[str, int]
+    #: The newest interval that was ticked, epoch ms; 0 before the first.
+    ticked: int
+
+
+def stalled(looks: Sequence[Look], after_seconds: float) -> str | None:
+    """The query that has finished no batch for *after_seconds* since it was seen that a tick had come; or None.
+
+    *looks*: oldest first.  Every tick makes a batch, so a query that stands still has nothing to read, or stalled.
+    """
+    last = looks[-1]
+    for name, batch in last.batches.items():
+        still = _since(looks, name, batch)
+        since = next((look.at_seconds for look in still if look.ticked > still[0].ticked), None)
+        if since is not None and last.at_seconds - since >= after_seconds:
+            return name
+    return None
+
+
+def _since(looks: Sequence[Look], name: str, batch: int) -> list[Look]:
+    """The last looks, all of which found query *name* at *batch*."""
+    return [*takewhile(lambda look: look.batches.get(name) == batch, reversed(looks))][::-1]
+
+
+class ProgressWatch:
+    """Looks now and then, in a thread of its own: neither Kafka nor Spark may answer."""
+
+    def __init__(self, newest_tick: Callable[[], int | None], *, after_seconds: float) -> None:
+        self._newest_tick, self._after = newest_tick, after_seconds
+        self._looks: deque[Look] = deque(maxlen=3 * _LOOKS)
+        self._began = time.monotonic()
+        self._thread: threading.Thread | None = None
+
+    def check(self, batches: Callable[[], Mapping[str, int]]) -> None:
+        """Raise StalledError where a query stalled; *batches* says which batch each query finished last."""
+        now = time.monotonic()
+        if self._thread is not None and self._thread.is_alive():
+            if now - self._began >= self._after:
+                raise StalledError(f"neither Spark nor the log has answered for {self._after:g} s: start it again")
+            return
+        if now - self._began < self._after / _LOOKS:
+            return
+        name = stalled(self._looks, self._after) if self._looks else None
+        if name is not None:
+            raise StalledError(
+                f"query {name} has finished no batch for {self._after:g} s while ticks arrived: start it again"
+            )
+        self._began = now
+        self._thread = threading.Thread(target=self._look, args=(batches,), name="progress", daemon=True)
+        self._thread.start()
+
+    def _look(self, batches: Callable[[], Mapping[str, int]]) -> None:
+        try:
+            found, ticked = batches(), self._newest_tick()
+        except TrimtabError as error:
+            log.debug("no look at the log: %s", error)
+            return
+        self._looks.append(Look(at_seconds=time.monotonic(), batches=found, ticked=ticked or 0))

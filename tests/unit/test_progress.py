@@ -1,0 +1,97 @@
+"""When a query stands still, and when it only has nothing to read."""
+
+import threading
+import time
+
+import pytest
+
+from controller.model.errors import JournalError, StalledError
+from streaming.progress import Look, ProgressWatch, stalled
+
+AFTER = 100.0
+
+
+def look(at: float, ticked: int, decisions: int = 7, letters: int | None = None) -> Look:
+    batches = {"decisions": decisions, "letters": ticked if letters is None else letters}
+    return Look(at_seconds=at, batches=batches, ticked=ticked)
+
+
+def test_a_query_that_finishes_no_batch_while_ticks_arrive_has_stalled() -> None:
+    looks = [look(t, ticked=t) for t in range(0, 111, 10)]
+    # The first tick that it has surely not read came by the second look.
+    assert stalled(looks[:-1], AFTER) is None
+    assert stalled(looks, AFTER) == "decisions"
+
+
+def test_either_query_may_be_the_one() -> None:
+    looks = [look(t, ticked=t, decisions=t, letters=3) for t in range(0, 111, 10)]
+    assert stalled(looks, AFTER) == "letters"
+
+
+def test_a_query_that_gets_on_has_not_stalled_however_slow_it_is() -> None:
+    looks = [look(t, ticked=t, decisions=t // 90) for t in range(0, 1000, 10)]
+    assert all(stalled(looks[: n + 1], AFTER) is None for n in range(len(looks)))
+
+
+def test_without_ticks_there_is_nothing_to_read() -> None:
+    assert stalled([look(t, ticked=5) for t in range(0, 1000, 10)], AFTER) is None
+
+
+def test_the_first_tick_after_a_long_silence_may_take_its_time() -> None:
+    silent = [look(t, ticked=5) for t in range(0, 1000, 10)]
+    assert stalled([*silent, look(1000, ticked=6)], AFTER) is None
+    assert stalled([*silent, look(1000, ticked=6), look(1100, ticked=6)], AFTER) == "decisions"
+
+
+def test_a_query_that_was_started_anew_is_no_query_that_stands_still() -> None:
+    before = [look(0, ticked=0, decisions=-1), look(10, ticked=1, decisions=-1), look(20, ticked=2, decisions=4)]
+    assert stalled([*before, look(130, ticked=3, decisions=-1)], AFTER) is None
+
+
+def watched(ticks: list[int], batches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look as often as there are ticks, every 10 seconds."""
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    told = iter(ticks)
+    watch = ProgressWatch(lambda: next(told), after_seconds=AFTER)
+    for number in range(len(ticks)):
+        clock += 10.0
+        watch.check(lambda n=number: {"decisions": batches[n]})  # type: ignore[misc]
+        assert watch._thread is not None
+        watch._thread.join()
+
+
+def test_a_stalled_query_is_told_with_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched([*range(30)], [*range(30)], monkeypatch)
+    with pytest.raises(StalledError, match="query decisions has finished no batch for 100 s") as caught:
+        watched([*range(30)], [3] * 30, monkeypatch)
+    assert caught.value.exit_code == 70
+
+
+def test_a_log_that_cannot_be_read_says_nothing_about_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+
+    def silent() -> int:
+        raise JournalError("Kafka does not answer")
+
+    watch = ProgressWatch(silent, after_seconds=AFTER)
+    for _ in range(30):
+        clock += 10.0
+        watch.check(lambda: {"decisions": 3})
+        assert watch._thread is not None
+        watch._thread.join()
+
+
+def test_a_look_that_never_ends_is_a_standstill_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, never = 0.0, threading.Event()
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    watch = ProgressWatch(lambda: never.wait() and None, after_seconds=AFTER)
+    clock = 10.0
+    watch.check(dict)
+    clock = 109.0
+    watch.check(dict)
+    clock = 110.0
+    with pytest.raises(StalledError, match="neither Spark nor the log has answered for 100 s"):
+        watch.check(dict)
+    never.set()
