@@ -112,7 +112,7 @@ def test_what_is_kept_has_a_bound_whatever_is_written_to_the_topic() -> None:
         take(found, chunk(interval=T + i * PERIOD), append_ms=T)
         take(found, chunk(B, sweep_id=f"{i}", i=0, n=2), append_ms=T)
         take(found, chunk(B, sweep_id="endless", i=i, n=2**40), append_ms=T)
-    take(found, chunk(B, sweep_id="x" * 2_000), append_ms=T)
+    take(found, chunk(B, sweep_id="x" * 1_024), append_ms=T)
     assert len(found._complete) <= 2
     assert list(found._chunks) == [T]
     assert list(found._chunks[T]) == [B]
