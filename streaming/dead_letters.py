@@ -1,9 +1,10 @@
 """The dead letters' sink: what the main query could not use, with the reason in full."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from controller.adapters.log import DeadLetterLog
 from controller.aggregate.rows import METRICS
@@ -14,6 +15,10 @@ from controller.wire.results import decode_result
 from streaming.decode import DecodeOptions
 
 log = logging.getLogger(__name__)
+
+#: So many bytes of suspect records come to this process at once, far below spark.driver.maxResultSize: with more of
+#: them in one batch, as when somebody floods the topic, Spark would fail the batch again and again.
+AT_ONCE = 128 << 20
 
 
 class DeadLetterSink:
@@ -28,12 +33,19 @@ class DeadLetterSink:
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Keep the dead letters of one batch."""
+        batch.persist()  # looked at twice or more; the function that finds suspects is the dear part
         try:
-            found = [letter for row in batch.toLocalIterator() if (letter := self._judge(row)) is not None]
-            self._letters.write(batch_id, found)
+            for part, rows in enumerate(_parts(batch)):
+                self._keep(rows, batch_id, part)
         except Exception as error:
             self.failure = error
             raise
+        finally:
+            batch.unpersist()
+
+    def _keep(self, rows: DataFrame, batch_id: int, part: int) -> None:
+        found = [letter for row in rows.toLocalIterator() if (letter := self._judge(row)) is not None]
+        self._letters.write(batch_id, found, part=part)
         self.count += len(found)
         if found:
             log.warning("%d dead letters, %d in all; the first: %s", len(found), self.count, found[0].reason)
@@ -65,3 +77,16 @@ class DeadLetterSink:
             return None
         # Never silently lost, even if the two should ever disagree.
         return WireError("bad_value", "refused by the query")
+
+
+def _parts(batch: DataFrame) -> Iterator[DataFrame]:
+    """*batch* in parts of about AT_ONCE bytes, the same ones whenever the batch runs again."""
+    sizes = F.length("head") + F.coalesce(F.length("value"), F.lit(0))
+    (total,) = batch.agg(F.sum(sizes)).first() or (0,)
+    parts = 1 + (total or 0) // AT_ONCE
+    if parts == 1:
+        yield batch
+        return
+    part_of = F.pmod(F.xxhash64("source", "file", "partition", "offset"), F.lit(parts))
+    for part in range(parts):
+        yield batch.where(part_of == part)

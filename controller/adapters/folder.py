@@ -119,10 +119,11 @@ class FolderDeadLetterLog:
         self._folder = folder / "dead_letters"
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:
+    def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:
         """See DeadLetterLog."""
         if letters:
-            files.replace(self._folder / f"{batch:0{_DIGITS}d}.jsonl", _lines(map(encode, letters)))
+            name = f"{batch:0{_DIGITS}d}" + (f"-{part}" if part else "")
+            files.replace(self._folder / f"{name}.jsonl", _lines(map(encode, letters)))
 
 
 class FolderJournal:

@@ -139,7 +139,7 @@ class KafkaDeadLetterLog:
         create_topics(settings, settings.dead_letters_topic)
         self._producer = Producer(settings.bootstrap, settings.client)
 
-    def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
+    def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:  # noqa: ARG002
         """See DeadLetterLog."""
         for letter in letters:
             self._producer.send(self._topic, encode(letter), key=_place(letter.source).encode())

@@ -51,6 +51,6 @@ class CommandLog(Protocol):
 class DeadLetterLog(Protocol):
     """Where records go that cannot be used."""
 
-    def write(self, batch: int, letters: Sequence[DeadLetter]) -> None:
-        """Keep *letters*, found in micro-batch *batch*.  The same batch again brings the same letters."""
+    def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:
+        """Keep *letters*, found in this *part* of micro-batch *batch*.  The same batch brings the same ones again."""
         ...

@@ -23,6 +23,7 @@ from controller.model.errors import WireError
 from controller.wire.metrics import MetricRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.rows import Located, rows_from_columns, rows_from_records
+from streaming import dead_letters
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions, rows, suspects
 from streaming.sources import located
@@ -645,11 +646,26 @@ def test_a_kafka_record_without_a_value_is_an_empty_one(spark: SparkSession) -> 
     assert reason.startswith("not_json: ")
 
 
+def test_a_flood_of_bad_records_comes_to_the_driver_in_parts_and_none_is_lost(
+    records: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, divided = Kept(), Kept()
+    found = suspects(records, _OPTIONS)
+    DeadLetterSink(whole, _OPTIONS, {})(found, 0)
+    monkeypatch.setattr(dead_letters, "AT_ONCE", 50_000)
+    DeadLetterSink(divided, _OPTIONS, {})(found, 0)
+    assert whole.parts == 1 < divided.parts
+    assert sorted(divided.reasons) == sorted(whole.reasons)
+    assert len(whole.reasons) >= len(BAD)
+
+
 class Kept:
     """A dead letter log that remembers the reasons."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.parts = 0
 
-    def write(self, _batch_id: int, letters: Any) -> None:
+    def write(self, _batch_id: int, letters: Any, *, part: int = 0) -> None:
+        self.parts = part + 1
         self.reasons += [f"{letter.reason}: {letter.detail}" for letter in letters]
