@@ -1,6 +1,6 @@
 """The unloads of an interval: what the membership rebalancer and the shedder choose, and where it goes."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -106,18 +106,15 @@ def _moved(
     ledger: Ledger,
 ) -> ClusterView:
     """Issue the *moves* of the membership rebalancer that budgets allow; the view with them on their way."""
-    for unload in moves:
-        destination, more = place_as_planned(view, unload, policy)
-        unloads.verdicts += more
-        if not destination:
-            continue
-        command = _command(view, unload, destination, policy, controls)
-        held = ledger.takes(unload.bundle, charge(view, command))
-        if held is None:
-            unloads.commands.append(command)
-            view = _on_its_way(view, unload, destination)
-        unloads.moves_held |= held is Held.LATER
-    return view
+
+    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
+        return place_as_planned(view, unload, policy)
+
+    issued = _issue(view, moves, where, policy, controls, ledger)
+    unloads.commands += issued.commands
+    unloads.verdicts += issued.verdicts
+    unloads.moves_held = bool(issued.held)
+    return issued.view
 
 
 def _shed(
@@ -129,35 +126,70 @@ def _shed(
     controls: Controls,
     ledger: Ledger,
 ) -> None:
-    """Place and issue what the shedder has *chosen* of what it has *seen*, in its order, while budgets allow it.
+    """Place and issue what the shedder has *chosen* of what it has *seen*, in its order, while budgets allow it."""
+    placing, seed = unloads.memory.placement, unloads.memory.seed
+
+    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
+        nonlocal placing
+        if unload.final:
+            # The shedder asked the filters about the interval as it is, for each bundle by itself, as Pulsar does.
+            return place_as_planned(seen, unload, policy)
+        destination, placing, verdicts = place(view, unload, placing, seed, policy)
+        return destination, verdicts
+
+    issued = _issue(view, chosen, where, policy, controls, ledger)
+    unloads.commands += issued.commands
+    unloads.verdicts += issued.verdicts
+    unloads.taken, unloads.held = issued.taken, issued.held
+    unloads.memory = replace(unloads.memory, placement=placing)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Issued:
+    """What became of chosen unloads."""
+
+    #: With what is issued on its way.
+    view: ClusterView
+    commands: list[Command] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    #: Those that became commands, and those that a budget holds back for a later interval.
+    taken: list[Unload] = field(default_factory=list)
+    held: list[Unload] = field(default_factory=list)
+
+
+def _issue(
+    view: ClusterView,
+    chosen: Sequence[Unload],
+    where: Callable[[ClusterView, Unload], tuple[str, list[Verdict]]],
+    policy: Policy,
+    controls: Controls,
+    ledger: Ledger,
+) -> _Issued:
+    """Place each of *chosen* by *where*, and issue it where budgets allow.
 
     Once the cluster's budget is used up nothing more is placed: of 1,000 overloaded brokers that would take minutes.
     """
-    placing, seed = unloads.memory.placement, unloads.memory.seed
+    issued = _Issued(view=view)
     for turn, unload in enumerate(chosen):
         if ledger.gives_up:
             ledger.hold_back([later.bundle for later in chosen[turn:]])
-            unloads.held += chosen[turn:]
+            issued.held += chosen[turn:]
             break
         held = ledger.shuts_out(unload.bundle, charge_for(view, "unload", unload.bundle, unload.source))
         if held is None:
-            if unload.final:
-                # The shedder asked the filters about the interval as it is, for each bundle by itself, as Pulsar does.
-                destination, more = place_as_planned(seen, unload, policy)
-            else:
-                destination, placing, more = place(view, unload, placing, seed, policy)
-            unloads.verdicts += more
+            destination, verdicts = where(issued.view, unload)
+            issued.verdicts += verdicts
             if not destination:
                 continue
             command = _command(view, unload, destination, policy, controls)
             held = ledger.takes(unload.bundle, charge(view, command))
             if held is None:
-                unloads.commands.append(command)
-                unloads.taken.append(unload)
-                view = _on_its_way(view, unload, destination)
+                issued.commands.append(command)
+                issued.taken.append(unload)
+                issued.view = _on_its_way(issued.view, unload, destination)
         if held is Held.LATER:
-            unloads.held.append(unload)
-    unloads.memory = replace(unloads.memory, placement=placing)
+            issued.held.append(unload)
+    return issued
 
 
 def _command(view: ClusterView, unload: Unload, destination: str, policy: Policy, controls: Controls) -> Command:

@@ -113,6 +113,8 @@ class GuardrailSettings(Section):
     """After so many failed commands in the window nothing is issued until `trimtab resume`."""
     freeze_intervals: NonNegativeInt = 2
     """Nothing is issued for so many intervals, beginning with the one in which a broker came or went; 0: never."""
+    freeze_share: Annotated[float, Field(ge=0, le=1)] = 0.4
+    """Nothing is issued while more than this share of the active brokers has no complete data; 1: never held back."""
     move_undescribed: bool = False
     """Unload and split bundles of namespaces of which no namespace_state came.  Their isolation policies and
     anti-affinity groups are not known, so false.  true suits logs whose producers write no namespace_state."""

@@ -132,6 +132,7 @@ def policy_of(
         retry_failed_after_ms=decisions.retry_failed_after_seconds * 1000,
         excluded=frozenset(decisions.excluded),
         limits=limits_of(guardrails),
+        freeze_share=guardrails.freeze_share,
     )
 
 

@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from controller.cycle import Policy, decide
+import pytest
+
+from controller.cycle import Policy, decide, unloading
 from controller.cycle.budgets import PLACED_IN_VAIN, Held, Ledger
 from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.limits import Budget, Limits
+from controller.cycle.placing import place_as_planned
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, Verdict
 from controller.model.load import ClusterView
@@ -197,6 +200,26 @@ def test_a_move_of_the_membership_rebalancer_that_is_held_back_comes_in_the_next
         moved += [(command.bundle, command.destination) for command in decision.commands]
     assert len(set(moved)) == 2
     assert {destination for _, destination in moved} == {"c:80"}
+
+
+def test_of_a_rebalance_of_everything_only_what_the_budget_allows_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed = []
+
+    def counting(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:
+        placed.append(unload.bundle)
+        return place_as_planned(view, unload, policy)
+
+    monkeypatch.setattr(unloading, "place_as_planned", counting)
+    eager = RebalanceOnMembershipChange(protocol="eager")
+    limited = replace(policy(interval=Budget(unloads=2)), membership=eager)
+    quiet: dict[str, Any] = {name(i): bundle(1) for i in range(40)}
+    _, memory = cycle(limited, view(broker("a:80", **quiet), broker("b:80")), memory=warm(limited))
+    placed.clear()
+    decision, after = cycle(
+        limited, view(broker("a:80", **quiet), broker("b:80"), broker("c:80")), memory=memory, at=INTERVAL + PERIOD
+    )
+    assert len(decision.commands) == len(placed) == 2
+    assert after.membership == memory.membership, "the broker that joined is still new"
 
 
 def test_after_many_placements_in_vain_the_rest_is_not_even_placed() -> None:
