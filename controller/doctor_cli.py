@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.adapters.kafka_rights import rights
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather
-from controller.settings.trimtab_toml import read_settings
+from controller.model.errors import SettingsError
+from controller.settings.trimtab_toml import Settings, read_settings
 
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "ok": "green"}
 _WIDTH_OF_NO_TERMINAL: Final = 200
@@ -24,9 +26,16 @@ def doctor(
     conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
     strict: Annotated[bool, typer.Option("--strict", help="A warning is an error.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    grants: Annotated[
+        bool, typer.Option("--grants", help="Only print the arguments of kafka-acls.sh that grant what trimtab needs.")
+    ] = False,
 ) -> None:
     """Check the cluster, the log and the election before trimtab acts; exit code 1 where something is wrong."""
-    findings = judge(gather(read_settings(conf)))
+    settings = read_settings(conf)
+    if grants:
+        _print_grants(settings)
+        return
+    findings = judge(gather(settings))
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
     if as_json:
@@ -34,6 +43,13 @@ def doctor(
     else:
         _print(findings, counts)
     raise typer.Exit(1 if sick else 0)
+
+
+def _print_grants(settings: Settings) -> None:
+    if settings.log.kafka is None:
+        raise SettingsError("--grants needs a log in Kafka: a section [log.kafka]")
+    for right in rights(settings.log.kafka, group=settings.executor.group, cluster=settings.cluster.name):
+        typer.echo(f"kafka-acls.sh --bootstrap-server {settings.log.kafka.bootstrap} {right.command}")
 
 
 def _print(findings: list[Finding], counts: Counter[str]) -> None:

@@ -38,7 +38,12 @@ def settings(**changed: Any) -> Settings:
     values: dict[str, Any] = {
         "cluster": {"name": "demo"},
         "log": {"kind": "kafka", "kafka": {"bootstrap": "kafka:9092"}},
-        "election": {"kind": "zookeeper", "hosts": "zk:2181", "path": "/trimtab"},
+        "election": {
+            "kind": "zookeeper",
+            "hosts": "zk:2181",
+            "path": "/trimtab",
+            "auth": {"scheme": "sasl", "user": "trimtab", "password_file": "/zookeeper.password"},
+        },
         "checkpoint": {"path": "hdfs://checkpoint"},
         "journal": {"verdicts_path": "/verdicts"},
         "decisions": {"mode": "active"},

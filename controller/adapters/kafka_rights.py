@@ -1,5 +1,6 @@
 """Which of trimtab's principals needs which right in Kafka: one table, for ``trimtab doctor`` and docs/security.md."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -32,7 +33,7 @@ class Right:
         operations = " ".join(f"--operation {each}" for each in self.operations)
         where = "--cluster" if self.resource == "cluster" else f"--{self.resource} {self.name}"
         prefixed = " --resource-pattern-type prefixed" if self.prefixed else ""
-        return f"--add --allow-principal {self.principal} {operations} {where}{prefixed}"
+        return f"--add --allow-principal {shlex.quote(self.principal)} {operations} {where}{prefixed}"
 
 
 def rights(log: KafkaLogSettings, *, group: str, cluster: str) -> tuple[Right, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.doctor import balancing, brokers, clocks, election, limits, topics
+from controller.doctor import access, balancing, brokers, clocks, election, limits, topics
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding
 
@@ -22,8 +22,10 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     topics.record_sizes,
     topics.copies,
     topics.copies_in_sync,
+    access.kafka_acls,
     election.folders,
     election.zookeeper,
+    access.zookeeper_acls,
     clocks.broker_clocks,
     clocks.kafka_clock,
     clocks.report_times,

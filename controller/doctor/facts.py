@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.adapters.kafka_acls import Acl
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import Settings
 
@@ -78,6 +79,10 @@ class KafkaFacts:
     topics: Mapping[str, TopicFacts] = field(default_factory=dict)
     #: Why the topics' settings could not be read.
     config_error: str = ""
+    #: None where there is no authorizer; empty, too, where they could not be read.
+    acls: tuple[Acl, ...] | None = ()
+    #: Why the ACLs could not be read.
+    acl_error: str = ""
     #: The brokers' append time; None where no probe came through.
     clock: Clock | None = None
     clock_error: str = ""
@@ -100,6 +105,9 @@ class ZooKeeperFacts:
     error: str = ""
     #: What the server makes of the session timeout that was asked for.
     granted_ms: int = 0
+    #: trimtab's nodes that everybody may change, and why they could not be looked at.
+    open_nodes: tuple[str, ...] = ()
+    nodes_error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

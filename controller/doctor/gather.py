@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import kafka_inspect, recent
+from controller.adapters.kafka_acls import Acl, read_acls
 from controller.adapters.kafka_names import doctor_writer
 from controller.adapters.pulsar_access import pulsar_admin
 from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
 from controller.adapters.zookeeper_access import election_access
+from controller.adapters.zookeeper_nodes import open_nodes
 from controller.adapters.zookeeper_session import granted_timeout_ms
 from controller.doctor.facts import (
     BrokerFacts,
@@ -194,7 +196,15 @@ def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
         name: TopicFacts(partitions=topic.partitions, replication=topic.replication, config=topic.config)
         for name, topic in found.items()
     }
-    return KafkaFacts(topics=topics, config_error=problem, clock=clock, clock_error=clock_error)
+    acls: tuple[Acl, ...] | None = ()
+    acl_error = ""
+    try:
+        acls = read_acls(log.bootstrap, client=log.client, answer_seconds=patience.answer)
+    except TrimtabError as error:
+        acl_error = str(error)
+    return KafkaFacts(
+        topics=topics, config_error=problem, acls=acls, acl_error=acl_error, clock=clock, clock_error=clock_error
+    )
 
 
 def _zookeeper(settings: Settings, patience: Patience) -> ZooKeeperFacts:
@@ -204,7 +214,11 @@ def _zookeeper(settings: Settings, patience: Patience) -> ZooKeeperFacts:
         granted = granted_timeout_ms(access, election.session_timeout_seconds, answer_seconds=patience.answer)
     except TrimtabError as error:
         return ZooKeeperFacts(error=str(error))
-    return ZooKeeperFacts(granted_ms=granted)
+    try:
+        nodes = open_nodes(access, election.path, settings.cluster.name, answer_seconds=patience.answer)
+    except TrimtabError as error:
+        return ZooKeeperFacts(granted_ms=granted, nodes_error=str(error))
+    return ZooKeeperFacts(granted_ms=granted, open_nodes=nodes)
 
 
 def _last_tick(settings: Settings) -> tuple[int | None, str]:

@@ -13,9 +13,11 @@ import pytest
 
 from controller.adapters.inbox import AnswerRecord, Delivery
 from controller.adapters.kafka import Reader
+from controller.adapters.kafka_acls import read_acls
 from controller.adapters.kafka_inbox import KafkaInbox
 from controller.adapters.kafka_journal import KafkaJournal
 from controller.adapters.kafka_log import create_topics
+from controller.adapters.kafka_rights import rights
 from controller.adapters.kafka_ticks import KafkaCollectorLog
 from controller.adapters.secured_servers import SUPER, SecuredKafka
 from controller.model.errors import AccessDeniedError
@@ -135,6 +137,23 @@ def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: Secur
             reader.poll(0.5)
 
     denied(read, "user 'trimtab-executor' of [log.kafka.client] may not Read topic 'trimtab-journal'")
+
+
+def test_the_reader_may_read_the_acls_and_finds_those_of_the_page(server: SecuredKafka) -> None:
+    reader = log(server, "trimtab-reader")
+    found = read_acls(server.bootstrap, client=reader.client, answer_seconds=10)
+    assert found is not None
+    wanted = {
+        (right.principal, right.resource, right.name, "prefixed" if right.prefixed else "literal", operation)
+        for right in rights(reader, group=EXECUTOR.group, cluster=CLUSTER)
+        for operation in right.operations
+    }
+    assert {each[:5] for each in found} == wanted
+    collector = log(server, "trimtab-collector").client
+    denied(
+        lambda: read_acls(server.bootstrap, client=collector, answer_seconds=10),
+        "user 'trimtab-collector' of [log.kafka.client] may not Describe the cluster",
+    )
 
 
 _SPARK = """

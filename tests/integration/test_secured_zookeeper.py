@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from controller.adapters.collector_group import ZooKeeperGroup
 from controller.adapters.pulsar_metadata import PulsarMetadata
@@ -16,6 +17,7 @@ from controller.adapters.secured_servers import SecuredZooKeeper
 from controller.adapters.zookeeper import ZooKeeperLeadership
 from controller.adapters.zookeeper_access import ZooKeeperAccess
 from controller.adapters.zookeeper_client import ZooKeeperConnection
+from controller.adapters.zookeeper_nodes import open_nodes
 from controller.adapters.zookeeper_session import granted_timeout_ms
 from controller.model.errors import LeadershipLostError, TrimtabError
 from tests.secured import ANOTHER_CA, EXPIRED, MUTUAL, access, ours
@@ -233,6 +235,20 @@ def test_a_server_whose_certificate_has_expired_is_told(tmp_path: Path) -> None:
             granted_timeout_ms(trimtab, 10, answer_seconds=3)
     finally:
         server.stop()
+
+
+def test_nodes_that_everybody_may_change_are_found_and_no_others(trimtab: ZooKeeperAccess) -> None:
+    cluster = uuid4().hex
+    with contender(trimtab, cluster) as leader:
+        assert acquired(leader)
+        assert open_nodes(trimtab, "/trimtab", cluster, answer_seconds=5) == ()
+        connection = ZooKeeperConnection(trimtab, session_seconds=SESSION_SECONDS)
+        with closing(connection):
+            connection.open(10)
+            # As it was before there were credentials.
+            connection.client.set_acls(f"/trimtab/{cluster}/epoch", OPEN_ACL_UNSAFE)
+            connection.client.create(f"/trimtab/{cluster}/readable", acl=READ_ACL_UNSAFE)
+        assert open_nodes(trimtab, "/trimtab", cluster, answer_seconds=5) == (f"/trimtab/{cluster}/epoch",)
 
 
 def test_the_probe_of_sessions_speaks_tls(trimtab: ZooKeeperAccess) -> None:

@@ -1,0 +1,139 @@
+"""Who may change what trimtab trusts?  The ACLs of Kafka and ZooKeeper, against the table in docs/security.md."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from controller.adapters.kafka_acls import Acl
+from controller.adapters.kafka_rights import Right, rights
+from controller.doctor.facts import Facts
+from controller.doctor.finding import Finding, fine, listed
+
+#: Operations by which records, offsets, writers or settings are changed; "All" is every one of them.
+_CHANGES: Final = ("Write", "Delete", "Alter", "AlterConfigs")
+_GROUP_CHANGES: Final = ("Read", "Delete", "AlterConfigs")
+_EVERYBODY: Final = "User:*"
+
+#: What sort of resource, its name, and whether that is the beginning of many names.
+_Resource: TypeAlias = tuple[str, str, bool]
+
+
+def kafka_acls(facts: Facts) -> Iterator[Finding]:
+    """kafka-open, acls-unknown, acl-too-wide."""
+    kafka, log = facts.kafka, facts.settings.log.kafka
+    if kafka is None or log is None or kafka.error:
+        return
+    if kafka.acl_error:
+        yield Finding(
+            code="acls-unknown",
+            severity="warning",
+            objects=(log.bootstrap,),
+            seen=kafka.acl_error,
+            wanted="to read Kafka's ACLs",
+            advice="allow the reader to Describe the cluster (docs/security.md); who may write was not checked",
+        )
+        return
+    if kafka.acls is None:
+        yield Finding(
+            code="kafka-open",
+            severity="warning",
+            objects=(log.bootstrap,),
+            seen="Kafka has no authorizer: whoever reaches it can write metrics and commands",
+            wanted="an authorizer that denies what is not allowed",
+            advice="set authorizer.class.name on the brokers and grant the rights of docs/security.md"
+            " (`trimtab doctor --grants` prints them)",
+        )
+        return
+    needed = rights(log, group=facts.settings.executor.group, cluster=facts.settings.cluster.name)
+    found = list(_too_wide(kafka.acls, needed))
+    yield from found
+    if not found:
+        yield fine("kafka-acls", [log.bootstrap], "nobody else may change trimtab's topics, groups and ids")
+
+
+def _too_wide(acls: tuple[Acl, ...], needed: tuple[Right, ...]) -> Iterator[Finding]:
+    granted: dict[_Resource, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for right in needed:
+        if right.resource != "cluster" and right.name != "trimtab-reader":
+            for operation in right.operations:
+                granted[right.resource, right.name, right.prefixed][operation].add(right.principal)
+    for acl in acls:
+        reached = [where for where in granted if _reaches(acl, where)]
+        for where in reached:
+            over = _over(acl, granted[where])
+            if over:
+                yield _wide(acl, where, over, granted[where])
+
+
+def _over(acl: Acl, granted: Mapping[str, set[str]]) -> tuple[str, ...]:
+    """The operations that change something and that *acl* allows to somebody who does not need them."""
+    changes = _GROUP_CHANGES if acl.resource == "group" else _CHANGES
+    allowed = changes if acl.operation == "All" else (acl.operation,)
+    return tuple(each for each in allowed if each in changes and acl.principal not in granted.get(each, ()))
+
+
+def _reaches(acl: Acl, where: _Resource) -> bool:
+    """Whether *acl* allows something on the resource *where*, or on one whose name begins so."""
+    resource, name, many = where
+    if not acl.allows or acl.resource != resource:
+        return False
+    if acl.pattern == "prefixed":
+        return name.startswith(acl.name) or (many and acl.name.startswith(name))
+    return acl.name == "*" or acl.name == name or (many and acl.name.startswith(name))
+
+
+def _wide(acl: Acl, where: _Resource, over: tuple[str, ...], granted: Mapping[str, set[str]]) -> Finding:
+    resource, name, many = where
+    theirs = sorted(granted.get("Read" if resource == "group" else "Write", ()))
+    prefixed = " --resource-pattern-type prefixed" if acl.pattern == "prefixed" else ""
+    return Finding(
+        code="acl-too-wide",
+        severity="error" if acl.principal == _EVERYBODY else "warning",
+        objects=(f"{resource} {name}{'*' if many else ''}",),
+        seen=f"{acl.principal} is allowed {', '.join(over)} by an ACL on {acl.pattern} {acl.name}",
+        wanted=f"{listed(theirs) or 'nobody'} alone",
+        advice=f"kafka-acls.sh --remove --allow-principal '{acl.principal}' --operation {acl.operation}"
+        f" --{resource} '{acl.name}'{prefixed}; where that is one of trimtab's principals, name it in"
+        " [log.kafka.principals]",
+    )
+
+
+def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
+    """zookeeper-open, zookeeper-acls-unknown."""
+    found, election = facts.zookeeper, facts.settings.election
+    if found is None or found.error:
+        return
+    if found.nodes_error:
+        yield Finding(
+            code="zookeeper-acls-unknown",
+            severity="warning",
+            objects=(election.hosts,),
+            seen=found.nodes_error,
+            wanted="to read the ACLs of trimtab's nodes",
+            advice="correct [election.auth] and [election.tls]; who may change the nodes was not checked",
+        )
+        return
+    root = f"{election.path.rstrip('/')}/{facts.settings.cluster.name}"
+    if election.auth is None:
+        yield Finding(
+            code="zookeeper-open",
+            severity="warning",
+            objects=found.open_nodes or (root,),
+            seen="no [election.auth]: everybody who reaches ZooKeeper may end leaderships and set the epoch",
+            wanted="nodes that trimtab's user alone may change",
+            advice="add [election.auth] with scheme, user and password_file (docs/security.md); then run"
+            " `trimtab doctor` again, which tells how to close the nodes that are there",
+        )
+    elif found.open_nodes:
+        who = f"addauth digest {election.auth.user}:PASSWORD, then " if election.auth.scheme == "digest" else ""
+        under = election.path if election.path in found.open_nodes else root
+        yield Finding(
+            code="zookeeper-open",
+            severity="warning",
+            objects=found.open_nodes,
+            seen="everybody may change these nodes: they are older than [election.auth]",
+            wanted=f"{election.auth.scheme}:{election.auth.user}:cdrwa alone",
+            advice=f"in zkCli.sh as {election.auth.user!r}: {who}setAcl -R {under} auth::cdrwa",
+        )
+    else:
+        yield fine("zookeeper-acls", [root], f"for {election.auth.scheme}:{election.auth.user} alone")
