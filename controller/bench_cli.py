@@ -1,7 +1,6 @@
 """``trimtab bench``: how fast trimtab is on this machine."""
 
 import json
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.adapters import signals
 from controller.adapters.servers import kafka_server
 from controller.simulator.bench_clusters import CLUSTERS
 from controller.simulator.bench_decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Columns of a pipe or a file.
 _WIDTH_OF_NO_TERMINAL: Final = 120
+#: Exit code of a measurement that a signal ended, as a shell has it for Ctrl-C.
+_INTERRUPTED: Final = 130
 
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
@@ -113,8 +115,8 @@ def pipeline(
 
 @contextmanager
 def _own_kafka(folder: Path) -> Iterator[str]:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us: the server ends, too
-    with kafka_server(folder) as server:
+    # Whoever ends us: the server ends, too.
+    with signals.interrupts(exit_code=_INTERRUPTED), kafka_server(folder) as server:
         yield server.bootstrap
 
 

@@ -1,7 +1,6 @@
 """`trimtab collect`: the brokers swept, and the intervals ended."""
 
 import logging
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.console import Console
 
+from controller.adapters import signals
 from controller.adapters.collector_group import collector_group
 from controller.adapters.collector_log import collector_log
 from controller.adapters.pulsar_access import credentials_of, pulsar_admin
@@ -52,9 +52,10 @@ def collect(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     settings = read_settings(conf)
-    until = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: until.set())
+    signals.run_until_told(lambda ending: _run(settings, ending, once=once, dry_run=dry_run))
+
+
+def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: bool) -> None:
     with _parts(settings) as parts:
         if dry_run:
             Console(soft_wrap=True).print_json(data=_summary(settings, parts))

@@ -1,13 +1,13 @@
 """`trimtab execute`: the commands carried out on a real Pulsar cluster."""
 
 import logging
-import signal
 import threading
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from controller.adapters import signals
 from controller.adapters.folder_inbox import FolderInbox
 from controller.adapters.inbox import Inbox
 from controller.adapters.kafka_inbox import KafkaInbox
@@ -21,6 +21,9 @@ from controller.settings.trimtab_toml import Settings, read_settings
 log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 5.0
+#: So long an executor may take to finish the commands that it has taken when it is told to end.  Those of which it has
+#: begun one and not answered it are looked at by another executor.
+_BATCH_SECONDS: Final = 30.0
 
 
 def execute(
@@ -29,17 +32,19 @@ def execute(
     """Carry the commands out on the cluster until SIGTERM or Ctrl-C; any number of these share them out."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = read_settings(conf)
-    until = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: until.set())
     admin = pulsar_admin(settings)
     try:
-        _work(settings, admin, until)
+        signals.run_until_told(lambda ending: _work(settings, admin, ending, ending.may_take))
     finally:
         admin.close()
 
 
-def _work(settings: Settings, admin: PulsarAdmin, until: threading.Event) -> None:
+def _work(
+    settings: Settings,
+    admin: PulsarAdmin,
+    until: threading.Event,
+    may_take: signals.MayTake = signals.without_limit,
+) -> None:
     """Execute until told to end; start anew where the log was away, or another executor had taken over."""
     has_worked = False
     while not until.is_set():
@@ -54,7 +59,8 @@ def _work(settings: Settings, admin: PulsarAdmin, until: threading.Event) -> Non
                     give_up_seconds=settings.decisions.executor_timeout_seconds,
                 )
                 has_worked = True
-                executor.run(until)
+                with may_take(_BATCH_SECONDS):
+                    executor.run(until)
             finally:
                 inbox.close()
         except AccessDeniedError:

@@ -18,6 +18,7 @@ from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from streaming import assembly
+from streaming.gateway import scratch_folder
 from streaming.query import dead_letter_query, decision_query
 from streaming.sources import folder_records, peek
 
@@ -30,7 +31,7 @@ _INTERVALS: Final = 2
 
 def rehearse(spark: SparkSession, settings: Settings) -> None:
     """Run what a leader runs.  Whatever goes wrong is told, and is met again by whoever leads."""
-    with TemporaryDirectory(prefix="trimtab-rehearsal-", ignore_cleanup_errors=True) as scratch:
+    with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:
             _run_queries(spark, settings, Path(scratch))
             if settings.log.kafka is not None:

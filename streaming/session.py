@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from controller.model.errors import SettingsError
-from streaming import jvm
+from streaming import gateway, jvm
 
 #: What the query depends on; the settings cannot change these.
 _FIXED: Mapping[str, str] = {
@@ -53,10 +53,9 @@ def start_session(
     options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
     # Without it workers take whatever python3 the PATH finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("trimtab").master(master)
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    options = {"spark.app.name": "trimtab", "spark.master": master, **options}
+    gateway.ensure_jvm(options)
+    spark = SparkSession.builder.config(map={**options}).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     jvm.register(spark)
     return spark
@@ -88,3 +87,9 @@ def spark_options(shuffle_partitions: int, conf: Mapping[str, object], jars: Seq
 def _text(value: object) -> str:
     """*value* as Spark writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def end_session(spark: SparkSession) -> None:
+    """Stop Spark and its JVM, in order: their temporary files are deleted, a cluster's executors are free."""
+    spark.stop()
+    gateway.end_jvm()

@@ -20,6 +20,7 @@ from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.leadership import Leadership, at_ease
 from controller.adapters.recent import last_tick
+from controller.adapters.signals import MayTake, without_limit
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.settings.policy import read_policy
@@ -32,15 +33,17 @@ from streaming.rehearsal import rehearse
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-#: So long a micro-batch may still take when this process is told to stop.
+#: So long a micro-batch, and the end of Spark, may still take when this process is told to stop.
 _FINISH_SECONDS = 10.0
 #: So long a query may take to stop, which breaks its micro-batch off.
 _STOP_SECONDS = 15.0
 _TRIGGER = "0 seconds"
 
 
-def run(settings: Settings, stop: Callable[[], bool]) -> None:
+def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = without_limit) -> None:
     """Lead whenever possible, and decide while leading, until *stop* says so.
+
+    *may_take* is told how long a micro-batch may go on when this process is told to stop.
 
     Raises SettingsError for what cannot be run, LeadershipLostError when this process cannot lead again and has to be
     started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
@@ -57,16 +60,19 @@ def run(settings: Settings, stop: Callable[[], bool]) -> None:
         while leadership.acquire(stop, stand_by):
             stand_by = at_ease  # who has led needs no rehearsal
             try:
-                _lead(settings, spark, leadership, store, stop)
+                with may_take(_FINISH_SECONDS):
+                    _lead(settings, spark, leadership, store, stop)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
                 log.warning("leads no longer: %s", error)
             if stop():
-                return
+                break
     finally:
         leadership.release()
         store.close()
+    with may_take(_FINISH_SECONDS):
+        assembly.end(spark)
 
 
 def _lead(
@@ -178,8 +184,11 @@ def _batches(queries: list[StreamingQuery]) -> dict[str, int]:
 
 
 def _finish(queries: list[StreamingQuery]) -> None:
-    """Let micro-batches come to their end: one that is broken off leaves pages of traces in the output."""
-    deadline = time.monotonic() + _FINISH_SECONDS
+    """Let micro-batches come to their end: one that is broken off leaves pages of traces in the output.
+
+    Where a signal stops this process it is ended before the deadline here, without traces.
+    """
+    deadline = time.monotonic() + 2 * _FINISH_SECONDS
     while any(map(_is_busy, queries)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
 

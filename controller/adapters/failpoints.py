@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
 
+from controller.adapters.process_tree import descendants
 from controller.model.errors import SettingsError
 
 #: In the order in which an interval passes them; then those of a command.
@@ -83,22 +84,6 @@ def kill_process_tree() -> NoReturn:
             continue
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable")
-
-
-def descendants(pid: int) -> list[int]:
-    """Every process that *pid* has started, and those that they have; Linux alone."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # "pid (name) state parent ...", and the name may hold anything.
-            parent = int(stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            continue  # ended meanwhile
-        children.setdefault(parent, []).append(int(stat.parent.name))
-    found = [pid]
-    for each in found:
-        found += children.get(each, [])
-    return found[1:]
 
 
 def watch_state_commits(checkpoint: Path) -> None:

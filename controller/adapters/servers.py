@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeVar
 from uuid import uuid4
 
-from controller.adapters import files, jars, kafka
+from controller.adapters import files, jars, kafka, signals
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -357,13 +357,12 @@ def _stop(server: Runnable) -> int:
 
 def _run(server: Runnable) -> int:
     # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        _start(server)
-        server.wait()
-    except KeyboardInterrupt:
-        return _stop(server)
+    with signals.interrupts():
+        try:
+            _start(server)
+            server.wait()
+        except KeyboardInterrupt:
+            return _stop(server)
     server.stop()  # what is left of it
     print(f"{server.name} has ended by itself; see {server.logs}", file=sys.stderr)  # noqa: T201
     return 1

@@ -33,6 +33,8 @@ INTERVALS: Final = 20
 #: The cluster's clock begins on 2025-01-01, 00:00 UTC.
 _START_MS: Final = 1_735_689_600_000
 
+#: So long the controller may take to end when the user has ended the demo: nobody needs what it has begun.
+_STOP_SECONDS: Final = 2.0
 
 #: Starts the controller that settings describe; it ends soon after the event is set.
 StartController: TypeAlias = Callable[[Settings, threading.Event], Controller]
@@ -94,7 +96,7 @@ def run_demo(
     with view_on(console) as view:
         lock_step = LockStep(cluster, settings)  # makes the folders that the controller reads
         view.waiting("Starting Spark, which takes some seconds ...")
-        controller = start_controller(settings, stop)
+        controller, patience = start_controller(settings, stop), PATIENCE_SECONDS
         try:
             for number in range(1, intervals + 1):
                 interval, throughput = _START_MS + number * settings.intervals.period_ms, _throughput(cluster)
@@ -115,9 +117,10 @@ def run_demo(
                 cluster.advance()
         except KeyboardInterrupt:
             view.waiting("Stopping ...")
+            patience = _STOP_SECONDS
         finally:
             stop.set()
-            controller.join(PATIENCE_SECONDS)
+            controller.join(patience)
     outcome = DemoOutcome(
         finished=last is not None and last.number == intervals,
         intervals=last.number if last else 0,

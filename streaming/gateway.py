@@ -1,0 +1,104 @@
+"""Spark's JVM: started here, because a signal for this process must not end the JVM before this process has ended.
+
+Service managers send SIGTERM to every process of a service, terminals send SIGINT to a whole process group.  A JVM
+that gets one ends in the middle of a micro-batch, with pages of traces.  So it ignores SIGHUP, SIGINT and SIGTERM: a
+JVM keeps ignoring what was ignored when it was started.  It ends when its standard input does, so also when this
+process is killed.
+"""
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark.serializers
+from pyspark import SparkContext
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+
+from controller.adapters import signals
+from controller.model.errors import TrimtabError
+
+#: Runs its arguments; they and what they start ignore these signals.
+_IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")
+#: By these PySpark connects to a JVM that runs already.
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_POLL_SECONDS: Final = 0.05
+#: So long a JVM that is told to end may delete its files.
+_END_SECONDS: Final = 3.0
+
+
+def ensure_jvm(conf: Mapping[str, str]) -> None:
+    """Start the JVM of this process with Spark's options *conf*, unless there is one; PySpark uses it from then on.
+
+    TrimtabError where it ends before it can be used.
+    """
+    if SparkContext._gateway is not None:
+        return
+    scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
+    signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
+    jvm = _start(conf, scratch)
+    try:
+        os.environ[_PORT], os.environ[_SECRET] = _address(jvm, scratch / "address")
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name in (_PORT, _SECRET):
+            os.environ.pop(name, None)
+    gateway.proc, gateway.scratch = jvm, scratch
+    atexit.register(end_jvm)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def scratch_folder() -> Path | None:
+    """Where the JVM of this process has its temporary files; deleted with it."""
+    return getattr(SparkContext._gateway, "scratch", None)
+
+
+def end_jvm() -> None:
+    """End the JVM of this process, when Spark was stopped in it.  Another one can be started afterwards."""
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    # Its server of callbacks is left alone: to shut it down waits for a thread that waits for the JVM.
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    shutil.rmtree(gateway.scratch, ignore_errors=True)
+
+
+def _start(conf: Mapping[str, str], scratch: Path) -> "subprocess.Popen[bytes]":
+    submit = Path(_find_spark_home()) / "bin" / "spark-submit"
+    options = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    java_options = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} -Djava.io.tmpdir={scratch}".strip()
+    env = {
+        **os.environ,
+        "SPARK_SUBMIT_OPTS": java_options,
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / "address"),
+    }
+    # The pipe is never written to: its end tells the JVM to end.
+    return subprocess.Popen(
+        [*_IGNORING_SIGNALS, str(submit), *options, "pyspark-shell"], stdin=subprocess.PIPE, env=env
+    )
+
+
+def _address(jvm: "subprocess.Popen[bytes]", file: Path) -> tuple[str, str]:
+    """Port and secret, which the JVM writes to *file* when it can be used."""
+    while not file.exists():
+        if jvm.poll() is not None:
+            raise TrimtabError(
+                f"Spark's JVM ended with exit code {jvm.returncode} while it started; see its output above"
+            )
+        time.sleep(_POLL_SECONDS)
+    with file.open("rb") as content:
+        serializers: Any = pyspark.serializers
+        return str(serializers.read_int(content)), serializers.UTF8Deserializer().loads(content)

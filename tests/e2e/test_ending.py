@@ -1,0 +1,255 @@
+"""Commands that are told to end: SIGTERM to every process of a service, Ctrl-C, and kill -9, at any moment.
+
+A signal goes to the whole process group and to every process below it, as a service manager sends it.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.process_tree import descendants
+from controller.adapters.servers import free_port
+from controller.adapters.transport import metrics_log
+from controller.settings.trimtab_toml import read_settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records
+
+pytestmark = pytest.mark.e2e
+
+#: What Python and Java print of an error that nobody handled.
+_TRACE = re.compile(r"Traceback|Exception|Error\b|^\tat ", re.MULTILINE)
+_START_MS = 1_735_689_600_000
+_FOLDER = 'kind = "folder"\nfolder.path = "log"'
+_KAFKA_AWAY = 'kind = "kafka"\nkafka.bootstrap = "127.0.0.1:{port}"'
+_FILE = 'kind = "file"\npath = "election"'
+_ZOOKEEPER_AWAY = 'kind = "zookeeper"\nhosts = "127.0.0.1:{port}"\nsession_timeout_seconds = 30'
+_PULSAR_AWAY = '[pulsar]\nadmin_url = ["http://127.0.0.1:1"]'
+#: For what has begun nothing that has to be finished.  Its aim is 3 s; the rest is for a busy machine.
+_SOON = 8.0
+#: A micro-batch may be finished, for ten seconds.
+_FINISHED = 20.0
+
+
+class Running:
+    """A command in a process group of its own."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.log, self._began = folder / "output", time.monotonic()
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "controller.cli", *words],
+                cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+                env=os.environ | {"TMPDIR": str(folder)},
+            )  # fmt: skip
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = 120.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < deadline, self.output
+            time.sleep(0.01)
+
+    def has_run_for(self, seconds: float) -> bool:
+        return time.monotonic() - self._began >= seconds
+
+    def catches_signals(self) -> bool:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        [caught] = re.findall(r"SigCgt:\s*([0-9a-f]+)", status)
+        return bool(int(caught, 16) & 1 << signal.SIGTERM - 1)
+
+    def tell(self, number: signal.Signals) -> None:
+        """To all of its processes."""
+        below = descendants(self.process.pid)
+        os.killpg(self.process.pid, number)
+        for pid in below:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+    def left(self) -> list[int]:
+        """Processes that it has left behind: those of its session."""
+        found = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, _, _, session = stat.read_text(errors="replace").rpartition(")")[2].split()[:4]
+            except OSError:
+                continue
+            if int(session) == self.process.pid and state not in "ZX":
+                found.append(int(stat.parent.name))
+        return found
+
+    def ends(self, number: signal.Signals, within_seconds: float) -> None:
+        """Tell all of it to end: it does, with exit code 0, and without a trace of Python or Java."""
+        began = time.monotonic()
+        self.tell(number)
+        code = self.process.wait(60)
+        seconds = time.monotonic() - began
+        assert code == 0, self.output
+        assert not _TRACE.search(self.output), self.output
+        assert self.output.count("ended: SIG") == 1, self.output
+        assert not self.left(), f"{self.left()} run on\n{self.output}"
+        assert seconds < within_seconds, f"{number.name}: it took {seconds:.1f} s\n{self.output}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a command finds its settings."""
+    write_conf(tmp_path)
+    return tmp_path
+
+
+def write_conf(folder: Path, *, log: str = _FOLDER, election: str = _FILE, pulsar: str = "") -> None:
+    (folder / "trimtab.toml").write_text(
+        f"""
+        [cluster]
+        name = "lab"
+        broker_conf = "broker.conf"
+        [intervals]
+        shards = 4
+        stale_after_seconds = 3_153_600_000
+        [log]
+        {log}
+        [election]
+        {election}
+        [checkpoint]
+        path = "checkpoint"
+        {pulsar}
+        [spark]
+        master = "local[2]"
+        shuffle_partitions = 2
+        # A short life: started quickly beats compiled well.
+        conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
+        [decisions]
+        mode = "active"
+        """
+    )
+    (folder / "broker.conf").touch()
+
+
+@contextmanager
+def running(folder: Path, command: str) -> Iterator[Running]:
+    """*command* with its settings in *folder*; nothing of it runs on behind the block."""
+    process = Running(folder, *command.split(), *(() if command.startswith("demo") else ("--conf", "trimtab.toml")))
+    try:
+        yield process
+    finally:
+        for pid in process.left():
+            os.kill(pid, signal.SIGKILL)
+        process.process.wait(30)
+
+
+def temporary_files(folder: Path) -> list[Path]:
+    return list(folder.glob("trimtab-*/"))
+
+
+@pytest.mark.parametrize("later_seconds", [0.0, 0.4])
+@pytest.mark.parametrize("command", ["run", "execute", "collect", "demo"])
+def test_while_it_is_loaded(folder: Path, command: str, later_seconds: float) -> None:
+    with running(folder, command) as process:
+        process.wait_until(process.catches_signals)
+        time.sleep(later_seconds)
+        process.ends(signal.SIGTERM if later_seconds else signal.SIGINT, _SOON)
+
+
+@pytest.mark.parametrize("later_seconds", [0.0, 1.5])
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_while_spark_starts(folder: Path, command: str, later_seconds: float) -> None:
+    with running(folder, command) as process:
+        process.wait_until(lambda: bool(descendants(process.process.pid)))
+        time.sleep(later_seconds)
+        process.ends(signal.SIGTERM, _SOON)
+    assert not temporary_files(folder)
+
+
+def test_a_process_that_is_killed_leaves_no_jvm(folder: Path) -> None:
+    with running(folder, "run") as process:
+        process.wait_until(lambda: bool(descendants(process.process.pid)))
+        process.process.kill()
+        process.process.wait(30)
+        deadline = time.monotonic() + 60
+        while process.left():
+            assert time.monotonic() < deadline, f"{process.left()} run on"
+            time.sleep(0.1)
+
+
+def test_while_it_rehearses(folder: Path) -> None:
+    with leading_elsewhere(folder), running(folder, "run") as process:
+        process.wait_until(lambda: bool(list(folder.glob("trimtab-*/trimtab-rehearsal-*/checkpoint/*/offsets/0"))))
+        process.ends(signal.SIGTERM, _SOON)
+    assert not temporary_files(folder)
+
+
+def test_while_it_stands_by(folder: Path) -> None:
+    with leading_elsewhere(folder), running(folder, "run") as process:
+        process.wait_until(lambda: "stands by" in process.output)
+        process.ends(signal.SIGINT, _SOON)
+    assert process.output.count("stopping") == 1
+    assert "in order" in process.output
+    assert not temporary_files(folder)
+
+
+def test_in_a_micro_batch(folder: Path) -> None:
+    settings = read_settings(folder / "trimtab.toml")
+    shape = ClusterShape(brokers=4, namespaces=4, bundles=500, topics=5_000)
+    metrics, cluster = metrics_log(settings), ModelledCluster(shape, seed=1, name="lab")
+    sweeps = list(cluster.sweeps(_START_MS))
+    metrics.publish(record for sweep in sweeps for record in json_records(sweep))
+    metrics.tick(_START_MS, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+    with running(folder, "run") as process:
+        process.wait_until(lambda: bool(list(folder.glob("checkpoint/*/offsets/0"))))
+        assert not list(folder.glob("checkpoint/decisions*/commits/0"))
+        process.ends(signal.SIGTERM, _FINISHED)
+    assert not temporary_files(folder)
+
+
+def test_while_the_demo_plays(folder: Path) -> None:
+    with running(folder, "demo") as process:
+        process.wait_until(lambda: "[ 1/20]" in process.output)
+        process.ends(signal.SIGTERM, _SOON)
+    assert "Stopped: " in process.output
+
+
+def test_while_the_demo_on_pulsar_starts(folder: Path) -> None:
+    with running(folder, "demo --pulsar") as process:
+        process.wait_until(lambda: bool(descendants(process.process.pid)))
+        time.sleep(2)
+        process.ends(signal.SIGTERM, _FINISHED)
+
+
+def test_a_collector_that_waits_for_zookeeper(folder: Path) -> None:
+    write_conf(folder, election=_ZOOKEEPER_AWAY.format(port=free_port()), pulsar=_PULSAR_AWAY)
+    with running(folder, "collect") as process:
+        process.wait_until(lambda: "Connection refused" in process.output or process.has_run_for(3))
+        process.ends(signal.SIGTERM, _SOON)
+
+
+@pytest.mark.parametrize("command", ["collect", "execute"])
+def test_a_command_that_waits_for_kafka(folder: Path, command: str) -> None:
+    write_conf(folder, log=_KAFKA_AWAY.format(port=free_port()), pulsar=_PULSAR_AWAY)
+    with running(folder, command) as process:
+        process.wait_until(lambda: process.has_run_for(4))
+        process.ends(signal.SIGTERM, _SOON)
+
+
+@contextmanager
+def leading_elsewhere(folder: Path) -> Iterator[None]:
+    leader = FileLeadership(folder / "election")
+    assert leader.acquire(lambda: False)
+    try:
+        yield
+    finally:
+        leader.release()

@@ -1,0 +1,149 @@
+"""What a signal does to a process that runs until it is told to end; each case is a small process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.process_tree import descendants
+
+_HEAD = "import os, subprocess, time, logging; from controller.adapters import signals\n"
+_READY = "print('ready', flush=True); "
+
+
+class Played:
+    """A process that runs a few lines of Python, which print ``ready`` first."""
+
+    def __init__(self, lines: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _HEAD + lines], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+
+    def told(self, *numbers: signal.Signals) -> tuple[int, str]:
+        """Exit code and output after these signals."""
+        for number in numbers:
+            self.process.send_signal(number)
+            time.sleep(0.05)
+        output, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, output
+
+
+@contextmanager
+def played(lines: str) -> Iterator[Played]:
+    process = Played(lines)
+    try:
+        yield process
+    finally:
+        process.process.kill()
+        process.process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_work_that_returns_when_it_is_told_ends_in_order(number: signal.Signals) -> None:
+    with played(f"def work(until):\n    {_READY}until.wait(); print('done')\nsignals.run_until_told(work)") as process:
+        code, output = process.told(number)
+    assert code == 0
+    assert output.splitlines()[0] == "done"
+    assert f"ended: {number.name}, in order" in output
+
+
+def test_work_that_does_not_return_is_broken_off_when_its_patience_ends() -> None:
+    work = f"def work(until):\n    with until.may_take(0.3): {_READY}time.sleep(60)\nsignals.run_until_told(work)"
+    with played(work) as process:
+        began = time.monotonic()
+        code, output = process.told(signal.SIGTERM)
+    assert time.monotonic() - began < 10
+    assert code == 0
+    assert "broken off" in output
+
+
+def test_work_is_not_waited_for_once_a_block_that_may_take_long_is_over() -> None:
+    work = f"def work(until):\n    with until.may_take(60): pass\n    {_READY}time.sleep(60)\n"
+    with played(f"signals._PATIENCE_SECONDS = 0.1\n{work}signals.run_until_told(work)") as process:
+        assert process.told(signal.SIGTERM)[0] == 0
+
+
+def test_a_second_signal_ends_the_process_at_once() -> None:
+    work = f"def work(until):\n    with until.may_take(600): {_READY}time.sleep(600)\nsignals.run_until_told(work)"
+    with played(work) as process:
+        code, output = process.told(signal.SIGINT, signal.SIGTERM)
+    assert code == 0
+    assert "SIGINT, SIGTERM again" in output
+
+
+def test_work_that_fails_while_it_stops_is_no_failure_and_leaves_one_line() -> None:
+    work = f"def work(until):\n    {_READY}until.wait(); raise ValueError('gone')\n"
+    with played(f"{work}signals.run_until_told(work)") as process:
+        code, output = process.told(signal.SIGTERM)
+    assert code == 0
+    assert "while stopping: gone" in output
+    assert "Traceback" not in output
+
+
+def test_work_that_fails_by_itself_raises_what_it_failed_with() -> None:
+    with played(f"def work(until):\n    {_READY}raise ValueError('gone')\nsignals.run_until_told(work)") as process:
+        code, output = process.told()
+    assert code == 1
+    assert output.rstrip().endswith("ValueError: gone")
+
+
+def test_work_that_ends_by_itself_leaves_signals_as_they_were() -> None:
+    with played(f"signals.run_until_told(lambda until: None); {_READY}time.sleep(60)") as process:
+        assert process.told(signal.SIGTERM)[0] == -signal.SIGTERM
+
+
+def test_what_the_process_has_started_ends_with_it() -> None:
+    work = (
+        "def work(until):\n"
+        "    subprocess.Popen(['sh', '-c', 'trap \"\" TERM; sleep 600 & sleep 600'], start_new_session=True,"
+        " stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+        f"    time.sleep(0.2); {_READY}time.sleep(600)\n"
+        "signals.run_until_told(work)"
+    )
+    with played(work) as process:
+        below = descendants(process.process.pid)
+        assert len(below) == 3
+        assert process.told(signal.SIGTERM, signal.SIGTERM)[0] == 0
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists() and pid in descendants(1)]
+
+
+def test_a_signal_ends_a_process_that_is_being_loaded_with_exit_code_0() -> None:
+    with played(f"signals.end_at_once(); {_READY}time.sleep(60)") as process:
+        assert process.told(signal.SIGTERM) == (0, "trimtab: ended: SIGTERM before the start was complete\n")
+
+
+def test_what_is_to_be_cleaned_up_is_when_a_signal_ends_the_process(tmp_path: Path) -> None:
+    lines = f"signals.end_at_once(); signals.clean_up_at_end(lambda: os.rmdir({str(tmp_path / 'x')!r})); "
+    os.mkdir(tmp_path / "x")
+    with played(f"{lines}{_READY}time.sleep(60)") as process:
+        process.told(signal.SIGINT)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("exit_code", [0, 130])
+def test_a_block_that_is_interrupted_may_stop_what_it_started_and_ends_the_process(exit_code: int) -> None:
+    block = f"with signals.interrupts({exit_code}):\n  try:\n    {_READY}time.sleep(60)\n  finally: print('stopped')\n"
+    with played(f"{block}print('never')") as process:
+        code, output = process.told(signal.SIGINT)
+    assert code == exit_code
+    assert output == "stopped\ntrimtab: ended: SIGINT, in order\n"
+
+
+def test_an_error_that_leaves_an_interrupted_block_is_said_and_is_no_failure() -> None:
+    block = f"with signals.interrupts():\n  try:\n    {_READY}time.sleep(60)\n  finally: raise ValueError('gone')"
+    with played(block) as process:
+        code, output = process.told(signal.SIGTERM)
+    assert (code, output) == (0, "trimtab: while stopping: gone\ntrimtab: ended: SIGTERM, in order\n")
+
+
+def test_a_block_that_ends_by_itself_leaves_signals_as_they_were() -> None:
+    with played(f"with signals.interrupts(): pass\n{_READY}time.sleep(60)") as process:
+        assert process.told(signal.SIGTERM)[0] == -signal.SIGTERM
