@@ -17,6 +17,7 @@ from controller.adapters import signals
 from controller.adapters.servers import kafka_server
 from controller.simulator.bench_clusters import CLUSTERS
 from controller.simulator.bench_decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
+from controller.simulator.bench_overload import Decided, largest
 from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
 from controller.simulator.java_rival import java_rival
@@ -50,6 +51,14 @@ def decisions(
             help=f"Instead: how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
         ),
     ] = False,
+    overloaded: Annotated[
+        bool,
+        typer.Option(
+            "--overloaded",
+            help="Instead: whole intervals where half of the brokers, or all, are 40 % over their limit; the largest"
+            " of --runs intervals is told.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Time every shedder, placement and split check, and the update of the averages.
@@ -60,6 +69,13 @@ def decisions(
         raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
     if slope and java:
         raise typer.BadParameter("--slope measures trimtab alone", param_hint="--java")
+    if overloaded and (java or slope):
+        raise typer.BadParameter("--overloaded measures whole intervals of trimtab alone", param_hint="--overloaded")
+    if overloaded:
+        decided = list(largest(brokers, bundles, intervals=runs))
+        table = _overload_table(decided, f"{bundles:,} bundles on {brokers:,} brokers, the largest of {runs} intervals")
+        _tell([asdict(one) for one in decided], table, as_json=as_json)
+        return
     if slope:
         grown = [one for cluster in CLUSTERS for one in slopes(cluster, runs=runs)]
         _tell([asdict(one) for one in grown], _slope_table(grown), as_json=as_json)
@@ -140,6 +156,16 @@ def _timing_table(timed: Sequence[Timing], title: str) -> Table:
         if one.java_ms is not None and one.ratio is not None:
             theirs = (f"{one.java_ms:,.2f}", f"{one.java_chosen:,}", f"{one.ratio:.3f}")
         table.add_row(*map(Text, (one.cluster, one.subject, f"{one.ms:,.3f}", f"{one.chosen:,}", *theirs)))
+    return table
+
+
+def _overload_table(decided: Sequence[Decided], title: str) -> Table:
+    table = _table(title, "view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
+    for one in decided:
+        times = (one.view, one.decision, one.encoding, one.verdicts_file)
+        counts = (one.commands, one.held_back)
+        cells = (*(f"{1000 * each:,.0f}" for each in times), *(f"{each:,}" for each in counts))
+        table.add_row(*map(Text, (one.cluster, one.shedder, *cells, f"{one.entry_bytes / 1000:,.0f}")))
     return table
 
 

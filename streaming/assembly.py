@@ -30,7 +30,7 @@ from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions
 from streaming.query import QueryOptions
-from streaming.session import end_session, start_session
+from streaming.session import start_session
 from streaming.sink import DecisionSink
 from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
 
@@ -90,11 +90,6 @@ def session(settings: Settings) -> SparkSession:
         settings.spark.conf,
         connector,
     )
-
-
-def end(spark: SparkSession) -> None:
-    """Stop what ``session`` started."""
-    end_session(spark)
 
 
 def records(spark: SparkSession, settings: Settings, max_offsets: int | None = None) -> DataFrame:

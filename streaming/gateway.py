@@ -9,6 +9,7 @@ process is killed.
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -22,6 +23,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 
 from controller.adapters import signals
+from controller.adapters.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
 
 #: Runs its arguments; they and what they start ignore these signals.
@@ -29,8 +31,6 @@ _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', 
 #: By these PySpark connects to a JVM that runs already.
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS: Final = 0.05
-#: So long a JVM that is told to end may delete its files.
-_END_SECONDS: Final = 3.0
 
 
 def ensure_jvm(conf: Mapping[str, str]) -> None:
@@ -43,6 +43,7 @@ def ensure_jvm(conf: Mapping[str, str]) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
     signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
     jvm = _start(conf, scratch)
+    atexit.register(_end, jvm, scratch)
     try:
         os.environ[_PORT], os.environ[_SECRET] = _address(jvm, scratch / "address")
         gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
@@ -50,7 +51,6 @@ def ensure_jvm(conf: Mapping[str, str]) -> None:
         for name in (_PORT, _SECRET):
             os.environ.pop(name, None)
     gateway.proc, gateway.scratch = jvm, scratch
-    atexit.register(end_jvm)
     SparkContext._ensure_initialized(gateway=gateway)
 
 
@@ -59,20 +59,14 @@ def scratch_folder() -> Path | None:
     return getattr(SparkContext._gateway, "scratch", None)
 
 
-def end_jvm() -> None:
-    """End the JVM of this process, when Spark was stopped in it.  Another one can be started afterwards."""
-    gateway: Any = SparkContext._gateway
-    if gateway is None:
-        return
-    SparkContext._gateway = SparkContext._jvm = None
-    # Its server of callbacks is left alone: to shut it down waits for a thread that waits for the JVM.
-    gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
-    shutil.rmtree(gateway.scratch, ignore_errors=True)
+def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
+    """End the JVM when this process does: left to itself it ends later, and others wait for what it holds."""
+    signals.be_silent()
+    jvm.send_signal(signal.SIGSTOP)  # it does not see its Python workers end
+    kill_descendants(jvm.pid)
+    jvm.kill()
+    jvm.wait()
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _start(conf: Mapping[str, str], scratch: Path) -> "subprocess.Popen[bytes]":

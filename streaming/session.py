@@ -87,9 +87,3 @@ def spark_options(shuffle_partitions: int, conf: Mapping[str, object], jars: Seq
 def _text(value: object) -> str:
     """*value* as Spark writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def end_session(spark: SparkSession) -> None:
-    """Stop Spark and its JVM, in order: their temporary files are deleted, a cluster's executors are free."""
-    spark.stop()
-    gateway.end_jvm()

@@ -72,7 +72,7 @@ def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = withou
         leadership.release()
         store.close()
     with may_take(_FINISH_SECONDS):
-        assembly.end(spark)
+        spark.stop()
 
 
 def _lead(

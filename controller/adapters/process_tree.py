@@ -33,13 +33,13 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
-def kill_descendants() -> None:
-    """SIGKILL every process that this one has started, and those that they have; returns when they have ended.
+def kill_descendants(pid: int) -> None:
+    """SIGKILL every process that *pid* has started, and those that they have; returns when they have ended.
 
     All of them are stopped first: none sees another one end, and none prints an error about it.
     """
     deadline = time.monotonic() + _KILL_SECONDS
-    while (pids := descendants(os.getpid())) and time.monotonic() < deadline:
+    while (pids := descendants(pid)) and time.monotonic() < deadline:
         _send(pids, signal.SIGSTOP)
         _send(pids, signal.SIGKILL)
         time.sleep(_POLL_SECONDS)

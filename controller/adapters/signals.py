@@ -115,6 +115,16 @@ def clean_up_at_end(clean_up: Callable[[], None]) -> None:
     _CLEAN_UPS.append(clean_up)
 
 
+def be_silent() -> None:
+    """Print nothing any more, for the end: threads that meet the end of what they work with would print errors."""
+    with suppress(OSError):  # nobody may read them any more
+        sys.stdout.flush()
+        sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+
+
 class _Worker(threading.Thread):
     """Does the work; remembers what ended it."""
 
@@ -163,21 +173,11 @@ def _name(number: int) -> str:
 def _end(why: str, exit_code: int = 0) -> NoReturn:
     """End now, without the interpreter's own end, which waits for threads and connections."""
     _say(f"ended: {why}")
-    _be_silent()
-    kill_descendants()
+    be_silent()
+    kill_descendants(os.getpid())
     for clean_up in _CLEAN_UPS:
         clean_up()
     os._exit(exit_code)
-
-
-def _be_silent() -> None:
-    """Nothing is printed any more: threads that meet the end of what they work with would print errors."""
-    with suppress(OSError):  # nobody may read them any more
-        sys.stdout.flush()
-        sys.stderr.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
 
 
 def _say(text: str) -> None:

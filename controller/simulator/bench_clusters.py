@@ -41,16 +41,25 @@ def skewed(brokers: int, bundles: int, *, seed: int = 1) -> ClusterView:
 
 def nearly_balanced(brokers: int, bundles: int, *, seed: int = 1) -> ClusterView:
     """Every broker has as many bundles, all of about the same traffic; one in a hundred has a third more."""
-    chance = np.random.default_rng(seed)
-    owner = np.arange(bundles) % brokers
-    rate = chance.normal(200.0, 10.0, bundles).clip(min=1.0)
-    hot = chance.permutation(brokers)[: max(1, brokers // 100)]
-    rate[np.isin(owner, hot)] *= 4 / 3
-    return _view(chance, brokers, rate, owner)
+    return _even(brokers, bundles, seed, hot=max(1, brokers // 100))
+
+
+def evenly_loaded(brokers: int, bundles: int, *, seed: int = 1) -> ClusterView:
+    """Every broker has as many bundles, all of about the same traffic."""
+    return _even(brokers, bundles, seed, hot=0)
 
 
 #: By the name that the bench gives it.
 CLUSTERS: Final[Mapping[str, Callable[..., ClusterView]]] = {"skewed": skewed, "nearly balanced": nearly_balanced}
+
+
+def _even(brokers: int, bundles: int, seed: int, *, hot: int) -> ClusterView:
+    """As many bundles for everybody; *hot* of the brokers have a third more traffic."""
+    chance = np.random.default_rng(seed)
+    owner = np.arange(bundles) % brokers
+    rate = chance.normal(200.0, 10.0, bundles).clip(min=1.0)
+    rate[np.isin(owner, chance.permutation(brokers)[:hot])] *= 4 / 3
+    return _view(chance, brokers, rate, owner)
 
 
 def _at_least_two(owner: Ints, brokers: int) -> Ints:

@@ -16,6 +16,7 @@ from controller.model.names import parse_bundle
 from controller.simulator import java_rival
 from controller.simulator.bench_clusters import CLUSTERS, nearly_balanced, skewed
 from controller.simulator.bench_decisions import AVERAGES, fresh, slopes, subjects, timings
+from controller.simulator.bench_overload import SHARES
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
 
 SMALL = (10, 1_000)
@@ -96,6 +97,17 @@ def test_the_command_tells_every_figure_as_json() -> None:
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert {(row["cluster"], row["subject"]) for row in rows} == {(c, s) for c in CLUSTERS for s in subjects()}
     assert all(row["ms"] > 0 for row in rows)
+
+
+def test_whole_intervals_of_overloaded_clusters_are_told_for_every_shedder() -> None:
+    small = ["--bundles", "200", "--brokers", "4", "--runs", "1"]
+    result = CliRunner().invoke(app, ["decisions", "--overloaded", *small, "--json"])
+    assert result.exit_code == 0
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {(row["cluster"], row["shedder"]) for row in rows} == {(c, s) for c in SHARES for s in SHEDDERS}
+    assert all(row["decision"] > 0 and row["entry_bytes"] > 0 for row in rows)
+    assert CliRunner().invoke(app, ["decisions", "--overloaded", *small]).exit_code == 0
+    assert CliRunner().invoke(app, ["decisions", "--overloaded", "--slope"]).exit_code == 2
 
 
 def test_more_brokers_than_bundles_can_feed_are_refused() -> None:

@@ -32,8 +32,9 @@ class Played:
         for number in numbers:
             self.process.send_signal(number)
             time.sleep(0.05)
-        output, _ = self.process.communicate(timeout=30)
-        return self.process.returncode, output
+        assert self.process.stdout is not None
+        output = self.process.stdout.read()  # not communicate: it passes over what was read ahead
+        return self.process.wait(30), output
 
 
 @contextmanager
