@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.rows import NUMBERS
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.states import States
 from controller.cycle import Policy, decide, view_of
 from controller.model.controls import Controls
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, ClusterView
 from controller.model.memory import Memory
 from controller.model.names import default_boundaries
-from controller.model.records import NamespaceState
+from controller.model.records import BrokerState, NamespaceState
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of
@@ -51,6 +52,9 @@ _CONF: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
+_COLUMNS: Final = (
+    "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
+)  # fmt: skip
 _TIMES: Final = ("view", "decision", "encoding", "verdicts_file")
 
 
@@ -201,8 +205,7 @@ def _snapshot(
 ) -> Snapshot:
     table, brokers = view.bundles, view.brokers
     of_shard = np.arange(shard, len(table), _SHARDS)
-    columns = {name: getattr(table, name)[of_shard] for name in ("load", "short_term", "long_term")}
-    counts = {name: getattr(table, name)[of_shard] for name in ("topics", "producers", "consumers")}
+    columns: dict[str, Any] = {name: getattr(table, name)[of_shard] for name in _COLUMNS}
     return Snapshot(
         interval=interval,
         shard=shard,
@@ -210,15 +213,14 @@ def _snapshot(
         roster=brokers.names,
         unswept=(),
         brokers=rows,
-        namespaces=spaces,
-        broker_states=(),
+        namespaces=States.of(spaces),
+        broker_states=States[BrokerState].of(()),
         results=(),
         late=0,
         unrostered=0,
         names=[table.names[row] for row in of_shard.tolist()],
         owner=table.broker[of_shard],
         **columns,
-        **counts,
         detail_size=np.zeros(len(of_shard), np.int64),
         detail_position=np.zeros(0, np.int64),
         detail_load=np.zeros((0, 4)),
