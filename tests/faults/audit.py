@@ -1,7 +1,7 @@
 """What must hold whatever happened: everything issued is answered, nothing is done twice, and all of it was decided."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -30,14 +30,17 @@ class Findings:
         return bool(self.lost or self.twice or self.wrong)
 
 
-def audit(log: SiteLog, acts: Sequence[Act]) -> Findings:
-    """Findings about all that ever happened at a site that has come to rest."""
+def audit(log: SiteLog, acts: Sequence[Act], forged: Set[str] = frozenset()) -> Findings:
+    """Findings about all that ever happened at a site that has come to rest.
+
+    *forged*: ids of commands that a test has put on the command topic; they are answered once, as all are.
+    """
     decided, events, answers = log.decisions(), log.events(), log.answers()
     issued = [to_command(event) for each in events for event in each if not isinstance(event, EpochEvent)]
     wanted = [command for each in decided for command in each.entry.decision.commands]
     missing = sorted({command.id for command in wanted} - {command.id for command in issued})
     unanswered = sorted({command.id for command in issued} - {answer.result.id for answer in answers})
-    strange = sorted({command.id for command in issued} - {command.id for command in wanted})
+    strange = sorted({command.id for command in issued} - {command.id for command in wanted} - forged)
     return Findings(
         lost=[f"command {each} was decided and is not issued" for each in missing]
         + [f"command {each} has no result" for each in unanswered],

@@ -14,7 +14,10 @@ from streaming.assembly import query_options
 from streaming.query import decision_checkpoint
 from tests.faults.clock import eventually, now_ms
 from tests.faults.disk import Disk
+from tests.faults.hostile import forged_command, forged_records, poisoned
+from tests.faults.operations import added_partitions, backlog, offline_partition, pause_takeover
 from tests.faults.pulsar import Act
+from tests.faults.second_broker import SecondBroker
 from tests.faults.site import SESSION_SECONDS, Site
 
 _EX_TEMPFAIL = 75
@@ -28,8 +31,11 @@ class Around(NamedTuple):
 
     kafka: KafkaServer
     zookeeper: ZooKeeperServer
+    second: SecondBroker
     kafka_away_seconds: float = 60.0
     zookeeper_away_seconds: float = SESSION_SECONDS + 2.0
+    #: A day.
+    backlog_intervals: int = 1_440
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,8 @@ class Fault:
     #: What is done, and from when to when recovery is measured.
     what: str
     inflict: Callable[[Site, Around, int], float]
+    #: Whether it is another thing at another moment of the site's work.
+    depends_on_the_moment: bool = True
 
 
 def kill(site: Site, _: Around, nth: int) -> float:
@@ -128,6 +136,11 @@ def journal_disk_full(site: Site, disk: Disk) -> float:
     return (site.wait_for_decision(interval).at_ms - at) / 1000
 
 
+def _once(name: str, what: str, inflict: Callable[[Site, Around, int], float]) -> Fault:
+    """A fault that is the same thing at every moment."""
+    return Fault(name=name, what=what, inflict=inflict, depends_on_the_moment=False)
+
+
 FAULTS = (
     Fault(name="kill", what="`kill -9` of the leader", inflict=kill),
     Fault(name="hang", what="SIGSTOP of the leader until another leads, then SIGCONT", inflict=hang),
@@ -135,6 +148,13 @@ FAULTS = (
     Fault(name="zookeeper-away", what="ZooKeeper stopped and started", inflict=zookeeper_away),
     Fault(name="kafka-away", what="Kafka killed and started", inflict=kafka_away),
     Fault(name="executor-killed", what="an executor killed between act and answer", inflict=executor_killed),
+    _once("poison", "records that nobody can use, of every kind, in every topic", poisoned),
+    _once("forged-records", "a made-up broker, records from the future, a second roster", forged_records),
+    _once("forged-command", "an unload of the next epoch that names a thief's address", forged_command),
+    _once("pause-takeover", "`trimtab pause`, then `kill -9` of the leader", pause_takeover),
+    _once("added-partitions", "two partitions more for the metrics topic", added_partitions),
+    _once("offline-partition", "a dead-letter partition without a leader", offline_partition),
+    _once("backlog", "a day of intervals while both controllers are down", backlog),
 )
 DISK_FULL = "journal-disk-full"
 

@@ -1,12 +1,13 @@
 """What lies in the log of a site, read by somebody who only looks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from controller.adapters.kafka import Record, read_all
+from controller.adapters.kafka import Producer, Record, read_all
 from controller.aggregate.rows import METRICS, RESULTS
-from controller.model.errors import TrimtabError
+from controller.model.errors import TrimtabError, WireError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
 from controller.wire import journal_records
 from controller.wire.commands import CommandEvent, parse_event
@@ -59,6 +60,10 @@ class SiteLog(Protocol):
         """All that decisions follow from."""
         ...
 
+    def dead_letters(self) -> int:
+        """How many there are."""
+        ...
+
 
 class KafkaSiteLog:
     """SiteLog on Kafka; what was read once is not read again."""
@@ -67,7 +72,8 @@ class KafkaSiteLog:
         kafka = settings.log.kafka
         assert kafka is not None
         self._cluster, self._period_ms = settings.cluster.name, settings.intervals.period_ms
-        shared = range(kafka.partitions)
+        self._kafka, shared = kafka, range(kafka.partitions)
+        self._letters = _Partition(kafka, kafka.dead_letters_topic, 0)
         self._journal = [_Partition(kafka, kafka.journal_topic, 0)]
         self._commands = [_Partition(kafka, kafka.commands_topic, each) for each in shared]
         self._metrics = [_Partition(kafka, kafka.metrics_topic, each) for each in shared]
@@ -84,21 +90,33 @@ class KafkaSiteLog:
                 yield Decided(read.entry, record.value, int(record.headers["epoch"]), record.timestamp_ms)
 
     def events(self) -> list[list[CommandEvent]]:
-        return [[parse_event(record.value) for record in each.records()] for each in self._commands]
+        return [_events(record.value for record in each.records()) for each in self._commands]
 
     def answers(self) -> list[Answered]:
         records = [record for each in self._results for record in each.records()]
-        read = [(decode_result(each.value, cluster=self._cluster, period_ms=self._period_ms), each) for each in records]
+        read = [(_decoded(RESULTS, each.value, self._cluster, self._period_ms), each) for each in records]
         return [Answered(result, each.timestamp_ms) for result, each in read if isinstance(result, Result)]
 
     def inputs(self) -> list[Located]:
+        there = self._partitions_of_metrics()
+        self._metrics += [
+            _Partition(self._kafka, self._kafka.metrics_topic, each) for each in range(len(self._metrics), there)
+        ]
         found = []
         for source, partitions in ((METRICS, self._metrics), (RESULTS, self._results)):
             for record in (record for each in partitions for record in each.records()):
-                decoded = _decoded(source, record.value, self._cluster, self._period_ms)
-                at = Located(source=source, partition=record.partition, offset=record.offset, record=decoded)
-                found.append(at)
+                decoded = _decoded(source, record.value, self._cluster, self._period_ms, record.timestamp_ms)
+                if decoded is not None:
+                    at = Located(source=source, partition=record.partition, offset=record.offset, record=decoded)
+                    found.append(at)
         return found
+
+    def dead_letters(self) -> int:
+        return len(self._letters.records())
+
+    def _partitions_of_metrics(self) -> int:
+        producer = Producer(self._kafka.bootstrap)
+        return producer.partitions(self._kafka.metrics_topic)[self._kafka.metrics_topic]
 
 
 class _Partition:
@@ -130,7 +148,7 @@ class FolderSiteLog:
         return found
 
     def events(self) -> list[list[CommandEvent]]:
-        return [[parse_event(line) for _, _, line in self._lines("commands")]]
+        return [_events(line for _, _, line in self._lines("commands"))]
 
     def answers(self) -> list[Answered]:
         found = []
@@ -145,8 +163,12 @@ class FolderSiteLog:
         for source, name in ((METRICS, "metrics"), (RESULTS, "results")):
             for path, number, line in self._lines(name):
                 decoded = _decoded(source, line, self._cluster, self._period_ms)
-                found.append(Located(source=source, partition=0, offset=number, file=path.name, record=decoded))
+                if decoded is not None:
+                    found.append(Located(source=source, partition=0, offset=number, file=path.name, record=decoded))
         return found
+
+    def dead_letters(self) -> int:
+        return sum(1 for _ in self._lines("dead_letters"))
 
     def _lines(self, name: str) -> Iterator[tuple[Path, int, bytes]]:
         for path in sorted((self._folder / name).glob("*.jsonl")):
@@ -158,9 +180,24 @@ def site_log(settings: Settings) -> SiteLog:
     return KafkaSiteLog(settings) if settings.log.kind == "kafka" else FolderSiteLog(settings)
 
 
-def _decoded(source: int, value: bytes, cluster: str, period_ms: int) -> object:
+def _decoded(
+    source: int, value: bytes, cluster: str, period_ms: int, append_time_ms: int | None = None
+) -> object | None:
+    """The record, or None for one that nobody can use: a dead letter."""
     decode = decode_metric if source == METRICS else decode_result
-    return decode(value, cluster=cluster, period_ms=period_ms)
+    try:
+        return decode(value, cluster=cluster, period_ms=period_ms, append_time_ms=append_time_ms)
+    except WireError:
+        return None
+
+
+def _events(values: Iterable[bytes]) -> list[CommandEvent]:
+    """The events among *values*; executors pass over what is none."""
+    found = []
+    for value in values:
+        with suppress(WireError):
+            found.append(parse_event(value))
+    return found
 
 
 def _when_it_answers(read: Callable[[], list[T]]) -> list[T]:

@@ -87,9 +87,7 @@ class Service:
         self._folder = folder
         self._command = [sys.executable, "-m", "controller.cli", *arguments]
         self._until = threading.Event()
-        self._begin()
-        self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
-        self._thread.start()
+        self.go_on()
 
     @property
     def life(self) -> Life:
@@ -100,6 +98,17 @@ class Service:
         self._until.set()
         self._thread.join()
         self.life.end()
+
+    def pause(self) -> None:
+        """End it, and do not start it again until :meth:`go_on`."""
+        self.stop()
+
+    def go_on(self) -> None:
+        """Begin another life, and watch it."""
+        self._until.clear()
+        self._begin()
+        self._thread = threading.Thread(target=self._watch, name=self.name, daemon=True)
+        self._thread.start()
 
     def is_back(self, former: Life) -> bool:
         return self.life is not former and self.life.is_alive()

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.faults.audit import Findings
 from tests.faults.disk import Disk, small_disk
 from tests.faults.faults import DISK_FULL, Around, Fault, journal_disk_full
+from tests.faults.overload import FULL_REBALANCE, full_rebalance
 from tests.faults.site import Site, folder_site
 
 
@@ -62,6 +63,13 @@ def prove_disk_full(site: Site, disk: Disk, runs: int) -> Outcome:
         recoveries.append(journal_disk_full(site, disk))
         _work_on(site)
     return _outcome(DISK_FULL, site, recoveries, before)
+
+
+def prove_full_rebalance(site: Site, runs: int) -> Outcome:
+    """The same for every broker over its limit; recovery is the longest decision."""
+    before = _issued(site)
+    recoveries = [full_rebalance(site) for _ in range(runs)]
+    return _outcome(FULL_REBALANCE, site, recoveries, before)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What is decided about a log where nothing ever fails: the same code, without Spark, from the first record on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controller.aggregate.shard import ShardState, fold
@@ -14,8 +14,11 @@ from controller.wire.rows import Located, rows_from_records
 from streaming.assembly import query_options
 
 
-def undisturbed(settings: Settings, records: Sequence[Located]) -> list[bytes]:
-    """The journal's entries, oldest first, of a controller that reads all *records* at once."""
+def undisturbed(settings: Settings, records: Sequence[Located], controls: Mapping[int, Controls]) -> list[bytes]:
+    """The journal's entries, oldest first, of a controller that reads all *records* at once.
+
+    *controls*: what a person had set at each interval.
+    """
     policy, options = read_policy(settings), query_options(settings)
     rows = rows_from_records(records, options.decode.detail, files=options.files)
     _, snapshots = fold(ShardState(shard=0, shards=1), rows, replace(options.fold, close_at_most=None))
@@ -23,10 +26,10 @@ def undisturbed(settings: Settings, records: Sequence[Located]) -> list[bytes]:
     every = settings.journal.whole_every_intervals * settings.intervals.period_ms
     writer = EntryWriter(whole_every_ms=every, base=None)
     for snapshot in sorted(snapshots, key=lambda each: each.interval):
-        controls = Controls(mode=settings.decisions.mode)
+        allowed = controls.get(snapshot.interval, Controls(mode=settings.decisions.mode))
         view = view_of([snapshot], memory, policy)
-        decision, memory = decide(view, list(snapshot.results), memory, controls, policy)
-        entry = JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
+        decision, memory = decide(view, list(snapshot.results), memory, allowed, policy)
+        entry = JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=allowed)
         encoded = writer.encode(entry)
         writer.wrote(encoded)
         entries.append(encoded.value)

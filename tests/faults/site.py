@@ -1,16 +1,21 @@
 """A site: two controllers, two executors, their log and a Pulsar, all of them processes but the last."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 from uuid import uuid4
 
 from kazoo.client import KazooClient
 
 from controller.adapters import transport
+from controller.adapters.log import MetricsLog
 from controller.adapters.servers import KafkaServer, ZooKeeperServer
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.simulator.cluster import BrokerSweep
 from controller.simulator.encode import json_records, namespace_record
+from streaming.assembly import query_options
+from streaming.query import decision_checkpoint
 from tests.faults.audit import Findings, audit, differences
 from tests.faults.clock import eventually
 from tests.faults.log import Answered, Decided, site_log
@@ -55,6 +60,7 @@ command_ttl_seconds = 3_153_600_000
 move_undescribed = true
 failures_in_a_row = "unlimited"
 failures_in_window = "unlimited"
+{guardrails}
 """
 _EXECUTOR_CONF = """
 [pulsar]
@@ -65,18 +71,29 @@ session_timeout_seconds = {session}
 max_per_second = 100.0
 """
 
+#: What is done between an interval's sweeps and its tick.
+Between: TypeAlias = Callable[[Sequence[BrokerSweep]], None]
+
+
+def _nothing(_: Sequence[BrokerSweep]) -> None:
+    """Between sweeps and tick."""
+
 
 class Site:
     """See the module docstring.  Time passes only when an interval is published."""
 
-    def __init__(self, folder: Path, conf: str, pulsar: PlayedPulsar, *, controllers: int) -> None:
+    def __init__(
+        self, folder: Path, conf: str, pulsar: PlayedPulsar, *, controllers: int, broker_conf: str = _BROKER_CONF
+    ) -> None:
         self.folder, self.pulsar = folder, pulsar
-        (folder / "broker.conf").write_text(_BROKER_CONF)
+        (folder / "broker.conf").write_text(broker_conf)
         (folder / "controller.toml").write_text(conf)
         self.settings: Settings = read_settings(folder / "controller.toml")
         self.log = site_log(self.settings)
         self.interval = _START
         self._rounds = 0
+        #: Ids of commands that nobody of ours has issued.
+        self.forged: set[str] = set()
         for number, entrance in enumerate(pulsar.entrances):
             executor = _EXECUTOR_CONF.format(entrance=entrance, group=folder.name, session=EXECUTOR_SESSION_SECONDS)
             (folder / f"executor-{number}.toml").write_text(conf + executor)
@@ -95,30 +112,49 @@ class Site:
     def checkpoint(self) -> Path:
         return Path(self.settings.checkpoint.path)
 
+    @property
+    def kafka(self) -> KafkaLogSettings:
+        """The log, of a site that has it in Kafka."""
+        assert self.settings.log.kafka is not None
+        return self.settings.log.kafka
+
+    def batches(self) -> int:
+        """How many micro-batches the decision query has begun."""
+        offsets = Path(decision_checkpoint(str(self.checkpoint), query_options(self.settings))) / "offsets"
+        return max((int(path.name) + 1 for path in offsets.iterdir() if path.name.isdigit()), default=0)
+
     def pile_up(self) -> None:
         """Make work: another broker gets too much."""
         self._rounds += 1
         with self.pulsar.lock:
             self.pulsar.cluster.pile_up(self._rounds)
 
-    def publish(self) -> int:
-        """Sweep the brokers and end the interval; nobody is waited for."""
+    def publish(self, between: Between = _nothing) -> int:
+        """Sweep the brokers and end the interval, with *between* between both; nobody is waited for."""
+        # A new one each time: a client that saw Kafka go needs up to ten seconds to see it come back.
+        return self._publish(transport.metrics_log(self.settings), between)
+
+    def publish_many(self, intervals: int) -> int:
+        """So many intervals one after the other; returns the last."""
+        metrics = transport.metrics_log(self.settings)
+        return [self._publish(metrics, _nothing) for _ in range(intervals)][-1]
+
+    def _publish(self, metrics: MetricsLog, between: Between) -> int:
         self.interval += _PERIOD
         with self.pulsar.lock:
             cluster = self.pulsar.cluster
             states, sweeps = cluster.changed_namespaces(), list(cluster.sweeps(self.interval))
-        # A new one each time: a client that saw Kafka go needs up to ten seconds to see it come back.
-        metrics = transport.metrics_log(self.settings)
         metrics.publish(namespace_record(CLUSTER, state) for state in states)
         metrics.publish(record for sweep in sweeps for record in json_records(sweep))
+        between(sweeps)
         metrics.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         return self.interval
 
     def decision(self, interval: int) -> Decided | None:
         return next((each for each in reversed(self.log.decisions()) if each.entry.interval == interval), None)
 
-    def wait_for_decision(self, interval: int) -> Decided:
-        eventually(lambda: self.decision(interval) is not None, f"interval {interval} is decided")
+    def wait_for_decision(self, interval: int, timeout_seconds: float = 180.0) -> Decided:
+        eventually(lambda: self.decision(interval) is not None, f"interval {interval} is decided", timeout_seconds)
         decided = self.decision(interval)
         assert decided is not None
         return decided
@@ -138,6 +174,9 @@ class Site:
         leading = max(alive, key=_newest_epoch)
         assert _newest_epoch(leading), "nobody leads"
         return leading
+
+    def leaders_epoch(self) -> int:
+        return _newest_epoch(self.leader())
 
     def wait_for_standby(self) -> None:
         """Until every controller stands for election, and has rehearsed unless it leads."""
@@ -165,11 +204,13 @@ class Site:
             self.come_to_rest()
 
     def audit(self) -> Findings:
-        return audit(self.log, list(self.pulsar.acts))
+        return audit(self.log, list(self.pulsar.acts), self.forged)
 
     def differences(self) -> list[str]:
         """Where the journal is not what follows from the log."""
-        return differences(self.log.decisions(), undisturbed(self.settings, self.log.inputs()))
+        decided = self.log.decisions()
+        controls = {each.entry.interval: each.entry.controls for each in decided}
+        return differences(decided, undisturbed(self.settings, self.log.inputs(), controls))
 
 
 def _newest_epoch(life: Life) -> int:
@@ -186,6 +227,7 @@ def kafka_site(folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> 
     )
     conf = _CONF.format(
         cluster=CLUSTER,
+        guardrails="",
         log=f'kind = "kafka"\n[log.kafka]\nbootstrap = "{kafka.bootstrap}"\npartitions = 2\n{topics}',
         election=f'kind = "zookeeper"\nhosts = "{zookeeper.hosts}"\npath = "/{name}"'
         f"\nsession_timeout_seconds = {SESSION_SECONDS}",
@@ -195,22 +237,25 @@ def kafka_site(folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> 
 
 
 @contextmanager
-def folder_site(folder: Path) -> Iterator[Site]:
+def folder_site(folder: Path, *, broker_conf: str = _BROKER_CONF, guardrails: str = "") -> Iterator[Site]:
     """One controller and one executor with their log in a folder."""
     conf = _CONF.format(
         cluster=CLUSTER,
+        guardrails=guardrails,
         log='kind = "folder"\n[log.folder]\npath = "log"',
         election='kind = "file"\npath = "log/election"',
     )
-    with _site(folder, conf, controllers=1, executors=1) as site:
+    with _site(folder, conf, controllers=1, executors=1, broker_conf=broker_conf) as site:
         yield site
 
 
 @contextmanager
-def _site(folder: Path, conf: str, *, controllers: int, executors: int) -> Iterator[Site]:
+def _site(
+    folder: Path, conf: str, *, controllers: int, executors: int, broker_conf: str = _BROKER_CONF
+) -> Iterator[Site]:
     folder.mkdir(parents=True, exist_ok=True)
     with played_pulsar(brokers=_BROKERS, entrances=executors) as pulsar:
-        site = Site(folder, conf, pulsar, controllers=controllers)
+        site = Site(folder, conf, pulsar, controllers=controllers, broker_conf=broker_conf)
         try:
             site.warm_up()
             yield site

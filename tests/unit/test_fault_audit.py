@@ -45,6 +45,9 @@ class KeptLog:
     def inputs(self) -> list[Located]:
         return []
 
+    def dead_letters(self) -> int:
+        return 0
+
 
 def decided(nth: int, *commands: Command, epoch: int = 1) -> Decided:
     interval = FIRST.interval + nth * PERIOD
