@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from confluent_kafka import KafkaError
 
 from controller.adapters import kafka, kafka_log
 from controller.adapters.kafka import Producer, TopicSpec, TransactionalProducer, ensure_topics
@@ -31,7 +32,8 @@ class Cluster:
     def _topic(self, name: str) -> SimpleNamespace:
         leaders = self.topics.get(name, [])
         partitions = {number: SimpleNamespace(leader=leader) for number, leader in enumerate(leaders)}
-        return SimpleNamespace(error=None if leaders else "unknown topic", partitions=partitions)
+        error = None if leaders else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return SimpleNamespace(error=error, partitions=partitions)
 
     def create_topics(self, new: list[Mock]) -> dict[str, Mock]:
         for each in new:
