@@ -35,7 +35,6 @@ def poison(cluster: str, sweep: BrokerSweep) -> Iterator[Poison]:
     yield Poison("tick-of-no-partitions", _tick(cluster, sweep.interval, 0))
     yield Poison("broker-with-line-break", _json(fields | {"broker": f"{sweep.broker}\nx:1"}))
     yield Poison("sweep-id-with-line-break", _json(fields | {"sweepId": "a\nb"}))
-    yield Poison("chunks-huge", _json(fields | {"chunk": _HUGE - 1, "chunks": _HUGE}))
     yield Poison("topics-of-unequal-length", text.replace(b'"topic":[', b'"topic":["extra",', 1))
     yield Poison("rate-not-a-number", text.replace(b'"msgRateIn":', b'"msgRateIn":"NaN","x":', 1))
     yield Poison("rate-infinite", text.replace(b'"msgRateIn":', b'"msgRateIn":1e999,"x":', 1))
