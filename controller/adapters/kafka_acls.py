@@ -9,13 +9,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclOperation,
     AclPermissionType,
     AdminClient,
+    ConfigResource,
     ResourcePatternType,
     ResourceType,
 )
 
 from controller.adapters.kafka_words import Client, failure
+from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
+
+#: The brokers' setting that names it.
+_AUTHORIZER: Final = "authorizer.class.name"
 
 
 class Acl(NamedTuple):
@@ -38,6 +43,7 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
     TrimtabError where they cannot be read: it takes the right to Describe the cluster.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=log)
+    where = f"Kafka at {bootstrap}"
     whatever: Any = None
     wanted = AclBindingFilter(
         ResourceType.ANY,
@@ -50,11 +56,26 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
     )
     try:
         found: Any = admin.describe_acls(wanted, request_timeout=answer_seconds).result(answer_seconds + 1)
+        # librdkafka gives none, too, where they may not be read, and where there is no authorizer.
+        return tuple(map(_acl, found)) or _none_found(admin, where, client, answer_seconds)
     except ck.KafkaException as error:
         if error.args[0].code() == ck.KafkaError.SECURITY_DISABLED:
             return None
-        raise failure(f"Kafka at {bootstrap}", error, client, operation="Describe") from error
-    return tuple(map(_acl, found))
+        raise failure(where, error, client, operation="Describe") from error
+    except TimeoutError as error:
+        raise TrimtabError(f"{where}: no answer about its ACLs within {answer_seconds:g} s") from error
+
+
+def _none_found(admin: AdminClient, where: str, client: Client, seconds: float) -> tuple[Acl, ...] | None:
+    """What no ACLs at all mean: () an authorizer without any, None no authorizer."""
+    cluster = admin.describe_cluster(include_authorized_operations=True, request_timeout=seconds).result(seconds + 1)
+    if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
+        denied = ck.KafkaError(ck.KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+        raise failure(where, denied, client, operation="Describe")
+    broker = ConfigResource(ConfigResource.Type.BROKER, str(cluster.nodes[0].id))
+    [answer] = admin.describe_configs([broker], request_timeout=seconds).values()
+    config: Any = answer.result(seconds + 1)
+    return () if config[_AUTHORIZER].value else None
 
 
 def _acl(binding: Any) -> Acl:

@@ -1,8 +1,5 @@
 """`trimtab collect` on real brokers with real traffic: both load managers, and brokers that demand a token."""
 
-import base64
-import hashlib
-import hmac
 import json
 import signal
 import subprocess
@@ -27,6 +24,7 @@ from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import json_chunks
 from controller.wire.metrics import BrokerState, NamespaceState, Tick, decode_metric
 from controller.wire.sweep import BrokerSweep
+from tests.pulsar_tokens import demanding_tokens, token
 
 pytestmark = pytest.mark.integration
 
@@ -35,15 +33,6 @@ TOPICS = 8
 MESSAGES_PER_SECOND = 50
 PERIOD_SECONDS = 4
 PATIENCE_SECONDS = 60.0
-KEY = base64.b64decode("dHJpbXRhYidzIG93biB0ZXN0cywgYW5kIG5vYm9keSBlbHNlJ3Mh")
-
-
-def token(role: str) -> str:
-    """A JSON Web Token for *role*, signed with KEY."""
-    parts = [json.dumps(part).encode() for part in ({"alg": "HS256"}, {"sub": role})]
-    text = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
-    signature = hmac.new(KEY, text, hashlib.sha256).digest()
-    return (text + b"." + base64.urlsafe_b64encode(signature).rstrip(b"=")).decode()
 
 
 def make_namespace(cluster: PulsarCluster, headers: dict[str, str]) -> str:
@@ -165,17 +154,10 @@ def _rate_of(folder: Path, namespace: str) -> float:
 
 
 def test_extensible_brokers_that_demand_a_token_are_swept_with_the_load_data_from_their_topic(tmp_path: Path) -> None:
-    secret = "data:;base64," + base64.b64encode(KEY).decode()
     mine = Credentials(token=token("admin"))
     settings = {
         "loadManagerClassName": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
-        "authenticationEnabled": "true",
-        "authorizationEnabled": "true",
-        "authenticationProviders": "org.apache.pulsar.broker.authentication.AuthenticationProviderToken",
-        "tokenSecretKey": secret,
-        "superUserRoles": "admin",
-        "brokerClientAuthenticationPlugin": "org.apache.pulsar.client.impl.auth.AuthenticationToken",
-        "brokerClientAuthenticationParameters": f"token:{mine.token}",
+        **demanding_tokens(),
     }
     with pulsar_cluster(tmp_path / "pulsar", settings=settings) as cluster:
         admin = PulsarAdmin(cluster.admin_urls, cluster=CLUSTER, credentials=mine)

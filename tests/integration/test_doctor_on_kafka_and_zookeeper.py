@@ -71,6 +71,8 @@ def test_what_trimtab_created_itself_is_fine_and_its_clock_is_ours(
     KafkaMetricsLog(log_of(ours), cluster=CLUSTER).tick(now_ms() // PERIOD * PERIOD, {})
     assert found(ours) == {}
     facts = gather(ours)
+    # These servers let everybody in.
+    assert {"kafka-open", "zookeeper-open"} <= {each.code for each in judge(facts)}
     assert facts.kafka is not None
     assert facts.kafka.clock is not None
     assert abs(facts.kafka.clock.ahead_ms) < 1_000
