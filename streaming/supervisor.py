@@ -21,7 +21,7 @@ from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.leadership import Leadership, at_ease
 from controller.adapters.recent import last_tick
 from controller.adapters.signals import MayTake, without_limit
-from controller.doctor.before_acting import refuse_rivals
+from controller.doctor.before_acting import refuse_producers_clocks, refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -87,6 +87,7 @@ def _lead(
     has_begun = assembly.has_committed(decision_checkpoint(checkpoint, options), files)
     decisions = assembly.decision_sink(settings, leadership, store, has_begun=has_begun)
     letters = assembly.dead_letter_sink(settings, options)
+    refuse_producers_clocks(settings)
     watch = ProgressWatch(partial(last_tick, settings), after_seconds=settings.intervals.stalled_after_seconds)
     log.info("leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(decision_checkpoint(checkpoint, options)))

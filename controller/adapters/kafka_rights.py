@@ -62,8 +62,8 @@ def _collector(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
 
 def _controller(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
     who = log.principals.controller
-    yield _topic(who, log.metrics_topic, "Read")
-    yield _topic(who, log.results_topic, "Read")
+    for topic in (log.metrics_topic, log.results_topic):
+        yield _topic(who, topic, "Read", "DescribeConfigs")  # it refuses a log that Kafka does not date
     yield _topic(who, log.commands_topic, "Write")
     yield _topic(who, log.journal_topic, "Read", "Write", "Delete")  # Delete: it prunes what is no longer needed
     yield _topic(who, log.dead_letters_topic, "Write")

@@ -1,15 +1,20 @@
-"""Before a controller acts: the brokers must not balance by themselves."""
+"""Before a controller acts: the brokers must not balance by themselves, and Kafka must date the records."""
 
 import logging
+from typing import Final
 
+from controller.adapters.kafka_inspect import topics
 from controller.doctor.balancing import balancing_off
-from controller.doctor.facts import Facts
+from controller.doctor.facts import Facts, KafkaFacts, TopicFacts
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import Patience, pulsar_facts
+from controller.doctor.topics import timestamps
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
+
+_ANSWER_SECONDS: Final = 10.0
 
 
 def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True) -> None:
@@ -41,6 +46,29 @@ def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True)
     rivals = [finding for finding in findings if finding.severity == "error"]
     if rivals:
         raise SettingsError("mode = 'active': " + "\n".join(map(_told, rivals)))
+
+
+def refuse_producers_clocks(settings: Settings) -> None:
+    """Refuse, with a SettingsError, a log in Kafka whose records have the time that their producer gives them.
+
+    Spark cannot read every such time: one record with a time far away would end the query at every start.
+    TrimtabError where Kafka does not answer.
+    """
+    kafka = settings.log.kafka if settings.log.kind == "kafka" else None
+    if kafka is None:
+        return
+    found, problem = topics(
+        kafka.bootstrap,
+        (kafka.metrics_topic, kafka.results_topic),
+        client=kafka.client,
+        answer_seconds=_ANSWER_SECONDS,
+    )
+    if problem:
+        log.warning("whether Kafka dates the records of the log could not be checked: %s", problem)
+    known = {name: TopicFacts(**topic._asdict()) for name, topic in found.items()}
+    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(topics=known))
+    for finding in timestamps(facts):
+        raise SettingsError(f"topic {finding.objects[0]}: {finding.seen}, wanted {finding.wanted}; {finding.advice}")
 
 
 def _told(finding: Finding) -> str:

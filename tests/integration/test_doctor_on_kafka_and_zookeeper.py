@@ -16,10 +16,12 @@ from controller.adapters.kafka_inspect import newest_first
 from controller.adapters.kafka_journal import KafkaJournal
 from controller.adapters.kafka_log import KafkaMetricsLog, create_topics
 from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.doctor.before_acting import refuse_producers_clocks
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import Patience, gather
 from controller.lookup_cli import lookup
+from controller.model.errors import SettingsError
 from controller.model.names import topic_hash
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
 from controller.status_cli import status
@@ -200,3 +202,16 @@ def run(command: Any, *arguments: object) -> dict[str, Any]:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def test_a_log_whose_records_have_their_producers_times_is_refused(kafka: KafkaServer) -> None:
+    told = settings(kafka.bootstrap, "nobody:2181", f"times-{uuid4().hex[:8]}")
+    log = log_of(told)
+    ensure_topics(kafka.bootstrap, [TopicSpec(name=log.metrics_topic, partitions=1)])
+    refuse_producers_clocks(told)  # the other topic is not there yet
+    given = {"message.timestamp.type": "CreateTime"}
+    ensure_topics(kafka.bootstrap, [TopicSpec(name=log.results_topic, partitions=1, config=given)])
+    with pytest.raises(
+        SettingsError, match=f"{log.results_topic}: message.timestamp.type=CreateTime, wanted LogAppend"
+    ):
+        refuse_producers_clocks(told)
