@@ -97,7 +97,7 @@ def _topic(who: str, topic: str, *operations: str) -> Right:
 
 
 def _seen(who: str, *topics: str) -> Iterator[Right]:
-    """Every process looks whether all topics are there."""
+    """With it Kafka names the right that is missing; without it, it says that there is no such topic."""
     return (_topic(who, topic, "Describe") for topic in topics)
 
 

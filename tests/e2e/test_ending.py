@@ -55,7 +55,7 @@ class Running:
     def output(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def wait_until(self, condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    def wait_until(self, condition: Callable[[], bool], seconds: float = 300.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, self.output

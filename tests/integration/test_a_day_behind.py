@@ -62,6 +62,7 @@ def conf(tmp_path: Path, kafka: KafkaServer) -> Path:
         [intervals]
         period_seconds = 600
         shards = 2
+        stalled_after_seconds = 1200
         close_at_most = {_AT_MOST}
         stale_after_seconds = 3_153_600_000
         [checkpoint]
@@ -91,7 +92,7 @@ def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_p
     with output.open("ab") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ, start_new_session=True)
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while f"interval {intervals[-1]}:" not in output.read_text(errors="replace"):
             assert process.poll() is None, output.read_text()
             assert time.monotonic() < deadline, output.read_text()[-4000:]
