@@ -110,8 +110,9 @@ def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespac
         try:
             wanted = TOPICS * MESSAGES_PER_SECOND
             eventually(lambda: _rate_of(tmp_path, namespace) > 0.8 * wanted, meanwhile)
-            # What brokers tell of themselves ends the interval; the namespaces may come right behind it.
+            # Sweeps end the interval.  Namespaces may come right behind it, and brokers' states with the next sweeps.
             eventually(lambda: _states_of(tmp_path, namespace) != [], meanwhile)
+            eventually(lambda: len(_brokers_of(tmp_path)) == len(pulsar.brokers), meanwhile)
         finally:
             collector.terminate()
             assert collector.wait(20) == 0
@@ -120,8 +121,7 @@ def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespac
     assert [entry.broker for entry in ticks[-1].roster or ()] == sorted(pulsar.brokers)
     state = _states_of(tmp_path, namespace)[-1]
     assert state.boundaries == tuple(int(boundary, 16) for boundary in RANGES)
-    brokers = {each.broker: each for each in records if isinstance(each, BrokerState)}
-    assert {each.broker_version_string for each in brokers.values()} == {"4.0.8"}
+    assert {each.broker_version_string for each in _brokers_of(tmp_path).values()} == {"4.0.8"}
     assert _rate_of(tmp_path, namespace) < 1.5 * wanted, "no topic counts twice"
 
 
@@ -134,6 +134,10 @@ def _records(folder: Path) -> list[Any]:
 
 def _states_of(folder: Path, namespace: str) -> list[NamespaceState]:
     return [each for each in _records(folder) if isinstance(each, NamespaceState) and each.namespace == namespace]
+
+
+def _brokers_of(folder: Path) -> dict[str, BrokerState]:
+    return {each.broker: each for each in _records(folder) if isinstance(each, BrokerState)}
 
 
 def _rate_of(folder: Path, namespace: str) -> float:
