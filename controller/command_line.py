@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from controller import (
@@ -120,7 +121,8 @@ def options() -> None:
     """Print every option of broker.conf and trimtab.toml that trimtab reads."""
     table = Table("key", "default", "unit", "meaning")
     for row in options_table():
-        table.add_row(row.key, row.default, row.unit, row.meaning)
+        # Brackets in them are text, no markup.
+        table.add_row(*map(escape, (row.key, row.default, row.unit, row.meaning)))
     Console().print(table)
 
 
