@@ -35,6 +35,7 @@ _INT, _FLOATING_POINT, _TEXT, _DOUBLE = 2, 3, 5, 2
 #: Type of a column -> how many buffers it has, without nested types; their places in Arrow's union of types.
 _BUFFERS: Final = {**dict.fromkeys((2, 3, 6, 7, 8, 9, 10, 11, 15, 18), 2), **dict.fromkeys((4, 5, 19, 20), 3), 1: 0}
 _CODECS: Final = {0: "lz4", 1: "zstd"}
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _MOST_COLUMNS, _LONGEST_NAME = 256, 1024
 #: What is unpacked of compressed columns: so many times the record's size, and never more than that.
 _MOST_TIMES, _MOST_UNPACKED = 64, 1 << 26
@@ -237,6 +238,8 @@ class _Part:
 
 def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
     """*packed* unpacked; WireError where that does not come to *size* bytes exactly."""
+    if codec == "lz4" and not _is_lz4_frame(packed):
+        raise _spoilt("a compressed buffer is not one whole LZ4 frame of version 1 without a dictionary")
     try:
         if codec == "lz4":
             with pa.CompressedInputStream(pa.py_buffer(packed), codec) as stream:
@@ -252,6 +255,30 @@ def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
     if len(found) != size:
         raise _spoilt(f"a compressed buffer does not come to {size} bytes")
     return found
+
+
+def _is_lz4_frame(packed: bytes) -> bool:
+    """Whether it is one whole LZ4 frame of version 1 without a dictionary, and nothing behind it.
+
+    Such a frame every library reads alike; streaming/jvm/ArrowStream.java asks the same.
+    """
+    if len(packed) < 7 or not packed.startswith(_LZ4_MAGIC):
+        return False
+    flags, descriptor = packed[4], packed[5]
+    if flags & 0xC3 != 0x40 or descriptor & 0xCF != 0x40:
+        return False
+    most = 1 << (8 + 2 * (descriptor >> 4))
+    block_checksum, content_checksum = 4 * bool(flags & 0x10), 4 * bool(flags & 0x04)
+    at = 15 if flags & 0x08 else 7
+    while at <= len(packed) - 4:
+        size = int.from_bytes(packed[at : at + 4], "little")
+        block = size & 0x7FFFFFFF
+        if block == 0:
+            return size == 0 and at + 4 + content_checksum == len(packed)
+        if block > most or block > len(packed) - at:
+            return False
+        at += 4 + block + block_checksum
+    return False
 
 
 def _fits(packed: bytes, codec: str, size: int) -> bool:

@@ -23,7 +23,7 @@ final class ArrowStream {
     /** Types of columns: those that a sweep has, and how many buffers a column of each type has; -1: refused. */
     private static final int INT = 2, FLOATING_POINT = 3, TEXT = 5, DOUBLE = 2;
     private static final int[] BUFFERS = {-1, 0, 2, 2, 3, 3, 2, 2, 2, 2, 2, 2, -1, -1, -1, 2, -1, -1, 2, 3, 3};
-    private static final int LZ4 = 0, ZSTD = 1;
+    private static final int LZ4 = 0, ZSTD = 1, LZ4_MAGIC = 0x184D2204;
     private static final int MOST_COLUMNS = 256, LONGEST_NAME = 1024;
     /** What is unpacked of compressed columns: so many times the record's size, and never more than that. */
     private static final long MOST_TIMES = 64, MOST_UNPACKED = 1L << 26;
@@ -264,6 +264,7 @@ final class ArrowStream {
             if (size > 0 && this.codec == ZSTD) {
                 refuse(Zstd.decompressByteArray(out, 0, size, ArrowStream.this.value, from, length) != size);
             } else if (size > 0) {
+                refuse(!isLz4Frame(slice(ArrowStream.this.value, from, length)));
                 InputStream in = new FramedLZ4CompressorInputStream(
                     new ByteArrayInputStream(ArrowStream.this.value, from, length), true
                 );
@@ -275,6 +276,35 @@ final class ArrowStream {
             }
             return out;
         }
+    }
+
+    /**
+     * Whether *packed* is one whole LZ4 frame of version 1 without a dictionary: header, blocks, end mark, and nothing
+     * behind it.  The library takes other bytes too; controller.wire.arrow_stream asks the same.
+     */
+    private static boolean isLz4Frame(ByteBuffer packed) {
+        int length = packed.limit();
+        if (length < 7 || packed.getInt(0) != LZ4_MAGIC) {
+            return false;
+        }
+        int flags = packed.get(4), descriptor = packed.get(5);
+        if ((flags & 0xC3) != 0x40 || (descriptor & 0xCF) != 0x40) {
+            return false;
+        }
+        int most = 1 << (8 + 2 * (descriptor >> 4));
+        int blockChecksum = (flags & 0x10) != 0 ? 4 : 0, contentChecksum = (flags & 0x04) != 0 ? 4 : 0;
+        int at = (flags & 0x08) != 0 ? 15 : 7;
+        while (at <= length - 4) {
+            int block = packed.getInt(at) & 0x7FFFFFFF;
+            if (block == 0) {
+                return packed.getInt(at) == 0 && at + 4 + contentChecksum == length;
+            }
+            if (block > most || block > length - at) {
+                return false;
+            }
+            at += 4 + block + blockChecksum;
+        }
+        return false;
     }
 
     /** So many bytes of *value* from there on, little-endian. */

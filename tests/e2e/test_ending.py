@@ -31,7 +31,7 @@ _START_MS = 1_735_689_600_000
 _FOLDER = 'kind = "folder"\nfolder.path = "log"'
 _KAFKA_AWAY = 'kind = "kafka"\nkafka.bootstrap = "127.0.0.1:{port}"'
 _FILE = 'kind = "file"\npath = "election"'
-_ZOOKEEPER_AWAY = 'kind = "zookeeper"\nhosts = "127.0.0.1:{port}"\nsession_timeout_seconds = 30'
+_ZOOKEEPER_AWAY = 'kind = "zookeeper"\nhosts = "127.0.0.1:{port}"\npath = "/trimtab"\nsession_timeout_seconds = 30'
 _PULSAR_AWAY = '[pulsar]\nadmin_url = ["http://127.0.0.1:1"]'
 #: For what has begun nothing that has to be finished.  Its aim is 3 s; the rest is for a busy machine.
 _SOON = 8.0
