@@ -15,7 +15,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.rebalance_group import RebalanceGroup, read_rebalance_group
 from controller.simulator.connect_group import Change, Rebalance, play
 from controller.simulator.rebalance_example import ExampleRow, example_rows, summary_rows
-from controller.strategies.rebalance.group import ConnectorsAndTasks
+from controller.strategies.common.worker_group import ConnectorsAndTasks
 
 #: Columns of a pipe or a file.
 _WIDTH_OF_NO_TERMINAL: Final = 160

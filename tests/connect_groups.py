@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.strategies.rebalance.group import ConnectorsAndTasks, ConnectorTaskId
+from controller.strategies.common.worker_group import ConnectorsAndTasks, ConnectorTaskId
 
 
 def task(text: str) -> ConnectorTaskId:

@@ -9,7 +9,7 @@ through by itself and tells the outcome.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from controller.strategies.rebalance.group import ConfigSnapshot, ConnectorsAndTasks, Group
+from controller.strategies.common.worker_group import ConfigSnapshot, ConnectorsAndTasks, Group
 from controller.strategies.rebalance.incremental_cooperative import (
     IncrementalCooperativeAssignor,
     LeaderMemory,

@@ -13,7 +13,7 @@ from controller.model.decision import Command, Split, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.names import parse_bundle
-from controller.strategies.splitting.cutting import cut
+from controller.strategies.common.cutting import cut
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
 

@@ -40,7 +40,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from controller.model.errors import SettingsError
-from controller.strategies.rebalance.group import ConnectorsAndTasks, ConnectorTaskId
+from controller.strategies.common.worker_group import ConnectorsAndTasks, ConnectorTaskId
 
 ProtocolName: TypeAlias = Literal["eager", "cooperative", "cooperative-2.6.3", "cooperative-3.9", "cooperative-trimtab"]
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from controller.strategies.rebalance.eager import EagerAssignor
-from controller.strategies.rebalance.group import (
+from controller.strategies.common.worker_group import (
     NOTHING,
     Assignment,
     ConfigSnapshot,
@@ -17,6 +16,7 @@ from controller.strategies.rebalance.group import (
     Group,
     GroupAssignment,
 )
+from controller.strategies.rebalance.eager import EagerAssignor
 from controller.strategies.rebalance.incremental_cooperative import (
     IncrementalCooperativeAssignor,
     LeaderMemory,

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from controller.simulator.connect_group import Change, Rebalance, play
-from controller.strategies.rebalance.group import NOTHING
+from controller.strategies.common.worker_group import NOTHING
 
 CONNECTORS: Final = 90
 TASKS_EACH: Final = 10

@@ -1,1 +1,1 @@
-"""Pure decisions; one file, one strategy; siblings never import siblings."""
+"""Pure decisions: one strategy is one file or one folder.  Strategies import `common`, and never each other."""

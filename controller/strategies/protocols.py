@@ -117,7 +117,7 @@ class SplitAlgorithm(Protocol):
         """Positions to cut a bundle at, ascending and at least one, or the reason why there are none.
 
         *positions* on the ring and *load* (topics, 4) are the bundle's topic detail, empty where not needed.  Pulsar's
-        algorithms find positions at times that cannot be carried out: see controller.strategies.splitting.cutting.
+        algorithms find positions at times that cannot be carried out: see controller.strategies.common.cutting.
         """
         ...
 

@@ -1,6 +1,6 @@
 """IncrementalCooperativeAssignor.assignConnectors and assignTasks: where new work goes."""
 
-from controller.strategies.rebalance.dealing import to_least_loaded
+from controller.strategies.rebalance.incremental_cooperative.dealing import to_least_loaded
 from tests.conformance.vectors import Case
 
 COMPONENT = "connect_assign_connectors_tasks"

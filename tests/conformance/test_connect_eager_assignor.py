@@ -4,8 +4,8 @@ The order within a share does not count: the vectors read it from the message to
 by connector in the order of a hash map.
 """
 
+from controller.strategies.common.worker_group import NOTHING, ConfigSnapshot, Group
 from controller.strategies.rebalance.eager import EagerAssignor
-from controller.strategies.rebalance.group import NOTHING, ConfigSnapshot, Group
 from tests.conformance.vectors import Case
 from tests.connect_groups import as_json
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from controller.strategies.rebalance.group import ConfigSnapshot, ConnectorsAndTasks, Group
+from controller.strategies.common.worker_group import ConfigSnapshot, ConnectorsAndTasks, Group
 from controller.strategies.rebalance.incremental_cooperative import (
     IncrementalCooperativeAssignor,
     LeaderMemory,

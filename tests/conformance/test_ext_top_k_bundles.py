@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from controller.aggregate.top_bundles import rank, top
 from controller.model.names import is_untouchable, namespace_of
+from controller.strategies.common.top_bundles import rank, top
 from tests.conformance.vectors import Case, floats, rows_of_4
 
 COMPONENT = "ext_top_k_bundles"

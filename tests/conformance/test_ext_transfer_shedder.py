@@ -8,10 +8,15 @@ import numpy as np
 
 from controller.model.decision import Reason
 from controller.model.names import namespace_of
-from controller.strategies.shedding._transfer_pair import Exchange, Gate, TopBundle
-from controller.strategies.shedding._transfer_round import LoadStore, Round
-from controller.strategies.shedding._transfer_stats import BrokerLoads
-from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.strategies.shedding.transfer_shedder import (
+    BrokerLoads,
+    Exchange,
+    Gate,
+    LoadStore,
+    Round,
+    TopBundle,
+    TransferShedder,
+)
 from tests.conformance.vectors import Case, close_to, configured, floats
 
 COMPONENT = "ext_transfer_shedder"

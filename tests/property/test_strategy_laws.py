@@ -13,7 +13,7 @@ from controller.model.decision import Reason, SplitDecision, Unload, Verdict
 from controller.model.load import ClusterView, TopicDetail
 from controller.model.names import FULL_UPPER, can_split, parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
-from controller.strategies.splitting.cutting import cut
+from controller.strategies.common.cutting import cut
 from tests.cluster import NAMESPACE, Broker, bundle, view
 
 _ROUNDS = 10

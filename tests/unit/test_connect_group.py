@@ -1,7 +1,7 @@
 """The modelled group: time, leaders, and members that do not do as they are told."""
 
 from controller.simulator.connect_group import Change, Rebalance, play
-from controller.strategies.rebalance.group import NOTHING
+from controller.strategies.common.worker_group import NOTHING
 from tests.connect_groups import work
 
 DELAY = 300_000

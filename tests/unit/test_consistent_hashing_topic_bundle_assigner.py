@@ -2,7 +2,7 @@ import numpy as np
 
 from controller.model.names import FULL_UPPER, default_boundaries, find_bundle, topic_hash
 from controller.strategies.assignment.consistent_hashing import ConsistentHashingTopicBundleAssigner
-from controller.strategies.assignment.ring import bundles_at
+from controller.strategies.common.ring import bundles_at
 
 ASSIGNER = ConsistentHashingTopicBundleAssigner()
 TOPICS = [f"persistent://acme/prod/t-{i}" for i in range(200)]

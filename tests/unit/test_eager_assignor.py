@@ -1,7 +1,7 @@
 """The eager protocol: everything stops, and is dealt out anew."""
 
+from controller.strategies.common.worker_group import ConfigSnapshot, Group
 from controller.strategies.rebalance.eager import EagerAssignor
-from controller.strategies.rebalance.group import ConfigSnapshot, Group
 from tests.connect_groups import as_json, work
 
 

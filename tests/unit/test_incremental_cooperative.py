@@ -8,13 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.simulator.connect_group import Change, play
-from controller.strategies.rebalance.dealing import to_least_loaded
-from controller.strategies.rebalance.group import NOTHING, ConfigSnapshot, ConnectorsAndTasks, Group, GroupAssignment
+from controller.strategies.common.worker_group import (
+    NOTHING,
+    ConfigSnapshot,
+    ConnectorsAndTasks,
+    Group,
+    GroupAssignment,
+)
 from controller.strategies.rebalance.incremental_cooperative import (
     IncrementalCooperativeAssignor,
     LeaderMemory,
     Release,
 )
+from controller.strategies.rebalance.incremental_cooperative.dealing import to_least_loaded
 from tests.connect_groups import task, work
 
 DELAY = 300_000

@@ -7,7 +7,7 @@ import pytest
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import NoMemory
-from controller.strategies.candidates import Candidates
+from controller.strategies.common.candidates import Candidates
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate

@@ -2,7 +2,7 @@ import numpy as np
 
 from controller.model.decision import Reason
 from controller.model.names import FULL_UPPER
-from controller.strategies.splitting.cutting import cut
+from controller.strategies.common.cutting import cut
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import Broker, bundle, view
 

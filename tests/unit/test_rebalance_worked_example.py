@@ -6,7 +6,7 @@ import pytest
 
 from controller.simulator.connect_group import Change, play
 from controller.simulator.rebalance_example import WORKERS, ExampleRow, example_rows, summary_rows, tasks_stopped
-from controller.strategies.rebalance.group import NOTHING
+from controller.strategies.common.worker_group import NOTHING
 
 
 @cache

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate.top_bundles import TopBundles, rank, top
 from controller.model.load import RATE_IN, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
+from controller.strategies.common.top_bundles import TopBundles, rank, top
 from tests.cluster import broker, bundle, view
 
 

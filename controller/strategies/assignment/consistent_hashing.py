@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from controller.model.load import Ints
-from controller.strategies.assignment.ring import bundles_at, rows_that_moved
+from controller.strategies.common.ring import bundles_at, rows_that_moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

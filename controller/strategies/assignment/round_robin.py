@@ -15,7 +15,7 @@ import numpy as np
 
 from controller.model.load import Ints
 from controller.model.topic_name import PARTITION_SUFFIX, partition_index
-from controller.strategies.assignment.ring import bundles_at, rows_that_moved
+from controller.strategies.common.ring import bundles_at, rows_that_moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

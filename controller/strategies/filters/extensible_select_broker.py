@@ -16,7 +16,7 @@ import numpy as np
 
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import StrategyMemory
-from controller.strategies.candidates import Candidates
+from controller.strategies.common.candidates import Candidates
 from controller.strategies.protocols import Filter, Placement
 
 M = TypeVar("M", bound=StrategyMemory)

@@ -19,7 +19,7 @@ from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.option import option
-from controller.strategies.candidates import Candidates
+from controller.strategies.common.candidates import Candidates
 from controller.strategies.protocols import Filter, Placement
 
 M = TypeVar("M", bound=StrategyMemory)

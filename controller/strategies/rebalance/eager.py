@@ -9,7 +9,7 @@ Kafka Connect: org.apache.kafka.connect.runtime.distributed.EagerAssignor (2.6.0
 
 from dataclasses import dataclass
 
-from controller.strategies.rebalance.group import Assignment, ConnectorsAndTasks, Group, GroupAssignment
+from controller.strategies.common.worker_group import Assignment, ConnectorsAndTasks, Group, GroupAssignment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

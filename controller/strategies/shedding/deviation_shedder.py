@@ -20,7 +20,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from controller.aggregate.movable import broker_own, movable
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import (
     RATE_IN,
@@ -32,6 +31,7 @@ from controller.model.load import (
 )
 from controller.model.memory import NoMemory
 from controller.model.option import option
+from controller.strategies.common.movable import broker_own, movable
 
 _UNIT: Final = "standard deviations above the average"
 

@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, busiest_first
 from controller.model.memory import NoMemory
 from controller.model.option import option
+from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
 #: Offloaded beyond what is above the threshold, so that the broker does not stop right at it.
 _MARGIN: Final = 0.05

@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights, mean_usage
 from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Floats, busiest_first
 from controller.model.memory import UsageHistory
 from controller.model.option import option
+from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
 _MB: Final = 1024 * 1024
 #: Offloaded beyond what is above the threshold, so that the broker does not stop right at it.

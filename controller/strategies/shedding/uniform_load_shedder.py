@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Floats, busiest_first
 from controller.model.memory import NoMemory
 from controller.model.option import option
+from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
 _INT_MAX: Final = 2**31 - 1
 #: A minimum this close to zero counts as 1, so that it can be divided by.

@@ -11,7 +11,7 @@ import numpy as np
 from controller.model.decision import Split, SplitDecision
 from controller.model.load import ClusterView
 from controller.model.memory import NoMemory
-from controller.strategies.splitting.limits import BundleLimits
+from controller.strategies.common.bundle_limits import BundleLimits
 
 _BY: Final = "BundleSplitterTask"
 

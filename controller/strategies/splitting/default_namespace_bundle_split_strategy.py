@@ -17,9 +17,9 @@ from controller.model.load import ClusterView, Ints
 from controller.model.memory import SplitHitCounts
 from controller.model.names import can_split, parse_bundle
 from controller.model.option import option
+from controller.strategies.common.bundle_limits import BundleLimits
+from controller.strategies.common.cutting import cut
 from controller.strategies.protocols import SplitAlgorithm
-from controller.strategies.splitting.cutting import cut
-from controller.strategies.splitting.limits import BundleLimits
 
 _BY: Final = "DefaultNamespaceBundleSplitStrategyImpl"
 _MAX_SPLITS: Final = "loadBalancerMaxNumberOfBundlesToSplitPerCycle"

@@ -10,7 +10,7 @@ import numpy as np
 from controller.model.decision import Reason
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from controller.model.option import option
-from controller.strategies.splitting.limits import MB, TrafficLimits
+from controller.strategies.common.bundle_limits import MB, TrafficLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from controller.strategies.rebalance.group import ConnectorsAndTasks
+from controller.strategies.common.worker_group import ConnectorsAndTasks
 
 R = TypeVar("R")
 

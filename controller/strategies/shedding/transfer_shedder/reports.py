@@ -5,12 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.top_bundles import TopBundles
 from controller.model.decision import Reason
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, ClusterView, Ints
-from controller.strategies.candidates import first_against
+from controller.strategies.common.candidates import first_against
+from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.protocols import Filter
-from controller.strategies.shedding._transfer_pair import TopBundle
+from controller.strategies.shedding.transfer_shedder.exchange import TopBundle
 
 _FEW: Final = 16
 

@@ -1,61 +1,20 @@
-"""What a round of TransferShedder looks at, what it comes to, and that in the words of a decision."""
+"""What came of a round of TransferShedder, as a decision: the unloads, and a verdict on everything looked at."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
-from controller.model.load import Ints
-from controller.strategies.shedding._transfer_pair import Exchange, Gate, TopBundle
-from controller.strategies.shedding._transfer_stats import BrokerLoads, Readiness
+from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads
+from controller.strategies.shedding.transfer_shedder.rounds import Attempt, LoadStore, Round
 
 _BY: Final = "TransferShedder"
 _CLUSTER: Final = "cluster"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LoadStore:
-    """What one round looks at, apart from what is remembered."""
-
-    now_ms: int
-    loads: BrokerLoads
-    #: Rows of ``loads`` that may give and take, in ascending order of their load, not empty.
-    order: Ints
-    #: All active brokers, also those without data.
-    available: Collection[str]
-    #: A broker's report of its bundles, lightest first; empty if there is none.
-    bundles_of: Callable[[str], Sequence[TopBundle]]
-    gate: Gate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """A pair of brokers that was looked at: rows, why, and what came of it or why nothing could."""
-
-    giver: int
-    taker: int
-    why: Reason
-    outcome: Exchange | Reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What a round came to."""
-
-    #: Pulsar's word for why nothing moves, or for why the first of what moves does.
-    reason: Reason
-    ready: Readiness
-    #: Rounds in a row, this one included, in which load was uneven; 0 again once something moves.
-    hit_count: int
-    #: Of the load, fractions, before anything moves; None if the data did not allow a round.
-    average: float | None = None
-    std: float | None = None
-    attempts: tuple[Attempt, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrator:
-    """Puts rounds into words, with the limits that they were held against."""
+    """Writes the decision of a round, with the limits that the round was compared with."""
 
     target_std: float
     hit_count_threshold: int
@@ -63,7 +22,7 @@ class Narrator:
 
     def decision(self, store: LoadStore, found: Round) -> UnloadDecision:
         """The unloads of *found*, and a verdict on every broker in ``store.order`` and every bundle refused."""
-        # Pulsar says HitCount of even load, too.
+        # Pulsar's reason is HitCount for even load, too.
         even = found.reason is Reason.HIT_COUNT and found.hit_count == 0
         reason = Reason.BALANCED if even else found.reason
         verdicts = self._on_cluster(found, reason)
@@ -85,7 +44,7 @@ class Narrator:
         return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason)
 
     def _on_cluster(self, found: Round, reason: Reason) -> list[Verdict]:
-        """What the round was held against as a whole."""
+        """Verdicts on the cluster as a whole."""
         if reason is Reason.COOL_DOWN:
             return [
                 Verdict(

@@ -31,7 +31,7 @@ class Move(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A bundle that stays: why, and if it is too large, what would have moved with it and may move, bytes/s."""
+    """A bundle that stays, and why; if it is too large: bytes/s that would move with it, and that may move."""
 
     bundle: str
     reason: Reason
@@ -41,11 +41,14 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What else has a say in a move: two questions, answered by a reason against it, or None."""
+    """What can forbid a move: two questions, each answered by the reason against the move, or None.
 
-    #: (bundle, broker): is it not the broker's to give, or was it unloaded recently?  Asked of the giver's bundles.
+    The shedder fills it from its filters; a test may give any functions.
+    """
+
+    #: (bundle, broker): does the broker not own it, or was it unloaded recently?  Asked of the giver's bundles.
     stays: Callable[[str, str], Reason | None]
-    #: (bundle, destination): may it not go there?  Asked of all bundles, also of those given in exchange.
+    #: (bundle, destination): may it not go there?  Asked of all bundles, also of those that come back in exchange.
     barred: Callable[[str, str], Reason | None]
 
 
@@ -61,7 +64,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class GiverAndTaker:
     """The broker that gives and the one that takes, their throughput, and how much of it is to move, bytes/s."""
 
     giver: str
@@ -77,8 +80,9 @@ class Pair:
     def exchange(self, given: Sequence[TopBundle], taken: Sequence[TopBundle], gate: Gate) -> Exchange:
         """The moves among the bundles *given* and *taken* (the brokers' reports, lightest first), in order.
 
-        Lighter bundles go first, while all together fit into what is to move.  The one that does not fit goes if
-        bundles of the taker, come back in exchange, even the two out; else it and all heavier ones stay.
+        Lighter bundles go first, as long as their sum is within ``to_offload``.  The first bundle that exceeds it goes
+        only if bundles of the taker come back in exchange and even out the two brokers; else it and all heavier ones
+        stay.
         """
         found = Exchange()
         left = len(given)
@@ -110,7 +114,7 @@ class Pair:
     def _swap(
         self, found: Exchange, throughput: float, in_exchange: Iterator[TopBundle], gate: Gate
     ) -> list[TopBundle] | None:
-        """Bundles of the taker that make up for one of *throughput*, or None; those looked at are used up."""
+        """Bundles of the taker that make up for one of *throughput*, or None; each of them is looked at only once."""
         giver = self.giver_throughput - found.offloaded + found.gained - throughput
         taker = self.taker_throughput + found.offloaded - found.gained + throughput
         back = []

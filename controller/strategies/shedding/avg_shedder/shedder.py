@@ -21,7 +21,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from controller.aggregate.movable import broker_own, movable, too_few_bundles
 from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
 from controller.model.load import (
@@ -36,7 +35,8 @@ from controller.model.load import (
 )
 from controller.model.memory import BrokerHitCounts
 from controller.model.option import option
-from controller.strategies.shedding._avg_pairs import Hits, Pair, pairs
+from controller.strategies.common.movable import broker_own, movable, too_few_bundles
+from controller.strategies.shedding.avg_shedder.pairs import Hits, Pair, pairs
 
 _MB: Final = 1024 * 1024
 _BY: Final = "AvgShedder"

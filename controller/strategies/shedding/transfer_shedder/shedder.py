@@ -8,31 +8,32 @@ bundle too heavy for that may go in exchange for lighter ones.  Brokers that gav
 Before a bundle is taken, all filters are asked whether it may go to the emptiest broker, also where bundles are only
 taken off.  If one is against it, the next bundle is looked at; no other broker is.
 
-As in Pulsar, unless ``counts_gain``: what came back in an exchange is forgotten outside debug mode, so less goes out.
-Unlike in Pulsar, where such a thing cannot be told: a bundle that has to stay put does not come back in an exchange
-either; a broker without complete data neither gives nor takes, but its last data count for average and deviation until
-they are too old; and brokers report once a round.
+As in Pulsar, unless ``counts_gain`` is set: outside debug mode, what comes back in an exchange is not counted, so less
+goes out.  Pulsar leaves some cases open; here a bundle that has to stay put does not come back in an exchange either, a
+broker without complete data neither gives nor takes, but its last data count for average and deviation until they are
+too old, and brokers report once a round.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from controller.aggregate.broker_load_data import BrokerLoad, BrokerLoadFeatures
-from controller.aggregate.top_bundles import TopBundles
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.option import option
+from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.protocols import Filter
-from controller.strategies.shedding._transfer_bundles import ReportedBundles
-from controller.strategies.shedding._transfer_pair import Exchange, Gate, Pair, TopBundle
-from controller.strategies.shedding._transfer_round import Attempt, LoadStore, Narrator, Round
-from controller.strategies.shedding._transfer_stats import BrokerLoads, LoadStats, readiness
+from controller.strategies.shedding.transfer_shedder.exchange import Gate
+from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads
+from controller.strategies.shedding.transfer_shedder.reports import ReportedBundles
+from controller.strategies.shedding.transfer_shedder.rounds import LoadStore, Round, RoundLimits
+from controller.strategies.shedding.transfer_shedder.verdicts import Narrator
 
 _SECOND_MS: Final = 1000
 
@@ -116,12 +117,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         active = set(store.available)
         cooling = {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active}
         found = self.plan(store, memory.hit_count, cooling)
-        narrator = Narrator(
-            target_std=self.target_std,
-            hit_count_threshold=self.hit_count_threshold,
-            delay_ms=self.shedding_delay_seconds * _SECOND_MS,
-        )
-        decision = narrator.decision(store, found)
+        decision = self._narrator.decision(store, found)
         gave = {unload.source: view.as_of_ms for unload in decision.unloads}
         return decision, TransferHistory(
             hit_count=found.hit_count,
@@ -129,6 +125,14 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             msg_throughput_ema=dict(zip(loads.names, loads.throughput_ema.tolist(), strict=True)),
             updated_at_ms=dict(zip(loads.names, loads.updated_at_ms.tolist(), strict=True)),
             recently_unloaded_brokers={**found.ready.recently_unloaded, **gave},
+        )
+
+    @property
+    def _narrator(self) -> Narrator:
+        return Narrator(
+            target_std=self.target_std,
+            hit_count_threshold=self.hit_count_threshold,
+            delay_ms=self.shedding_delay_seconds * _SECOND_MS,
         )
 
     def _reported(self, view: ClusterView, memory: TransferHistory) -> BrokerLoads:
@@ -147,7 +151,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             names=(*brokers.names, *missing),
             load=np.append(now.weighted_max_ema, [memory.weighted_max_ema[name] for name in missing]),
             throughput_ema=np.append(now.msg_throughput_ema, [memory.msg_throughput_ema[name] for name in missing]),
-            # Of brokers that neither give nor take nobody asks.
+            # Not used: missing brokers neither give nor take.
             throughput=np.append(brokers.throughput, np.zeros(len(missing))),
             updated_at_ms=np.array(
                 [view.as_of_ms] * len(brokers) + [memory.updated_at_ms[name] for name in missing], np.int64
@@ -159,72 +163,14 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
 
         Pulsar: findBundlesForUnloading.
         """
-        ready = readiness(
-            store.loads,
-            store.available,
-            recently_unloaded,
-            now_ms=store.now_ms,
-            ttl_ms=self.load_data_ttl_seconds * _SECOND_MS,
+        limits = RoundLimits(
+            target_std=self.target_std,
+            overloaded=self.overloaded_percent / 100,
+            hit_count_threshold=self.hit_count_threshold,
+            max_brokers=self.max_brokers,
             delay_ms=self.shedding_delay_seconds * _SECOND_MS,
-        )
-        if ready.refusal is not None:
-            return Round(reason=ready.refusal, ready=ready, hit_count=hit_count)
-        # As Java divides: by nothing, too, and then everything or nothing is more than the result.
-        with np.errstate(all="ignore"):
-            stats = LoadStats(
-                store.loads,
-                ready.counted,
-                store.order,
-                target_std=self.target_std,
-                overloaded=self.overloaded_percent / 100,
-            )
-            average, std = float(stats.average), float(stats.std)
-            hit_count = hit_count + 1 if stats.imbalance() is not None else 0
-            attempts = self._even_out(store, stats) if hit_count > self.hit_count_threshold else ()
-        outcomes = [attempt.outcome for attempt in attempts]
-        moved = [attempt.why for attempt in attempts if isinstance(attempt.outcome, Exchange) and attempt.outcome.moves]
-        if moved:
-            reason, hit_count = moved[0], 0
-        elif Reason.NO_LOAD_DATA in outcomes:
-            reason = Reason.NO_LOAD_DATA
-        else:
-            reason = Reason.NO_BUNDLES if attempts else Reason.HIT_COUNT
-        return Round(
-            reason=reason, ready=ready, hit_count=hit_count, average=average, std=std, attempts=tuple(attempts)
-        )
-
-    def _even_out(self, store: LoadStore, stats: LoadStats) -> list[Attempt]:
-        """Pair brokers until load is even, none are left, or enough of them gave."""
-        attempts: list[Attempt] = []
-        while stats.has_pair and stats.sheddings < self.max_brokers:
-            why = stats.imbalance()
-            if why is None:
-                break
-            giver, taker = stats.poll_fullest(), stats.emptiest
-            given = store.bundles_of(store.loads.names[giver])
-            outcome: Exchange | Reason
-            if len(given) < 2:
-                outcome = Reason.SOLE_BUNDLE if given else Reason.NO_LOAD_DATA
-            else:
-                outcome = self._exchange(store, stats, giver, taker, given)
-            attempts.append(Attempt(giver=giver, taker=taker, why=why, outcome=outcome))
-        return attempts
-
-    def _exchange(
-        self, store: LoadStore, stats: LoadStats, giver: int, taker: int, given: Sequence[TopBundle]
-    ) -> Exchange:
-        loads = store.loads
-        most, throughput = loads.load[giver], loads.throughput[giver]
-        pair = Pair(
-            giver=loads.names[giver],
-            taker=loads.names[taker],
-            giver_throughput=float(throughput),
-            taker_throughput=float(loads.throughput[taker]),
-            to_offload=float(throughput * ((most - loads.load[taker]) / 2) / most),
+            ttl_ms=self.load_data_ttl_seconds * _SECOND_MS,
             transfer=self.transfer,
             counts_gain=self.debug or self.counts_gain,
         )
-        found = pair.exchange(given, store.bundles_of(pair.taker), store.gate)
-        if found.offloaded > 0:
-            stats.offload(giver, taker, (found.offloaded - found.gained) * most / throughput)
-        return found
+        return limits.plan(store, hit_count, recently_unloaded)

@@ -1,0 +1,1 @@
+"""What several strategies share; a strategy imports from here, never from another strategy."""
