@@ -2,113 +2,64 @@
 
     view(broker("hot", usage=0.9, big=60, small=40), broker("cold", usage=0.1, z=5), recently_unloaded=("big",))
 
-Bundles are given in MB/s, or as ``bundle(...)`` where more than their traffic matters.
+Bundles are given in MB/s, or as ``bundle(...)`` where more than their traffic matters.  What is said here is short for
+controller.strategies.view_builder.  For vectors, which come in columns and hold what no cluster has (NaN), there are
+tables by columns.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
-from controller.model.load import (
-    CPU,
-    RATE_IN,
-    THROUGHPUT_IN,
-    BrokerTable,
-    BundleTable,
-    ClusterView,
-    Floats,
-    Ints,
-    TopicDetail,
-)
+from controller.model.load import BrokerTable, BundleTable, ClusterView, Floats, Ints, TopicDetail
 from controller.model.names import namespace_of
 from controller.model.policies import Policies
+from controller.strategies import view_builder
+from controller.strategies.view_builder import INTERVAL, Broker, Bundle
+
+__all__ = ["INTERVAL", "MB", "NAMESPACE", "Broker", "Bundle", "broker", "broker_table", "bundle", "bundle_table"]
+__all__ += ["cluster_view", "view"]
 
 MB = 1024 * 1024
-#: T of every view made here, epoch ms.
-INTERVAL = 1_700_000_040_000
 #: Namespace of bundles with a bare name.
 NAMESPACE = "acme/test"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
-    """A bundle's traffic, the same now and on average, and what it holds."""
-
-    mbytes: float = 0.0
-    msg_rate: float = 0.0
-    topics: int = 10
-    producers: int = 0
-    consumers: int = 0
-    #: Samples in the averages.
-    short_samples: int = SHORT_TERM_SAMPLES
-    long_samples: int = LONG_TERM_SAMPLES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
-    """A broker with its bundles; its totals are theirs."""
-
-    name: str
-    usage: float
-    on_its_way: float = 0.0
-    bundles: Mapping[str, Bundle] = field(default_factory=dict)
-
-
 def bundle(
-    mbytes: float = 0.0, *, msg_rate: float | None = None, topics: int = 10, producers: int = 0, consumers: int = 0
+    mbytes: float = 0.0,
+    *,
+    msg_rate: float | None = None,
+    topics: int = 10,
+    producers: int = 0,
+    consumers: int = 0,
+    short_samples: int = SHORT_TERM_SAMPLES,
+    long_samples: int = LONG_TERM_SAMPLES,
 ) -> Bundle:
-    """A bundle of *mbytes* MB/s; of messages of 1 MB, unless the *msg_rate* is given."""
-    rate = mbytes if msg_rate is None else msg_rate
-    return Bundle(mbytes=mbytes, msg_rate=rate, topics=topics, producers=producers, consumers=consumers)
+    """A bundle of *mbytes* MB/s in; of messages of 1 MB, unless the *msg_rate* is given."""
+    return Bundle(
+        mbytes_in=mbytes,
+        msg_rate_in=mbytes if msg_rate is None else msg_rate,
+        topics=topics,
+        producers=producers,
+        consumers=consumers,
+        short_samples=short_samples,
+        long_samples=long_samples,
+    )
 
 
 def broker(name: str, *, usage: float = 0.0, on_its_way: float = 0.0, **bundles: float | Bundle) -> Broker:
-    """A broker at *usage* (fraction) with *bundles*, and msg/s of others on their way to it."""
+    """A broker at *usage* (CPU, a share) with *bundles*, and msg/s of others on their way to it."""
     made = {key: value if isinstance(value, Bundle) else bundle(value) for key, value in bundles.items()}
-    return Broker(name=name, usage=usage, on_its_way=on_its_way, bundles=made)
+    return Broker(name, cpu=usage, on_its_way=on_its_way, bundles=made)
 
 
 def view(
     *brokers: Broker, recently_unloaded: Collection[str] = (), bundle_count: Mapping[str, int] | None = None
 ) -> ClusterView:
     """The cluster of *brokers*; a namespace has the bundles seen, unless *bundle_count* says otherwise."""
-    by_name = sorted(brokers, key=lambda b: b.name)
-    rows = sorted((name, code) for code, b in enumerate(by_name) for name in b.bundles)
-    found = [by_name[code].bundles[name] for name, code in rows]
-    owner = np.array([code for _, code in rows], np.int64)
-    load = np.zeros((len(rows), 4))
-    load[:, RATE_IN] = [b.msg_rate for b in found]
-    load[:, THROUGHPUT_IN] = [b.mbytes * MB for b in found]
-    bundles = bundle_table(
-        [name for name, _ in rows],
-        owner,
-        load=load,
-        short_term=load,
-        long_term=load,
-        **{
-            key: np.array([getattr(b, key) for b in found], np.int64)
-            for key in ("topics", "producers", "consumers", "short_samples", "long_samples")
-        },
-    )
-    usage = np.zeros((len(by_name), 5))
-    usage[:, CPU] = [b.usage * 100 for b in by_name]
-    total = np.zeros((len(by_name), 4))
-    np.add.at(total, owner, load)
-    return cluster_view(
-        broker_table(
-            [b.name for b in by_name],
-            usage=usage,
-            limit=np.full((len(by_name), 5), 100.0),
-            load=total,
-            long_term=total,
-            preallocated_rate=np.array([b.on_its_way for b in by_name], np.float64),
-            bundle_count=np.bincount(owner, minlength=len(by_name)),
-        ),
-        bundles,
-        recently_unloaded=recently_unloaded,
-        bundle_count=bundle_count,
+    return view_builder.cluster_view(
+        *brokers, recently_unloaded=recently_unloaded, bundle_count=bundle_count, namespace=NAMESPACE
     )
 
 

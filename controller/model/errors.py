@@ -17,6 +17,10 @@ class SettingsError(TrimtabError):
     exit_code = 2
 
 
+class ViewError(TrimtabError):
+    """A cluster that was described by hand contradicts itself, or a number in it cannot be."""
+
+
 class AccessDeniedError(TrimtabError):
     """A server refuses our credentials, or does not permit what we ask for: trying again does not help."""
 

@@ -15,7 +15,7 @@ from controller.model.policies import Policies
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
-from tests.cluster import INTERVAL, Broker, Bundle, view
+from tests.cluster import INTERVAL, Broker, Bundle, bundle, view
 from tests.conformance.vectors import Case, isolation_policies
 
 _MINUTE = 60_000
@@ -27,11 +27,11 @@ def check(case: Case) -> None:
     made = _decided(case["config"], given)
     moves = {one.bundle: (one.source, one.destination) for one in made.commands if one.action == "unload"}
     splits = {one.bundle: [one.source, one.unload_after_split] for one in made.commands if one.action == "split"}
-    assert {bundle: source for bundle, (source, _) in moves.items()} == {
-        bundle: source for bundle, (source, _) in expected["moves"].items()
+    assert {name: source for name, (source, _) in moves.items()} == {
+        name: source for name, (source, _) in expected["moves"].items()
     }
-    for bundle, (_, destination) in moves.items():
-        assert destination in expected["moves"][bundle][1]
+    for name, (_, destination) in moves.items():
+        assert destination in expected["moves"][name][1]
     assert splits == expected.get("splits", {})
     if "reason" in expected:
         assert Reason(expected["reason"]) in {v.reason for v in made.verdicts if _of_the_whole(v)}
@@ -56,8 +56,8 @@ def _view(given: Mapping[str, Any]) -> ClusterView:
     made = view(
         *(
             Broker(
-                name=name,
-                usage=broker["usage"],
+                name,
+                cpu=broker["usage"],
                 bundles={key: _bundle(one) for key, one in bundles.items() if one["broker"] == name},
             )
             for name, broker in brokers.items()
@@ -81,4 +81,4 @@ def _view(given: Mapping[str, Any]) -> ClusterView:
 
 def _bundle(given: Mapping[str, Any]) -> Bundle:
     """A bundle of messages of 1 MB, unless its message rate is given."""
-    return Bundle(**{"msg_rate": given["mbytes"], **{key: value for key, value in given.items() if key != "broker"}})
+    return bundle(**{key: value for key, value in given.items() if key != "broker"})

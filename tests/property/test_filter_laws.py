@@ -52,8 +52,8 @@ def clusters(draw: st.DrawFn) -> ClusterView:
     made = view(
         *(
             Broker(
-                name=name,
-                usage=draw(st.sampled_from([0.1, 0.5, 0.9, 1.1])),
+                name,
+                cpu=draw(st.sampled_from([0.1, 0.5, 0.9, 1.1])),
                 bundles={f"{space}/{name}-{i}": bundle(float(i)) for i, space in enumerate(spaces)},
             )
             for name, spaces in owned.items()
@@ -143,9 +143,9 @@ def test_isolation_is_what_the_policies_say_broker_by_broker(cluster: ClusterVie
 
 def test_the_laws_of_filters_are_not_empty() -> None:
     made = view(
-        Broker(name="b0:80", usage=0.5, bundles={"acme/a/0": bundle(1)}),
-        Broker(name="b1:80", usage=0.1, bundles={}),
-        Broker(name="b2:80", usage=0.2, bundles={}),
+        Broker("b0:80", cpu=0.5, bundles={"acme/a/0": bundle(1)}),
+        Broker("b1:80", cpu=0.1, bundles={}),
+        Broker("b2:80", cpu=0.2, bundles={}),
     )
     own = IsolationPolicy(namespaces=("acme/a",), primary=("b0", "b2"))
     versions = dict.fromkeys(made.brokers.names, "1.0.0")

@@ -41,7 +41,7 @@ def clusters(draw: st.DrawFn) -> ClusterView:
 
 def _drawn(draw: st.DrawFn, name: str) -> Broker:
     bundles: dict[str, Bundle] = {f"{name}-{key}": one for key, one in draw(_bundles).items()}
-    return Broker(name=name, usage=draw(_usages), on_its_way=draw(_on_its_way), bundles=bundles)
+    return Broker(name, cpu=draw(_usages), on_its_way=draw(_on_its_way), bundles=bundles)
 
 
 def everyone(cluster: ClusterView) -> Ints:
@@ -77,13 +77,13 @@ def test_the_only_candidate_is_acceptable_however_full(name: str, cluster: Clust
 
 @pytest.mark.parametrize("name", PLACEMENTS)
 def test_without_candidates_nothing_is_acceptable(name: str) -> None:
-    assert chosen(name, view(Broker(name="b", usage=0.1)), []) == []
+    assert chosen(name, view(Broker("b", cpu=0.1)), []) == []
 
 
 def busy_and_free(busy: str, free: str) -> ClusterView:
     return view(
-        Broker(name=busy, usage=0.8, bundles={"x": bundle(500)}),
-        Broker(name=free, usage=0.1, bundles={"y": bundle(1)}),
+        Broker(busy, cpu=0.8, bundles={"x": bundle(500)}),
+        Broker(free, cpu=0.1, bundles={"y": bundle(1)}),
     )
 
 

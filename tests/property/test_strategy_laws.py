@@ -41,7 +41,7 @@ def clusters(draw: st.DrawFn) -> ClusterView:
     for i in range(draw(st.integers(1, 6))):
         named = {_bundle_name(i, j): draw(_bundles) for j in range(draw(st.integers(0, 6)))}
         brokers.append(
-            Broker(name=f"b{i}", usage=draw(_usages), on_its_way=draw(st.sampled_from([0.0, 100.0])), bundles=named)
+            Broker(f"b{i}", cpu=draw(_usages), on_its_way=draw(st.sampled_from([0.0, 100.0])), bundles=named)
         )
     names = [name for b in brokers for name in b.bundles]
     recent = draw(st.sets(st.sampled_from(names))) if names else set()
@@ -56,7 +56,7 @@ def alike(draw: st.DrawFn) -> ClusterView:
     bundles = draw(st.lists(_bundles, max_size=6))
     return view(
         *(
-            Broker(name=f"b{i}", usage=usage, bundles={f"x{i}-{j}": one for j, one in enumerate(bundles)})
+            Broker(f"b{i}", cpu=usage, bundles={f"x{i}-{j}": one for j, one in enumerate(bundles)})
             for i in range(draw(st.integers(1, 6)))
         )
     )
@@ -120,8 +120,8 @@ def _shed(name: str, cluster: ClusterView) -> Any:
 @pytest.mark.parametrize("name", SHEDDERS)
 def test_the_laws_of_shedding_are_not_empty(name: str) -> None:
     bundles = {key: bundle(mbytes, msg_rate=mbytes * 100) for key, mbytes in (("a", 300), ("b", 200), ("c", 100))}
-    hot = Broker(name="hot", usage=0.95, bundles=bundles)
-    cluster = view(hot, Broker(name="cold", usage=0.05, bundles={"z": bundle(1)}))
+    hot = Broker("hot", cpu=0.95, bundles=bundles)
+    cluster = view(hot, Broker("cold", cpu=0.05, bundles={"z": bundle(1)}))
     shedder = SHEDDERS[name]()
     memory = shedder.initial_memory()
     unloads: list[Unload] = []
@@ -170,7 +170,7 @@ def _split(name: str, cluster: ClusterView) -> SplitDecision:
 
 @pytest.mark.parametrize("name", SPLIT_POLICIES)
 def test_the_laws_of_splitting_are_not_empty(name: str) -> None:
-    assert _split(name, view(Broker(name="b", usage=0.5, bundles={_bundle_name(0, 0): bundle(topics=5000)}))).splits
+    assert _split(name, view(Broker("b", cpu=0.5, bundles={_bundle_name(0, 0): bundle(topics=5000)}))).splits
 
 
 @pytest.mark.parametrize("name", SPLIT_POLICIES)
@@ -194,7 +194,7 @@ def bundles_with_topics(draw: st.DrawFn) -> ClusterView:
     places = draw(st.lists(st.integers(lower, upper - 1), max_size=8))
     loads = draw(st.lists(st.lists(st.floats(0, 1e8), min_size=4, max_size=4), min_size=8, max_size=8))
     name = f"{NAMESPACE}/0x{lower:08x}_0x{upper:08x}"
-    seen = view(Broker(name="b", usage=0.5, bundles={name: bundle(topics=max(2, len(places)))}))
+    seen = view(Broker("b", cpu=0.5, bundles={name: bundle(topics=max(2, len(places)))}))
     detail = TopicDetail(
         starts=np.array([0, len(places)], np.int64),
         position=np.array(places, np.int64),

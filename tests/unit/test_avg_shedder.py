@@ -220,7 +220,7 @@ def test_bundles_with_another_number_of_samples_are_not_equal_and_keep_to_their_
     def full(name: str, usage: float, samples: int) -> Broker:
         counts: dict[str, Any] = {term: samples}
         bundles = {f"same-{name}": replace(bundle(10), **counts), f"other-{name}": bundle(50 + usage)}
-        return Broker(name=name, usage=usage, bundles=bundles)
+        return Broker(name, cpu=usage, bundles=bundles)
 
     cluster = view(full("b1", 0.9, 7), full("b2", 0.8, 8), broker("b3", usage=0.1), broker("b4", usage=0.2))
     assert moves(cluster) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]

@@ -33,8 +33,8 @@ def cluster() -> ClusterView:
         broker("a", usage=0.1, z=bundle(1)),
         broker("b", usage=0.2, y=bundle(2)),
         Broker(
-            name="c",
-            usage=0.95,
+            "c",
+            cpu=0.95,
             bundles={NOBODYS: busy, "x1": bundle(40, msg_rate=400), "x2": bundle(50, msg_rate=500)},
         ),
     )

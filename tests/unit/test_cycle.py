@@ -77,9 +77,7 @@ def under_way(command: str = "c-1", bundle: str = "big", expires_at_ms: int = IN
 
 def crowded(*names: str) -> ClusterView:
     """Two brokers alike; the bundles *names* have too many topics."""
-    return view(
-        Broker(name="a", usage=0.0, bundles={name: bundle(1, topics=101) for name in names}), broker("b", usage=0.0)
-    )
+    return view(Broker("a", cpu=0.0, bundles={name: bundle(1, topics=101) for name in names}), broker("b", usage=0.0))
 
 
 # ---- what is issued, and remembered ----
@@ -107,7 +105,7 @@ def test_the_same_decision_has_the_same_id_and_another_cluster_or_interval_anoth
 
 
 def test_a_bundle_with_too_many_topics_is_split_and_not_unloaded_as_well() -> None:
-    hot = Broker(name="hot", usage=0.9, bundles={LEFT: bundle(60, topics=101), RIGHT: bundle(40)})
+    hot = Broker("hot", cpu=0.9, bundles={LEFT: bundle(60, topics=101), RIGHT: bundle(40)})
     decision, memory = cycle(view(hot, broker("cold", usage=0.1)))
     assert [(c.action, c.bundle) for c in decision.commands] == [("split", LEFT)]
     assert verdicts(decision, LEFT)[-1] == (Reason.IN_FLIGHT, "split")
@@ -363,7 +361,7 @@ def test_the_shedding_interval_can_be_some_seconds_and_the_minutes_count_no_more
 
 
 def test_shedding_and_splitting_can_be_switched_off_each() -> None:
-    hot = Broker(name="hot", usage=0.9, bundles={LEFT: bundle(1, topics=101), "big": bundle(60)})
+    hot = Broker("hot", cpu=0.9, bundles={LEFT: bundle(1, topics=101), "big": bundle(60)})
     cluster = view(hot, broker("cold", usage=0.1))
     decision, _ = cycle(cluster, policy=replace(POLICY, shed=False))
     assert (split(decision), moved(decision)) == ([LEFT], [])

@@ -41,7 +41,7 @@ def cluster(**bundles: Bundle) -> ClusterView:
 
 
 def holding(name: str, bundles: Mapping[str, Bundle]) -> Broker:
-    return Broker(name=name, usage=0.0, bundles=bundles)
+    return Broker(name, cpu=0.0, bundles=bundles)
 
 
 def split(seen: ClusterView, strategy: DefaultNamespaceBundleSplitStrategyImpl = AT_ONCE) -> list[str]:

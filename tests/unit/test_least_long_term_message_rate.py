@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from controller.model.load import ClusterView
@@ -50,7 +52,8 @@ def test_a_broker_exactly_at_the_limit_is_not_overloaded() -> None:
 
 
 def test_a_rate_that_is_no_number_never_wins_and_where_none_is_all_are_acceptable() -> None:
-    cluster = view(broker("b1", on_its_way=np.nan), broker("b2", y=bundle(msg_rate=5)), broker("b3", on_its_way=np.nan))
+    known = view(broker("b1"), broker("b2", y=bundle(msg_rate=5)), broker("b3"))
+    cluster = replace(known, brokers=replace(known.brokers, preallocated_rate=np.array([np.nan, 0, np.nan])))
     assert acceptable(cluster) == ["b2"]
     assert acceptable(cluster, "b1", "b3") == ["b1", "b3"]
 

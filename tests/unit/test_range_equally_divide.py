@@ -24,7 +24,7 @@ def test_the_smallest_range_that_has_a_middle_is_cut() -> None:
 
 def test_a_range_without_a_middle_is_not_cut() -> None:
     tiny = "acme/test/0x000003e8_0x000003e9"
-    found = cut(view(Broker(name="b", usage=0.5, bundles={tiny: bundle(topics=5000)})), 0, ALGORITHM)
+    found = cut(view(Broker("b", cpu=0.5, bundles={tiny: bundle(topics=5000)})), 0, ALGORITHM)
     assert str(found) == f"{tiny}: RangeTooSmall"
 
 

@@ -40,8 +40,8 @@ class Rounds:
         made = view(
             *(
                 Broker(
-                    name=name,
-                    usage=0.5,
+                    name,
+                    cpu=0.5,
                     bundles={b: bundle(self.mbytes.get(b, 1.0)) for b, o in self.owner.items() if o == name},
                 )
                 for name in seen

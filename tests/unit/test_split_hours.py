@@ -71,7 +71,7 @@ def test_outside_of_them_it_is_told_what_would_be_split_and_nothing_is() -> None
 
 
 def test_outside_of_them_the_policy_goes_on_counting() -> None:
-    named = view(Broker(name="b", usage=0.0, bundles={"acme/test/0x00000000_0x80000000": bundle(topics=5000)}))
+    named = view(Broker("b", cpu=0.0, bundles={"acme/test/0x00000000_0x80000000": bundle(topics=5000)}))
     policy = WithinHours(policy=DefaultNamespaceBundleSplitStrategyImpl(), hours=SplitHours(text="1-5"))
     memory = policy.initial_memory()
     assert isinstance(memory, SplitHitCounts)

@@ -34,7 +34,7 @@ CHILD = "acme/test/0x00000000_0x00000800"
 
 def holding(name: str) -> Broker:
     """A broker with a bundle that has too many topics."""
-    return Broker(name="b1", usage=0.0, bundles={name: bundle(topics=5000)})
+    return Broker("b1", cpu=0.0, bundles={name: bundle(topics=5000)})
 
 
 BIG = view(holding(WHOLE), broker("b2"))

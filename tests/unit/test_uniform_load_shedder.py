@@ -25,7 +25,7 @@ def verdicts(cluster: ClusterView, shedder: UniformLoadShedder = SHEDDER) -> lis
 
 def serving(name: str, bundles: Mapping[str, Bundle]) -> Broker:
     """A broker with bundles of any name."""
-    return Broker(name=name, usage=0, bundles=bundles)
+    return Broker(name, cpu=0, bundles=bundles)
 
 
 def messages(rate: float) -> Bundle:
