@@ -9,20 +9,21 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters import jars, transport
+from controller.adapters import jars
+from controller.adapters import opened as transport
 from controller.adapters.control_store import ControlStore
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.folder import files_of
-from controller.adapters.folder_leadership import FileLeadership
-from controller.adapters.journal import JournalHead
-from controller.adapters.leadership import Leadership
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import files_of
 from controller.adapters.verdicts import VerdictStore
-from controller.adapters.zookeeper import ZooKeeperLeadership
-from controller.adapters.zookeeper_access import election_access
+from controller.adapters.zookeeper.access import election_access
+from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.model.errors import JournalLostError, SettingsError
+from controller.ports.journal import JournalHead
+from controller.ports.leadership import Leadership
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.protocols import SplitThresholds

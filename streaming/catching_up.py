@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from controller.adapters.kafka_backlog import Offsets, backlog
+from controller.adapters.kafka.backlog import Offsets, backlog
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import now_ms
 from streaming.checkpoint import checkpoint_files

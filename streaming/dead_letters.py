@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from controller.adapters.log import DeadLetterLog
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
+from controller.ports.log import DeadLetterLog
 from controller.wire.dead_letter import DeadLetter, Source, dead_letter_for
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result

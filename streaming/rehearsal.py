@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters.folder import FolderMetricsLog
+from controller.adapters.folder.log import FolderMetricsLog
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record

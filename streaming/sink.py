@@ -13,8 +13,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from controller.adapters.failpoints import failpoint
-from controller.adapters.journal import Journal
-from controller.adapters.leadership import Leadership
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import check_complete
@@ -23,6 +21,8 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.errors import EntryTooLargeError, JournalError
 from controller.model.memory import Memory
+from controller.ports.journal import Journal
+from controller.ports.leadership import Leadership
 from controller.wire.journal import JournalEntry
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from controller.adapters.java_kafka import java_options
+from controller.adapters.kafka.java_options import java_options
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.settings.trimtab_toml import KafkaLogSettings
 

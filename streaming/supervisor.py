@@ -14,15 +14,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from controller.adapters import java_kafka
 from controller.adapters.control_store import ControlStore, control_store
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
-from controller.adapters.leadership import Leadership, at_ease
+from controller.adapters.kafka import java_options as java_kafka
 from controller.adapters.recent import last_tick
 from controller.adapters.signals import MayTake, without_limit
 from controller.doctor.before_acting import refuse_producers_clocks, refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
+from controller.ports.leadership import Leadership, at_ease
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from streaming import assembly, catching_up

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from controller.adapters.pulsar_server import PulsarCluster, pulsar_cluster
-from controller.adapters.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
+from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
+from controller.lab.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
 
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile.
 settings.register_profile("quick", max_examples=4, deadline=None)

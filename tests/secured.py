@@ -16,10 +16,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from controller.adapters.kafka_acls import read_acls
-from controller.adapters.secured_servers import SecuredKafka, ServerTls
+from controller.adapters.kafka.acls import read_acls
 from controller.adapters.tls import Tls
-from controller.adapters.zookeeper_access import ZooKeeperAccess
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.lab.secured_servers import SecuredKafka, ServerTls
 from controller.settings.access import ZooKeeperAuthSettings
 
 TLS = Path(__file__).parent / "data" / "tls"

@@ -29,9 +29,9 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from controller.adapters.folder_leadership import FileLeadership
-from controller.adapters.zookeeper_access import ZooKeeperAccess, election_access
-from controller.adapters.zookeeper_client import ZooKeeperConnection
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
+from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import ElectionSettings, Settings
 

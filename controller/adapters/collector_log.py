@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from controller.adapters.folder import FolderMetricsLog
-from controller.adapters.kafka_ticks import KafkaCollectorLog
+from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.settings.trimtab_toml import Settings
 from controller.wire.chunks import Arrived, Record, glance
 

@@ -12,8 +12,8 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller.adapters import files
-from controller.adapters.zookeeper_access import ZooKeeperAccess, election_access
-from controller.adapters.zookeeper_client import ZooKeeperConnection
+from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
+from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError, WireError
 from controller.settings.trimtab_toml import Settings

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from controller.adapters.folder import newest_decision
-from controller.adapters.kafka_inspect import newest_first
-from controller.adapters.kafka_journal import journal_head
+from controller.adapters.folder.log import newest_decision
+from controller.adapters.kafka.inspect import newest_first
+from controller.adapters.kafka.journal import journal_head
 from controller.model.decision import Decision
 from controller.model.errors import JournalError, WireError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings

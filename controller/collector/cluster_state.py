@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.collector.calls import Calls
 from controller.collector.states import (
     Namespace,

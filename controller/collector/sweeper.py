@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.collector.reports import (
     BrokerReport,
     ReportError,

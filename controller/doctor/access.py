@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from controller.adapters.kafka_acls import Acl
-from controller.adapters.kafka_rights import Right, rights
+from controller.adapters.kafka.acls import Acl
+from controller.adapters.kafka.rights import Right, rights
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed
 

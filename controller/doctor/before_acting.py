@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from controller.adapters.kafka_inspect import topics
+from controller.adapters.kafka.inspect import topics
 from controller.doctor.balancing import balancing_off
 from controller.doctor.facts import Facts, KafkaFacts, TopicFacts
 from controller.doctor.finding import Finding, listed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.adapters.kafka_acls import Acl
+from controller.adapters.kafka.acls import Acl
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import Settings
 

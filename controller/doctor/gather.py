@@ -7,14 +7,15 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from controller.adapters import kafka_inspect, recent
-from controller.adapters.kafka_acls import Acl, read_acls
-from controller.adapters.kafka_names import doctor_writer
-from controller.adapters.pulsar_access import pulsar_admin
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
-from controller.adapters.zookeeper_access import election_access
-from controller.adapters.zookeeper_nodes import open_nodes
-from controller.adapters.zookeeper_session import granted_timeout_ms
+from controller.adapters import recent
+from controller.adapters.kafka import inspect as kafka_inspect
+from controller.adapters.kafka.acls import Acl, read_acls
+from controller.adapters.kafka.names import doctor_writer
+from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.adapters.zookeeper.access import election_access
+from controller.adapters.zookeeper.nodes import open_nodes
+from controller.adapters.zookeeper.session import granted_timeout_ms
 from controller.doctor.facts import (
     BrokerFacts,
     Clock,

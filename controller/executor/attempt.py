@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
 from controller.adapters.failpoints import failpoint
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError, probe_topic
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError, probe_topic
 from controller.executor.judge import Answer, Failure, Observation, after, before
 from controller.model.decision import Command
 from controller.model.names import namespace_of

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.adapters.failpoints import failpoint
-from controller.adapters.inbox import AnswerRecord, Inbox, TakenOverError
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse
 from controller.model.decision import Command
 from controller.model.errors import WireError
+from controller.ports.inbox import AnswerRecord, Inbox, TakenOverError
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import CommandEvent, EpochEvent, command_key, parse_event, to_command

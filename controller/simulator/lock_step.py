@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from controller.adapters import transport
+from controller.adapters import opened as transport
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.records import CommandResult

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from controller.adapters.pulsar_admin import PulsarAdmin
+from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.adapters.recent import journal_tail, recent_results
 from controller.adapters.verdicts import VerdictStore
 from controller.model.decision import Command, Verdict

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import backwards, journal_tail, last_entry, last_tick, log_place, recent_results
 from controller.model.decision import Command
 from controller.model.errors import WireError

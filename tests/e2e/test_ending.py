@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.opened import metrics_log
 from controller.adapters.process_tree import descendants
-from controller.adapters.servers import free_port
-from controller.adapters.transport import metrics_log
+from controller.lab.servers import free_port
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters import transport
-from controller.adapters.kafka import read_all
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.adapters import opened as transport
+from controller.adapters.kafka.client import read_all
+from controller.lab.demo_view import Imbalance
+from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import LockStep
-from controller.simulator.view import Imbalance
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import DeadLetter
 from controller.wire.journal import encode_entry
@@ -46,7 +46,7 @@ class RunningController:
 
     def __init__(self, conf: Path, log: Path) -> None:
         self.log = log
-        command = [sys.executable, "-c", "from controller.cli import main; main()", "run", "--conf", str(conf)]
+        command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", str(conf)]
         with log.open("ab") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ, start_new_session=True)
 

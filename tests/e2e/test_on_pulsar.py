@@ -9,17 +9,17 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from controller.adapters import pulsar_stage
-from controller.adapters.kafka_log import create_topics
-from controller.adapters.processes import Processes
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
-from controller.adapters.pulsar_stage import Stage, StageAdmin, set_stage
-from controller.adapters.pulsar_traffic import Traffic
+from controller.adapters.kafka.log import create_topics
 from controller.adapters.recent import recent_results
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.lab import pulsar_stage
+from controller.lab.processes import Processes
+from controller.lab.pulsar_demo import SCENARIO, answers_to, flowing, next_entry, start_all
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
+from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
+from controller.lab.pulsar_traffic import Traffic
+from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.load import Floats
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.simulator.pulsar_demo import SCENARIO, answers_to, flowing, next_entry, start_all
 from controller.wire.journal import JournalEntry
 
 pytestmark = pytest.mark.e2e

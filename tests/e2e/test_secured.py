@@ -15,20 +15,20 @@ from pathlib import Path
 import pytest
 from kazoo.security import ACL, make_acl, make_digest_acl_credential
 
-from controller.adapters.kafka_acls import read_acls
-from controller.adapters.kafka_log import create_topics
-from controller.adapters.processes import Processes
-from controller.adapters.pulsar_admin import Credentials
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
-from controller.adapters.pulsar_stage import StageAdmin
+from controller.adapters.kafka.acls import read_acls
+from controller.adapters.kafka.log import create_topics
+from controller.adapters.pulsar.admin import Credentials
 from controller.adapters.recent import recent_results
-from controller.adapters.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
-from controller.adapters.zookeeper_client import ZooKeeperConnection
+from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.doctor.checks import judge
 from controller.doctor.gather import gather
+from controller.lab.processes import Processes
+from controller.lab.pulsar_demo import next_entry
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
+from controller.lab.pulsar_stage import StageAdmin
+from controller.lab.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
 from controller.model.errors import AccessDeniedError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
-from controller.simulator.pulsar_demo import next_entry
 from controller.wire.journal import JournalEntry
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.lab.servers import KafkaServer, ZooKeeperServer
 from tests.faults.audit import Findings
 from tests.faults.faults import FAULTS, Around, Fault
 from tests.faults.prove import prove

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from controller.adapters.servers import kafka_server, zookeeper_server
+from controller.lab.servers import kafka_server, zookeeper_server
 from tests.faults import report
 from tests.faults.faults import DISK_FULL, FAULTS, Around, Fault
 from tests.faults.overload import FULL_REBALANCE, overloaded_site

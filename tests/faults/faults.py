@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from controller.adapters.failpoints import newest_versions, torn_commits
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.lab.servers import KafkaServer, ZooKeeperServer
 from streaming.assembly import query_options
 from streaming.query import decision_checkpoint
 from tests.faults.clock import eventually, now_ms

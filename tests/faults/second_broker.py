@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from controller.adapters import jars
-from controller.adapters.servers import KafkaServer
+from controller.lab.servers import KafkaServer
 
 NODE = 2
 

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 from kazoo.client import KazooClient
 
-from controller.adapters import transport
-from controller.adapters.log import MetricsLog
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.adapters import opened as transport
+from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.ports.log import MetricsLog
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
 from controller.simulator.cluster import BrokerSweep
 from controller.simulator.encode import json_records, namespace_record

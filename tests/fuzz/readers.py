@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from controller.adapters.recorded_load import read_load
 from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
 from controller.collector.states import bundle_data
 from controller.model.errors import SettingsError, TrimtabError, WireError
+from controller.offline.recorded_load import read_load
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.policy import read_policy

@@ -11,9 +11,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from controller.adapters.failpoints import VARIABLE
-from controller.adapters.kafka import Producer, read_all
-from controller.adapters.kafka_log import create_topics
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
+from controller.adapters.kafka.client import Producer, read_all
+from controller.adapters.kafka.log import create_topics
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.decision import Command
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
@@ -94,7 +94,7 @@ def write_conf(folder: Path, cluster: PulsarCluster, log: KafkaLogSettings) -> P
 @contextmanager
 def executing(conf: Path, *, dies_at: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """An executor for the length of a block; *dies_at* is the failpoint that kills it."""
-    program = "from controller.cli import main; main()"
+    program = "from controller.cli.main import main; main()"
     environment: Mapping[str, str] = {**os.environ, VARIABLE: dies_at}
     command = [sys.executable, "-c", program, "execute", "--conf", str(conf)]
     with subprocess.Popen(command, env=environment) as process:

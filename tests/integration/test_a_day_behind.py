@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka import Producer
-from controller.adapters.kafka_journal import read_journal
-from controller.adapters.kafka_log import create_topics
-from controller.adapters.servers import KafkaServer
+from controller.adapters.kafka.client import Producer
+from controller.adapters.kafka.journal import read_journal
+from controller.adapters.kafka.log import create_topics
+from controller.lab.servers import KafkaServer
 from controller.settings.trimtab_toml import KafkaLogSettings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
@@ -87,7 +87,7 @@ def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_p
     settings = read_settings(conf)
     assert settings.log.kafka is not None
     intervals = publish_a_day(settings.log.kafka)
-    command = [sys.executable, "-c", "from controller.cli import main; main()", "run", "--conf", str(conf)]
+    command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", str(conf)]
     output = tmp_path / "output"
     with output.open("ab") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ, start_new_session=True)

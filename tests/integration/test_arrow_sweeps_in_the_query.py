@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.control_store import control_store
-from controller.adapters.folder import read_journal
-from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import read_journal
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
@@ -28,7 +28,7 @@ from streaming.query import decision_query
 from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import Kept, plain
 from tests.records import as_bytes, tick
-from tests.unit.test_wire_arrow import respun, with_column
+from tests.unit.wire.test_wire_arrow import respun, with_column
 
 pytestmark = pytest.mark.integration
 

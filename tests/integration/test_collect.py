@@ -17,15 +17,15 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.kafka import Record, read_all
-from controller.adapters.kafka_log import KafkaMetricsLog
-from controller.adapters.kafka_ticks import KafkaCollectorLog
-from controller.adapters.pulsar_metadata import PulsarMetadata
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
-from controller.adapters.zookeeper_access import ZooKeeperAccess
+from controller.adapters.kafka.client import Record, read_all
+from controller.adapters.kafka.log import KafkaMetricsLog
+from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
+from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.errors import LeadershipLostError
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.base import read_object

@@ -15,11 +15,11 @@ import pulsar as pulsar_client
 import pytest
 import urllib3
 
-from controller.adapters.pulsar_admin import Credentials, PulsarAdmin, Tls
-from controller.adapters.pulsar_load_data import PulsarLoadData
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
+from controller.adapters.pulsar.admin import Credentials, PulsarAdmin, Tls
+from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import json_chunks
 from controller.wire.metrics import BrokerState, NamespaceState, Tick, decode_metric

@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.adapters.kafka import Producer
-from controller.adapters.kafka_journal import KafkaJournal
-from controller.adapters.servers import KafkaServer
-from controller.commands_cli import app
+from controller.adapters.kafka.client import Producer
+from controller.adapters.kafka.journal import KafkaJournal
+from controller.cli.commands import app
+from controller.lab.servers import KafkaServer
 from controller.model.errors import LeadershipLostError
 from controller.settings.trimtab_toml import KafkaLogSettings, read_settings
 from tests.journal_entries import SPLIT, UNLOAD, entry
@@ -99,7 +99,7 @@ def test_what_cannot_be_read_is_shown_with_partition_and_offset(
 
 def test_following_prints_what_is_issued_until_ctrl_c(conf: Path, journal: KafkaJournal) -> None:
     journal.append(entry(T, UNLOAD), epoch=3, issued_at_ms=T, before_commit=lambda: None)
-    command = [sys.executable, "-c", "from controller.commands_cli import app; app()"]
+    command = [sys.executable, "-c", "from controller.cli.main.commands import app; app()"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         [*command, "tail", "--json", "--conf", str(conf)], stdout=subprocess.PIPE, text=True, env=environment

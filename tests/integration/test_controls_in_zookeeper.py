@@ -15,17 +15,17 @@ from controller.adapters.control_store import (
     control_store,
 )
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.kafka import read_all
-from controller.adapters.kafka_journal import KafkaJournal
-from controller.adapters.servers import KafkaServer, ZooKeeperServer, zookeeper_server
-from controller.controls_cli import change, fence, pause
+from controller.adapters.kafka.client import read_all
+from controller.adapters.kafka.journal import KafkaJournal
+from controller.cli.controls import change, fence, pause
+from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import LeadershipLostError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
 from controller.wire.commands import EpochEvent, parse_event
 from tests.integration.test_kafka_inbox import executor, inbox, issue, log, work
 from tests.integration.test_zookeeper_leadership import client, contender, eventually
-from tests.unit.test_executor_loop import Owners
+from tests.unit.executor.test_executor_loop import Owners
 
 pytestmark = pytest.mark.integration
 _ = log  # the fixture

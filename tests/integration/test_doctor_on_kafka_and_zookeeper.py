@@ -11,20 +11,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.adapters.kafka import TopicSpec, ensure_topics
-from controller.adapters.kafka_inspect import newest_first
-from controller.adapters.kafka_journal import KafkaJournal
-from controller.adapters.kafka_log import KafkaMetricsLog, create_topics
-from controller.adapters.servers import KafkaServer, ZooKeeperServer
+from controller.adapters.kafka.client import TopicSpec, ensure_topics
+from controller.adapters.kafka.inspect import newest_first
+from controller.adapters.kafka.journal import KafkaJournal
+from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
+from controller.cli.lookup import lookup
+from controller.cli.status import status
 from controller.doctor.before_acting import refuse_producers_clocks
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import Patience, gather
-from controller.lookup_cli import lookup
+from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.errors import SettingsError
 from controller.model.names import topic_hash
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
-from controller.status_cli import status
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, bundle_stats, namespace_state, result
 

@@ -12,14 +12,14 @@ import typer
 import urllib3
 from typer.testing import CliRunner
 
-from controller.adapters.pulsar_admin import PulsarAdmin
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.cli.doctor import doctor
+from controller.cli.lookup import lookup
+from controller.cli.status import status
 from controller.doctor.before_acting import refuse_rivals
-from controller.doctor_cli import doctor
-from controller.lookup_cli import lookup
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import read_settings
-from controller.status_cli import status
 from tests.integration.test_pulsar_cluster import put
 
 pytestmark = pytest.mark.integration

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder import FolderCommandLog, FolderMetricsLog, read_journal
-from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, read_journal
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.wire.commands import EpochEvent, parse_event
@@ -100,7 +100,7 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_ba
 
 def run_until(condition: Callable[[], bool], conf: Path, *, failpoint: str = "") -> None:
     """Run the controller until *condition* holds, or until a failpoint kills it."""
-    command = [sys.executable, "-c", "from controller.cli import main; main()", "run", "--conf", str(conf)]
+    command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", str(conf)]
     env = os.environ | {"TRIMTAB_FAILPOINT": failpoint}
     with (conf.parent / "controller.log").open("ab") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log)

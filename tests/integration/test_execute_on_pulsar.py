@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.pulsar_admin import PulsarAdmin
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
-from controller.adapters.servers import KafkaServer
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
+from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
 from controller.settings.trimtab_toml import KafkaLogSettings
 from tests.commands import unload

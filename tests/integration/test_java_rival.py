@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.simulator.bench_clusters import CLUSTERS
-from controller.simulator.bench_decisions import subjects, timings
-from controller.simulator.java_rival import JavaRival, java_rival
+from controller.bench.clusters import CLUSTERS
+from controller.bench.decisions import subjects, timings
+from controller.bench.java_rival import JavaRival, java_rival
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters import kafka as adapter
-from controller.adapters.kafka import (
+from controller.adapters.kafka import client as adapter
+from controller.adapters.kafka.client import (
     Producer,
     Reader,
     Record,
@@ -20,7 +20,7 @@ from controller.adapters.kafka import (
     read_all,
     tail,
 )
-from controller.adapters.servers import KafkaServer, kafka_server
+from controller.lab.servers import KafkaServer, kafka_server
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 
 pytestmark = pytest.mark.integration

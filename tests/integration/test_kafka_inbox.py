@@ -14,18 +14,18 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.inbox import AnswerRecord, TakenOverError
-from controller.adapters.kafka import Producer, read_all
-from controller.adapters.kafka_inbox import KafkaInbox
-from controller.adapters.kafka_log import create_topics
-from controller.adapters.servers import KafkaServer
+from controller.adapters.kafka.client import Producer, read_all
+from controller.adapters.kafka.inbox import KafkaInbox
+from controller.adapters.kafka.log import create_topics
 from controller.executor.loop import Executor
+from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
+from controller.ports.inbox import AnswerRecord, TakenOverError
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.results import Result, decode_result
 from tests.commands import T, unload
-from tests.unit.test_executor_loop import Owners
+from tests.unit.executor.test_executor_loop import Owners
 
 pytestmark = pytest.mark.integration
 

@@ -13,14 +13,14 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters import kafka_journal
-from controller.adapters.journal import JournalHead
-from controller.adapters.kafka import Record, TopicSpec, TransactionalProducer, ensure_topics, read_all, tail
-from controller.adapters.kafka_journal import KafkaJournal, read_journal
-from controller.adapters.kafka_log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
-from controller.adapters.servers import KafkaServer
+from controller.adapters.kafka import journal as kafka_journal
+from controller.adapters.kafka.client import Record, TopicSpec, TransactionalProducer, ensure_topics, read_all, tail
+from controller.adapters.kafka.journal import KafkaJournal, read_journal
+from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
+from controller.lab.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.model.memory import UsageHistory
+from controller.ports.journal import JournalHead
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter

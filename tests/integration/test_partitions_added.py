@@ -7,14 +7,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from controller.adapters.inbox import TakenOverError
-from controller.adapters.kafka import Producer, Reader, TransactionalProducer, read_all
-from controller.adapters.kafka_inbox import KafkaInbox
-from controller.adapters.kafka_journal import KafkaJournal
-from controller.adapters.kafka_ticks import KafkaCollectorLog
-from controller.adapters.servers import KafkaServer
+from controller.adapters.kafka.client import Producer, Reader, TransactionalProducer, read_all
+from controller.adapters.kafka.inbox import KafkaInbox
+from controller.adapters.kafka.journal import KafkaJournal
+from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.collector.roster import Arrivals
 from controller.executor.loop import Executor
+from controller.lab.servers import KafkaServer
+from controller.ports.inbox import TakenOverError
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from controller.wire.base import encode
 from controller.wire.commands import EpochEvent, command_event, epoch_event, parse_event
@@ -24,8 +24,8 @@ from tests.commands import T, unload
 from tests.integration.execute import PARTITIONS, now_ms, own_topics
 from tests.journal_entries import UNLOAD, entry
 from tests.records import T as ENTRY_T
-from tests.unit.test_collector_roster import chunk
-from tests.unit.test_executor_loop import Owners
+from tests.unit.collector.test_collector_roster import chunk
+from tests.unit.executor.test_executor_loop import Owners
 
 pytestmark = pytest.mark.integration
 
@@ -160,7 +160,7 @@ def results(log: KafkaLogSettings, partition: int) -> list[str]:
 def test_executors_take_commands_of_new_partitions_once_the_results_have_those_too(
     log: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("controller.adapters.kafka_inbox._REFRESH_MS", 1_000)
+    monkeypatch.setattr("controller.adapters.kafka.client.inbox._REFRESH_MS", 1_000)
     settings = ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6, max_per_second=1000.0)
 
     def work(done: Callable[[], bool]) -> None:

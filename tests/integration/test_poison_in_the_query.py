@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from controller.adapters.control_store import control_store
-from controller.adapters.folder import read_journal
-from controller.adapters.folder_leadership import FileLeadership
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import read_journal
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster

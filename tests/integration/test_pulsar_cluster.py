@@ -11,10 +11,10 @@ import urllib3
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from controller.adapters.pulsar_admin import PulsarAdmin, PulsarError
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.executor.attempt import Outcome, PulsarTarget, carry_out
 from controller.executor.judge import Observation
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.decision import Command
 from tests.commands import split, unload
 

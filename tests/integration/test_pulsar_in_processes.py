@@ -7,9 +7,9 @@ from threading import Timer
 
 import pytest
 
-from controller.adapters.pulsar_admin import PulsarAdmin
-from controller.adapters.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
+from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.executor.attempt import PulsarTarget, carry_out
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.model.decision import Command
 from tests.commands import unload
 from tests.integration.test_pulsar_cluster import RANGES, SECOND, put

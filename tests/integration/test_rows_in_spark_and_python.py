@@ -50,7 +50,7 @@ from tests.records import (
 from tests.records import (
     METRICS as EVERY_TYPE,
 )
-from tests.unit.test_wire_arrow import TOPICS, respun, with_column
+from tests.unit.wire.test_wire_arrow import TOPICS, respun, with_column
 
 pytestmark = pytest.mark.integration
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.inbox import AnswerRecord, Delivery
-from controller.adapters.kafka import Reader
-from controller.adapters.kafka_acls import read_acls
-from controller.adapters.kafka_inbox import KafkaInbox
-from controller.adapters.kafka_journal import KafkaJournal
-from controller.adapters.kafka_log import create_topics
-from controller.adapters.kafka_rights import rights
-from controller.adapters.kafka_ticks import KafkaCollectorLog
-from controller.adapters.secured_servers import SUPER, SecuredKafka
+from controller.adapters.kafka.acls import read_acls
+from controller.adapters.kafka.client import Reader
+from controller.adapters.kafka.inbox import KafkaInbox
+from controller.adapters.kafka.journal import KafkaJournal
+from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.rights import rights
+from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.lab.secured_servers import SUPER, SecuredKafka
 from controller.model.errors import AccessDeniedError
+from controller.ports.inbox import AnswerRecord, Delivery
 from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
 from tests.commands import T
 from tests.journal_entries import UNLOAD, entry

@@ -12,13 +12,13 @@ import pytest
 from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from controller.adapters.collector_group import ZooKeeperGroup
-from controller.adapters.pulsar_metadata import PulsarMetadata
-from controller.adapters.secured_servers import SecuredZooKeeper
-from controller.adapters.zookeeper import ZooKeeperLeadership
-from controller.adapters.zookeeper_access import ZooKeeperAccess
-from controller.adapters.zookeeper_client import ZooKeeperConnection
-from controller.adapters.zookeeper_nodes import open_nodes
-from controller.adapters.zookeeper_session import granted_timeout_ms
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.adapters.zookeeper.nodes import open_nodes
+from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
+from controller.adapters.zookeeper.session import granted_timeout_ms
+from controller.lab.secured_servers import SecuredZooKeeper
 from controller.model.errors import LeadershipLostError, TrimtabError
 from tests.secured import ANOTHER_CA, EXPIRED, MUTUAL, access, ours
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.servers import ZooKeeperServer, main, zookeeper_server
+from controller.lab.servers import ZooKeeperServer, main, zookeeper_server
 from controller.model.errors import TrimtabError
 
 pytestmark = pytest.mark.integration

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.servers import ZooKeeperServer
-from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.lab.servers import ZooKeeperServer
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import check_shared_checkpoint, files_of_checkpoint, has_committed, leadership

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.failpoints import HANG_VARIABLE
-from controller.adapters.folder import FolderMetricsLog, read_journal
+from controller.adapters.folder.log import FolderMetricsLog, read_journal
 from controller.model.errors import StalledError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
@@ -40,7 +40,7 @@ def run_until(ended: Callable[[subprocess.Popen[bytes]], bool], folder: Path, ha
     """Tick the log every second, and run a controller on it until it has *ended*: its exit code."""
     cluster = ModelledCluster(ClusterShape(brokers=2, bundles=8, topics=40), seed=1, name="lab")
     metrics = FolderMetricsLog(folder / "log", cluster="lab")
-    command = [sys.executable, "-c", "from controller.cli import main; main()", "run", "--conf", "trimtab.toml"]
+    command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", "trimtab.toml"]
     env = os.environ | {HANG_VARIABLE: hang, "PYTHONPATH": str(Path(__file__).parents[2])}
     with (folder / "controller.log").open("ab") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log, cwd=folder)

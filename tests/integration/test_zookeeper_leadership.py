@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.servers import ZooKeeperServer, zookeeper_server
-from controller.adapters.zookeeper import ZooKeeperLeadership
-from controller.adapters.zookeeper_access import ZooKeeperAccess
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.lab.servers import ZooKeeperServer, zookeeper_server
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 
 pytestmark = pytest.mark.integration

@@ -1,0 +1,115 @@
+"""Inbox on a log in a folder: one executor at a time, on one machine."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from controller.adapters import files
+from controller.adapters.folder.log import FolderMetricsLog, newest_epoch
+from controller.model.errors import SettingsError, TrimtabError
+from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+
+_TRIES: Final = 100
+
+
+class FolderInbox:
+    """Inbox on the log in *folder*, whose commands are one partition.
+
+    ``executor/position.json`` holds how far it has come.  Raises TakenOverError where another executor is at it, and
+    SettingsError where the folder is another cluster's log.
+    """
+
+    def __init__(self, folder: Path, *, cluster: str) -> None:
+        self._folder, self._cluster = folder, cluster
+        place = folder / "executor"
+        place.mkdir(parents=True, exist_ok=True)
+        self._position = place / "position.json"
+        self._lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._lock)
+            raise TakenOverError(f"{place}: another executor is at it") from error
+        known = json.loads(self._position.read_bytes()) if self._position.exists() else {}
+        if known.get("cluster", cluster) != cluster:
+            os.close(self._lock)
+            raise SettingsError(
+                f"{folder} is the log of cluster {known['cluster']!r}: give cluster {cluster!r} a folder of its own"
+            )
+        self._file, self._line = known.get("file", ""), known.get("line", 0)
+        self._next = (self._file, self._line)
+        answered = {fields["id"] for fields in _results(folder / "results")}
+        self._memory = PartitionMemory(
+            epoch=known.get("epoch", 0), answered=answered, begun=set(known.get("begun", ()))
+        )
+
+    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:  # noqa: ARG002
+        """See Inbox.  Returns at once."""
+        taken: list[Delivery] = []
+        for path in sorted((self._folder / "commands").glob("*.jsonl")):
+            if path.name < self._file:
+                continue
+            lines = path.read_bytes().splitlines()
+            start = self._line if path.name == self._file else 0
+            part = lines[start : start + most - len(taken)]
+            if part:
+                taken += [Delivery(0, line) for line in part]
+                self._next = (path.name, start + len(part))
+            if len(taken) == most:
+                break
+        return taken
+
+    def memory(self, partition: int) -> PartitionMemory:  # noqa: ARG002
+        """See Inbox."""
+        return self._memory
+
+    def newest_epoch(self, partition: int) -> int:  # noqa: ARG002
+        """See Inbox.  The journal has a file for each leadership."""
+        return newest_epoch(self._folder)
+
+    def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
+        """See Inbox.  Nobody is replaced here: the lock is this process's as long as it lives."""
+        self._memory.begun.add(command)
+        self._write()
+
+    def answer(self, answers: Sequence[AnswerRecord]) -> None:
+        """See Inbox.  Where the process dies in between, the answers tell at the next start."""
+        self._publish([(answer.key, answer.value) for answer in answers])
+        self._file, self._line = self._next
+        self._memory.settle()
+        self._write()
+
+    def close(self) -> None:
+        """See Inbox."""
+        os.close(self._lock)
+
+    def _write(self) -> None:
+        memory = self._memory
+        known = {
+            "cluster": self._cluster,
+            "file": self._file,
+            "line": self._line,
+            "epoch": memory.epoch,
+            "begun": sorted(memory.begun),
+        }
+        files.replace(self._position, json.dumps(known).encode())
+
+    def _publish(self, records: list[tuple[str, bytes]]) -> None:
+        for _ in range(_TRIES):
+            try:
+                # A new one each time: the collector writes its ticks beside us.
+                return FolderMetricsLog(self._folder, cluster=self._cluster).results(records)
+            except FileExistsError:
+                continue
+        raise TrimtabError(f"{self._folder / 'results'}: no name is left for a file of results")
+
+
+def _results(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            fields = json.loads(line)
+            if fields.get("type") == "result":
+                yield fields

@@ -1,0 +1,101 @@
+"""Leadership on one machine: a locked file.  The kernel frees the lock when its process dies, however it dies."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from controller.adapters import files
+from controller.model.errors import LeadershipLostError, StateError
+from controller.ports.leadership import at_ease
+
+_POLL_SECONDS: Final = 0.1
+
+
+class FileLeadership:
+    """Leadership by a lock on ``<folder>/lock``, its number in ``<folder>/epoch``."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock, self._epoch_file = folder / "lock", folder / "epoch"
+        self._descriptor: int | None = None
+        self._epoch: int | None = None
+        self._lost = True
+
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
+        """See Leadership."""
+        self.release()
+        while not stop():
+            if self._try_lock():
+                self._lost = False
+                return True
+            stand_by()
+            stand_by = at_ease
+            time.sleep(_POLL_SECONDS)
+        return False
+
+    def claim(self, journal_epoch: int) -> int:
+        """See Leadership."""
+        self.check()
+        epoch = max(self._stored(), journal_epoch) + 1
+        files.replace(self._epoch_file, b"%d\n" % epoch)
+        self._epoch = epoch
+        return epoch
+
+    def check(self) -> None:
+        """See Leadership."""
+        if self._lost or not self._holds_the_file():
+            self._lose(f"the lock {self._lock} is no longer held")
+        if self._epoch is not None and self._stored() != self._epoch:
+            self._lose(f"{self._epoch_file} holds {self._stored()}, not epoch {self._epoch}")
+
+    def lost(self) -> bool:
+        """See Leadership."""
+        return self._lost
+
+    def session_lost(self) -> bool:
+        """See Leadership.  Never: a lock can be taken again."""
+        return False
+
+    def release(self) -> None:
+        """See Leadership."""
+        self._lost, self._epoch = True, None
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _try_lock(self) -> bool:
+        self._descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = False
+        else:
+            held = self._holds_the_file()
+        if not held:
+            self.release()
+        return held
+
+    def _holds_the_file(self) -> bool:
+        """True while the locked file is the one others would find: a deleted one locks nobody out."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._lock.stat())
+        except FileNotFoundError:
+            return False
+
+    def _stored(self) -> int:
+        try:
+            text = self._epoch_file.read_text(encoding="ascii")
+        except FileNotFoundError:
+            return 0
+        if not text.strip().isdigit():
+            raise StateError(f"{self._epoch_file} holds {text!r}, not the number of a leadership")
+        return int(text)
+
+    def _lose(self, why: str) -> None:
+        self._lost = True
+        raise LeadershipLostError(why)

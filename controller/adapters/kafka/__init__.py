@@ -1,0 +1,1 @@
+"""Kafka: the log, the journal, the inbox.  Nobody else imports confluent_kafka."""

@@ -1,0 +1,85 @@
+"""How far the log in Kafka is ahead of a query: by the offsets of its partitions, and the ticks among them."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import confluent_kafka as ck
+
+from controller.adapters.kafka.client import Client, read_all
+from controller.adapters.kafka.words import failure
+from controller.aggregate.backlog import Backlog
+from controller.model.errors import WireError
+from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.wire.metrics import Tick
+from controller.wire.results import decode_result
+
+log = logging.getLogger(__name__)
+
+#: Topic -> partition -> offset of the next record to read.
+Offsets = Mapping[str, Mapping[int, int]]
+
+_ANSWER_SECONDS: Final = 5.0
+#: Every partition is ticked.  This one of the result topic holds little else, so its ticks are soon counted.
+_TICKED: Final = 0
+
+
+def backlog(
+    settings: KafkaLogSettings, *, cluster: str, period_ms: int, read: Offsets | None, now_ms: int, few: int
+) -> Backlog:
+    """What a query has before it that has *read* so far, or, where that is None, begins at ``start_at``.
+
+    Ticks are counted only where there may be more than *few*.  Raises TrimtabError where Kafka does not answer.
+    """
+    topics = (settings.metrics_topic, settings.results_topic)
+    start = settings.start_ms(now_ms) if read is None else None
+    if read is None and settings.start_at == "latest":
+        return Backlog(intervals=0, offsets=0)
+    ahead = _ahead(settings.bootstrap, topics, settings.client, read or {}, start)
+    first, end = ahead.get((settings.results_topic, _TICKED), (0, 0))
+    intervals = end - first
+    if intervals > few:
+        intervals = _ticks(settings, cluster, period_ms, first)
+    return Backlog(intervals=intervals, offsets=sum(end - first for first, end in ahead.values()))
+
+
+def _ahead(
+    bootstrap: str, topics: tuple[str, ...], client: Client, read: Offsets, start_ms: int | None
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """Topic and partition -> the offset to begin at, and the one after the last."""
+    config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
+    consumer = ck.Consumer(config, logger=log)
+    found = {}
+    try:
+        listed = consumer.list_topics(timeout=_ANSWER_SECONDS).topics
+        for topic in topics:
+            for partition in listed[topic].partitions if topic in listed else ():
+                at = ck.TopicPartition(topic, partition)
+                low, end = consumer.get_watermark_offsets(at, timeout=_ANSWER_SECONDS)
+                first = read.get(topic, {}).get(partition, low)
+                if start_ms is not None:
+                    first = _offset_at(consumer, topic, partition, start_ms, end)
+                found[topic, partition] = min(max(first, low), end), end
+    except ck.KafkaException as error:
+        raise failure(f"Kafka at {bootstrap}", error, client, operation="Read", topics=topics) from error
+    finally:
+        consumer.close()
+    return found
+
+
+def _offset_at(consumer: Any, topic: str, partition: int, time_ms: int, end: int) -> int:
+    [at] = consumer.offsets_for_times([ck.TopicPartition(topic, partition, time_ms)], timeout=_ANSWER_SECONDS)
+    return int(at.offset) if at.offset >= 0 else end
+
+
+def _ticks(settings: KafkaLogSettings, cluster: str, period_ms: int, first: int) -> int:
+    """The number of intervals that are ticked from the offset *first* on."""
+    found = set()
+    for record in read_all(settings.bootstrap, settings.results_topic, _TICKED, first, settings.client):
+        try:
+            said = decode_result(record.value, cluster=cluster, period_ms=period_ms)
+        except WireError:
+            continue  # a dead letter
+        if isinstance(said, Tick):
+            found.add(said.interval)
+    return len(found)

@@ -1,0 +1,262 @@
+"""Inbox on Kafka: any number of executors share the partitions of the command topic out, as a consumer group.
+
+How far the group has read is committed with the results in one transaction, which the brokers refuse from a member
+that the group has gone on without.  The offset's metadata holds what the next executor has to know: the highest epoch
+seen, and the commands that are being acted on.  It is committed before every act, too: so the brokers are asked
+each time whether these commands are still this member's.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import confluent_kafka as ck
+
+from controller.adapters.kafka.client import PATIENCE_SECONDS, TransactionalProducer, read_all
+from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.names import executor_group, result_writer
+from controller.adapters.kafka.words import DENIED, failure, text
+from controller.model.errors import (
+    AccessDeniedError,
+    JournalError,
+    LeadershipLostError,
+    SettingsError,
+    TrimtabError,
+    WireError,
+)
+from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.wire.base import read_object
+from controller.wire.commands import parse_event
+
+log = logging.getLogger(__name__)
+
+#: A dead executor's open transaction keeps its successor waiting for this long.
+_TRANSACTION_MS: Final = 10_000
+#: How often is looked for new partitions of the command topic, and of the result topic where it has too few.
+_REFRESH_MS: Final = 10_000
+#: A batch that takes longer goes to others, who find what was begun of it.
+_MOST_BETWEEN_POLLS_MS: Final = 900_000
+#: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
+_LOOK_AGAIN_SECONDS: Final = 1.0
+_LAST_EVENTS: Final = 50
+
+
+class KafkaInbox:
+    """See the module docstring."""
+
+    def __init__(self, log_settings: KafkaLogSettings, settings: ExecutorSettings, *, cluster: str) -> None:
+        self._commands, self._results = log_settings.commands_topic, log_settings.results_topic
+        partitions = create_topics(log_settings, self._commands, self._results)
+        if partitions[self._commands] > partitions[self._results]:
+            raise SettingsError(
+                f"{self._commands} has {partitions[self._commands]} partitions and {self._results}"
+                f" {partitions[self._results]}: results need at least as many, for each lies beside its command"
+            )
+        self._settings, self._cluster = log_settings, cluster
+        #: Partition -> its end when it was looked at last, the newest epoch found there, and when that was.
+        self._ends: dict[int, tuple[int, int, float]] = {}
+        self._producer = TransactionalProducer(
+            log_settings.bootstrap,
+            result_writer(cluster),
+            {"transaction.timeout.ms": _TRANSACTION_MS, **log_settings.client},
+        )
+        self._producer.init()
+        self._member: Any = None
+        self._is_lost = False
+        #: Partitions that were assigned and are not worked on: the result topic has none of their number.
+        self._without_results: list[int] = []
+        self._look_at = 0.0
+        self._memory: dict[int, PartitionMemory] = {}
+        #: Partition -> where the next take, and the one after an answer, begin.
+        self._committed: dict[int, int] = {}
+        self._read: dict[int, int] = {}
+        self._group = executor_group(settings.group, cluster)
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": log_settings.bootstrap,
+                "group.id": self._group,
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": settings.session_timeout_seconds * 1000,
+                "heartbeat.interval.ms": settings.session_timeout_seconds * 1000 // 5,
+                "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
+                "fetch.wait.max.ms": 100,
+                # New partitions of the command topic are found by then, and shared out.
+                "topic.metadata.refresh.interval.ms": _REFRESH_MS,
+                **log_settings.client,
+            },
+            logger=log,
+        )
+        self._consumer.subscribe(
+            [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+        )
+
+    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
+        """See Inbox."""
+        try:
+            messages = self._consumer.consume(most, timeout_seconds)
+        except ck.KafkaException as error:
+            raise self._meaning(error) from error
+        if self._is_lost:
+            # By a standstill or an outage: producers do not always come back from one.
+            raise TakenOverError(f"{self._commands}: the group has gone on without this member")
+        self._look_for_results()
+        taken = []
+        for message in messages:
+            problem = message.error()
+            if problem is not None:
+                if problem.code() in DENIED:
+                    raise self._meaning(problem)
+                log.warning("%s: %s", self._commands, text(problem))
+            elif (partition := message.partition()) in self._memory:
+                self._read[partition] = (message.offset() or 0) + 1
+                taken.append(Delivery(partition, message.value() or b""))
+        if taken:
+            # As the member that took them: later on this consumer may have none, and that the brokers let pass.
+            self._member = self._consumer.consumer_group_metadata()
+        return taken
+
+    def memory(self, partition: int) -> PartitionMemory:
+        """See Inbox."""
+        return self._memory[partition]
+
+    def newest_epoch(self, partition: int) -> int:
+        """See Inbox.  The last events of the partition are read again when it has grown, once a second at most."""
+        now = time.monotonic()
+        end, epoch, looked_at = self._ends.get(partition, (-1, 0, -_LOOK_AGAIN_SECONDS))
+        if now - looked_at < _LOOK_AGAIN_SECONDS or partition not in self._committed:
+            return epoch
+        try:
+            _, high = self._consumer.get_watermark_offsets(
+                ck.TopicPartition(self._commands, partition), timeout=_LOOK_AGAIN_SECONDS
+            )
+            if high != end:
+                begin = max(self._read.get(partition, 0), high - _LAST_EVENTS)
+                records = read_all(
+                    self._settings.bootstrap, self._commands, partition, begin, client=self._settings.client
+                )
+                epoch = max([epoch, *(self._epoch_of(record.value) for record in records)])
+                end = high
+        except (ck.KafkaException, TrimtabError) as error:
+            log.warning("%s, partition %d: its end cannot be read: %s", self._commands, partition, error)
+        self._ends[partition] = (end, epoch, time.monotonic())
+        return epoch
+
+    def _epoch_of(self, value: bytes) -> int:
+        try:
+            event = parse_event(value)
+        except WireError:
+            return 0
+        return event.epoch if event.data.cluster == self._cluster else 0
+
+    def begin(self, partition: int, command: str) -> None:
+        """See Inbox."""
+        self._memory[partition].begun.add(command)
+        offset = self._offset(partition, self._committed[partition])
+        try:
+            for done in self._consumer.commit(offsets=[offset], asynchronous=False) or ():
+                if done.error is not None:
+                    raise TakenOverError(f"{self._commands}, partition {done.partition}: {text(done.error)}")
+        except ck.KafkaException as error:
+            raise self._meaning(error) from error
+
+    def answer(self, answers: Sequence[AnswerRecord]) -> None:
+        """See Inbox."""
+        gone = {answer.partition for answer in answers} - self._read.keys()
+        if gone:
+            raise TakenOverError(f"{self._commands}: partitions {sorted(gone)} were taken away")
+        for partition in self._read:
+            self._memory[partition].settle()
+        offsets = [self._offset(each, offset) for each, offset in sorted(self._read.items())]
+        try:
+            with self._producer.transaction() as transaction:
+                for answer in answers:
+                    transaction.send(self._results, answer.value, key=answer.key.encode(), partition=answer.partition)
+                transaction.send_offsets(offsets, self._member)
+        except (JournalError, LeadershipLostError) as error:
+            raise TakenOverError(f"{self._results}: {error}") from error
+        self._committed.update(self._read)
+        self._read.clear()
+
+    def close(self) -> None:
+        """See Inbox."""
+        self._consumer.close()
+
+    def _meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
+        log = self._settings
+        where = f"Kafka at {log.bootstrap}, topic {self._commands!r}"
+        told = failure(where, error, log.client, operation="Read", topics=[self._commands], group=self._group)
+        return told if isinstance(told, AccessDeniedError) else TakenOverError(str(told))
+
+    def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+        # Asked of the producer, which knows new partitions from then on.
+        results = self._producer.partitions(self._results, online=False)[self._results]
+        self._without_results = sorted(each.partition for each in partitions if each.partition >= results)
+        if self._without_results:
+            log.error(
+                "%s has %d partitions: commands of partitions %s of %s are not carried out until it has those, too",
+                self._results,
+                results,
+                self._without_results,
+                self._commands,
+            )
+            partitions = [each for each in partitions if each.partition < results]
+        for start in consumer.committed(partitions, timeout=PATIENCE_SECONDS):
+            known = json.loads(start.metadata) if start.metadata else {}
+            partition = start.partition
+            start.offset = start.offset if start.offset >= 0 else self._oldest(partition)
+            self._committed[partition] = start.offset
+            self._memory[partition] = PartitionMemory(
+                epoch=known.get("epoch", 0), answered=self._answered(partition), begun=set(known.get("begun", ()))
+            )
+            log.info("commands of partition %d from offset %d on", partition, start.offset)
+        starts = [(each.partition, self._committed[each.partition]) for each in partitions]
+        consumer.assign([ck.TopicPartition(self._commands, *start) for start in starts])
+
+    def _lost(self, consumer: Any, partitions: list[Any]) -> None:
+        self._is_lost = True
+        self._revoked(consumer, partitions)
+
+    def _revoked(self, _: Any, partitions: list[Any]) -> None:
+        for each in partitions:
+            for known in (self._memory, self._committed, self._read):
+                known.pop(each.partition, None)
+
+    def _look_for_results(self) -> None:
+        """Start anew once the result topic has the partitions that were missing."""
+        if not self._without_results or time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _REFRESH_MS / 1000
+        try:
+            results = self._producer.partitions(self._results, online=False)[self._results]
+        except TrimtabError:  # Kafka is away, which others say
+            return
+        if results > max(self._without_results):
+            raise TakenOverError(f"{self._results} has {results} partitions now, so all commands can be answered")
+
+    def _oldest(self, partition: int) -> int:
+        low, _ = self._consumer.get_watermark_offsets(
+            ck.TopicPartition(self._commands, partition), timeout=PATIENCE_SECONDS
+        )
+        return int(low)
+
+    def _answered(self, partition: int) -> set[str]:
+        answered = set()
+        settings = self._settings
+        for record in read_all(settings.bootstrap, self._results, partition, client=settings.client):
+            try:
+                fields = read_object(record.value)
+            except WireError:
+                continue
+            if fields.get("type") == "result" and isinstance(fields.get("id"), str):
+                answered.add(fields["id"])
+        return answered
+
+    def _offset(self, partition: int, offset: int) -> Any:
+        memory = self._memory[partition]
+        known = {"epoch": memory.epoch, "begun": sorted(memory.begun)}
+        return ck.TopicPartition(self._commands, partition, offset, json.dumps(known, separators=(",", ":")))

@@ -1,0 +1,169 @@
+"""Kafka looked at without disturbing anybody: its topics, its clock, and the newest records first."""
+
+import heapq
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+
+from controller.adapters.kafka.client import Client, Record, read_all
+from controller.adapters.kafka.words import failure, silence, text
+from controller.model.errors import TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: Offsets read at a time from a partition's end, each time more.
+_WINDOW: Final = 256
+_LARGEST_WINDOW: Final = 16_384
+_ANSWER_SECONDS: Final = 5.0
+#: What a new topic says before its leader knows of it.
+_BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
+
+
+class Topic(NamedTuple):
+    """A topic as it is; *config* under Kafka's names, empty where it could not be read."""
+
+    partitions: int
+    replication: int
+    config: Mapping[str, str]
+
+
+class AppendTime(NamedTuple):
+    """What Kafka's clock said between two looks at ours, all epoch ms."""
+
+    before_ms: float
+    theirs_ms: float
+    after_ms: float
+
+
+def topics(
+    bootstrap: str, names: tuple[str, ...], *, client: Client, answer_seconds: float
+) -> tuple[dict[str, Topic], str]:
+    """Those of the topics *names* that exist, and why their settings could not be read, "" where they could.
+
+    Raises TrimtabError where Kafka does not answer.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=log)
+    try:
+        listed = admin.list_topics(timeout=answer_seconds).topics
+    except ck.KafkaException as error:
+        raise silence(bootstrap, client, error) from error
+    there = {name: listed[name].partitions for name in names if name in listed and listed[name].error is None}
+    config: dict[str, dict[str, str]] = {}
+    problem = ""
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in there]
+    for resource, answer in admin.describe_configs(resources).items() if resources else ():
+        try:
+            entries: Any = answer.result(answer_seconds)
+            config[resource.name] = {key: entry.value for key, entry in entries.items() if entry.value is not None}
+        except (ck.KafkaException, TimeoutError) as error:
+            problem = f"{resource.name}: {text(error) if error.args else 'no answer'}"
+    return {
+        name: Topic(len(parts), min(len(part.replicas) for part in parts.values()), config.get(name, {}))
+        for name, parts in there.items()
+    }, problem
+
+
+def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer_seconds: float) -> AppendTime:
+    """Kafka's clock, by a record appended to *topic* in a transaction of *name* that is aborted: nobody reads it.
+
+    Raises TrimtabError where it cannot be appended, or gets no append time.
+    """
+    where = f"Kafka at {bootstrap}, topic {topic!r}"
+    stamps: list[tuple[int, int]] = []
+    failures: list[ck.KafkaError] = []
+
+    def delivered(error: ck.KafkaError | None, record: ck.Message) -> None:
+        if error is not None:
+            failures.append(error)
+        else:
+            stamps.append(record.timestamp())
+
+    config: dict[str, Any] = {
+        "bootstrap.servers": bootstrap,
+        "transactional.id": name,
+        "transaction.timeout.ms": 10_000,
+        "linger.ms": 0,
+        "log_level": 0,
+        **client,
+    }
+    try:
+        producer = ck.Producer(config, logger=log)
+        producer.init_transactions(answer_seconds)
+        producer.begin_transaction()
+        producer.produce(topic, b"trimtab doctor", partition=0, on_delivery=delivered)
+        before = time.time() * 1000
+        producer.flush(answer_seconds)
+        after = time.time() * 1000
+        producer.abort_transaction(answer_seconds)
+    except ck.KafkaException as error:
+        raise failure(where, error, client, operation="Write", topics=[topic], transactional_id=name) from error
+    if not stamps:
+        if failures:
+            raise failure(where, failures[0], client, operation="Write", topics=[topic])
+        raise TrimtabError(f"{where}: no answer")
+    kind, stamp = stamps[0]
+    if kind != ck.TIMESTAMP_LOG_APPEND_TIME:
+        raise TrimtabError(f"{where}: records there get no append time")
+    return AppendTime(before, stamp, after)
+
+
+def newest_first(
+    bootstrap: str,
+    topic: str,
+    *,
+    client: Client,
+    keep: Callable[[bytes], bool] = lambda _: True,
+    window: int = _WINDOW,
+    reach: int | None = None,
+) -> Iterator[Record]:
+    """The committed records of *topic* that *keep* wants, from the present end backwards, by their append times.
+
+    Read in windows of so many offsets of a partition, then of more, so that little is read by who soon stops; nothing
+    that lies farther back than *reach* offsets.  Raises TrimtabError.
+    """
+    where = f"Kafka at {bootstrap}, topic {topic!r}"
+    config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
+    consumer = ck.Consumer(config, logger=log)
+    try:
+        found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
+        if found.error is not None:
+            raise failure(where, found.error, client, operation="Read", topics=[topic])
+        ends = {partition: _ends(consumer, topic, partition) for partition in found.partitions}
+    except ck.KafkaException as error:
+        raise failure(where, error, client, operation="Read", topics=[topic], group="trimtab-reader") from error
+    finally:
+        consumer.close()
+
+    def backwards(partition: int) -> Iterator[Record]:
+        low, end = ends[partition]
+        low = low if reach is None else max(low, end - reach)
+        size = window
+        while end > low:
+            start = max(low, end - size)
+            yield from reversed([each for each in between(partition, start, end) if keep(each.value)])
+            end, size = start, min(4 * size, _LARGEST_WINDOW)
+
+    def between(partition: int, start: int, end: int) -> Iterator[Record]:
+        for record in read_all(bootstrap, topic, partition, start, client):
+            if record.offset >= end:
+                return
+            yield record
+
+    yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
+
+
+def _ends(consumer: Any, topic: str, partition: int) -> tuple[int, int]:
+    """The first offset there is, and the one after the last; a topic's leader takes a moment to know of itself."""
+    deadline = time.monotonic() + _ANSWER_SECONDS
+    while True:
+        try:
+            low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_SECONDS)
+            return low, high
+        except ck.KafkaException as error:
+            if error.args[0].code() not in _BEGINNING or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)

@@ -1,0 +1,211 @@
+"""The journal in Kafka: a topic of one partition, written in one transaction with the command topic.
+
+The transactional id is the cluster's: whoever comes last writes, and all others are fenced by the brokers.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from controller.adapters.failpoints import failpoint
+from controller.adapters.kafka.client import Record, Transaction, TransactionalProducer, delete_before, read_all
+from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.names import journal_writer
+from controller.model.errors import JournalError, TrimtabError, WireError
+from controller.ports.journal import JournalHead
+from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.wire.commands import command_event, command_key, epoch_event
+from controller.wire.journal import EpochEntry, JournalEntry, encode_epoch
+from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
+
+#: A record's headers: the leadership that wrote it, which its value, the entry, knows nothing of, and what pruning
+#: needs to know.
+_EPOCH: Final = "epoch"
+_CLUSTER: Final = "cluster"
+_INTERVAL: Final = "interval"
+#: On the first record of an entry that holds the memory whole.
+_WHOLE: Final = "whole"
+_DIGITS: Final = 18
+#: So many offsets are read from the end, then more: usually the last entry with the whole memory is among them.
+_TAILS: Final = (200, 10_000)
+#: librdkafka's way to say "so many before the end": this minus their number.
+_FROM_END: Final = -2000
+#: So much is looked through for one pruning, unless there is nothing to prune in it.
+_PRUNED_BYTES: Final = 64 << 20
+
+
+class KafkaJournal:
+    """Journal on Kafka."""
+
+    def __init__(self, settings: KafkaLogSettings, *, cluster: str, whole_every_ms: int = WHOLE_EVERY_MS) -> None:
+        self._settings, self._cluster, self._whole_every_ms = settings, cluster, whole_every_ms
+        self._producer = TransactionalProducer(settings.bootstrap, journal_writer(cluster), settings.client)
+
+    def open(self) -> JournalHead:
+        """See Journal.  What an earlier writer had not committed is aborted."""
+        log = self._settings
+        used = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
+        #: So many partitions of the command topic know of the newest epoch.
+        self._told = create_topics(log, *used)[log.commands_topic]
+        self._producer.init()
+        end = _read_end(self._settings, self._cluster)
+        base = None if end.last is None else end.last.remembered
+        self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
+        return end.head
+
+    def begin_epoch(self, epoch: int) -> None:
+        """See Journal."""
+        self._told, partitions = 0, self._command_partitions()
+        headers = {_EPOCH: str(epoch).encode(), _CLUSTER: self._cluster.encode()}
+        with self._producer.transaction() as transaction:
+            entry = encode_epoch(self._cluster, epoch)
+            transaction.send(self._settings.journal_topic, entry, partition=0, headers=headers)
+            self._tell(transaction, epoch, partitions)
+        self._told = partitions
+
+    def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
+        """See Journal."""
+        partitions = self._command_partitions()
+        encoded = self._writer.encode(entry)
+        headers = {
+            _EPOCH: str(epoch).encode(),
+            _CLUSTER: self._cluster.encode(),
+            _INTERVAL: str(entry.interval).encode(),
+        }
+        with self._producer.transaction() as transaction:
+            for number, record in enumerate(encoded.records):
+                more = {_WHOLE: b"1"} if encoded.whole and number == 0 else {}
+                transaction.send(self._settings.journal_topic, record, partition=0, headers=headers | more)
+            self._tell(transaction, epoch, partitions)
+            for command in entry.decision.commands:
+                transaction.send(
+                    self._settings.commands_topic,
+                    command_event(command, epoch, issued_at_ms),
+                    key=command_key(command).encode(),
+                )
+            transaction.flush()  # whoever dies from here on leaves an open transaction behind, not an empty one
+            before_commit()
+            failpoint("inside-transaction")
+        self._writer.wrote(encoded)
+        self._told = partitions
+        failpoint("after-commit")
+
+    def _command_partitions(self) -> int:
+        """Asked each time, for some may have been added; the producer knows them from then on."""
+        topic = self._settings.commands_topic
+        try:
+            return self._producer.partitions(topic, online=False)[topic]
+        except TrimtabError as error:
+            raise JournalError(str(error)) from error
+
+    def _tell(self, transaction: Transaction, epoch: int, partitions: int) -> None:
+        """*epoch* to those *partitions* of the command topic that do not know it, so that no lower one counts there."""
+        event = epoch_event(self._cluster, epoch, time.time_ns() // 1_000_000)
+        for partition in range(self._told, partitions):
+            transaction.send(self._settings.commands_topic, event, partition=partition)
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """See Journal.  Entries of other clusters in the topic are kept, and all behind the oldest that they need."""
+        needed: dict[str, int] = {}
+        looked = 0
+        try:
+            for record in read_all(*_journal(self._settings), client=self._settings.client):
+                place = _place(record)
+                if place.interval is not None and not (place.interval < before and place.interval <= committed):
+                    break
+                needed.setdefault(place.cluster, record.offset)
+                looked += len(record.value)
+                if place.whole:
+                    needed[place.cluster] = record.offset
+                    if looked > _PRUNED_BYTES and place.cluster == self._cluster:
+                        break
+            if needed:
+                delete_before(*_journal(self._settings), min(needed.values()), self._settings.client)
+        except TrimtabError as error:
+            raise JournalError(f"the journal is not pruned: {error}") from error
+
+
+def read_journal(settings: KafkaLogSettings, *, cluster: str) -> Iterator[JournalEntry]:
+    """Every decision about *cluster* in the journal, oldest first, from the first one with its whole memory on."""
+    reader, begun = EntryReader(cluster), False
+    for record in read_all(*_journal(settings), client=settings.client):
+        decided = _read(reader, record)
+        if isinstance(decided, Decided):
+            begun = begun or decided.missing is None
+            if begun:
+                yield decided.entry
+
+
+def journal_head(settings: KafkaLogSettings, *, cluster: str) -> JournalHead:
+    """How far the journal of *cluster* has come; disturbs no writer."""
+    return _read_end(settings, cluster).head
+
+
+class _End(NamedTuple):
+    """The last decision and the newest epoch in a journal."""
+
+    last: Decided | None
+    epoch: int
+
+    @property
+    def head(self) -> JournalHead:
+        return JournalHead(last=None if self.last is None else self.last.entry, epoch=self.epoch)
+
+
+def _read_end(settings: KafkaLogSettings, cluster: str) -> _End:
+    """Read the journal from its last entry with the whole memory on; where that was not found, from farther back."""
+    for offset in (*(_FROM_END - n for n in _TAILS), 0):
+        end = _end(EntryReader(cluster), read_all(*_journal(settings), offset, settings.client))
+        if end.last is not None and end.last.missing is None:
+            break
+    return end
+
+
+def _end(reader: EntryReader, records: Iterator[Record]) -> _End:
+    last, epoch = None, 0
+    for record in records:
+        entry = _read(reader, record)
+        if entry is not None:
+            epoch = max(epoch, _number(record, _EPOCH) or 0)
+            last = entry if isinstance(entry, Decided) else last
+    return _End(last, epoch)
+
+
+def _read(reader: EntryReader, record: Record) -> Decided | EpochEntry | None:
+    try:
+        return reader.read(record.value)
+    except WireError as error:
+        raise JournalError(f"journal, offset {record.offset}: {error}") from error
+
+
+def _number(record: Record, header: str) -> int | None:
+    text = record.headers.get(header)
+    if text is None:
+        return None
+    if not text.isdigit() or len(text) > _DIGITS:
+        raise JournalError(f"journal, offset {record.offset}: header {header} is {text[:60]!r}, expected a number")
+    return int(text)
+
+
+class _Place(NamedTuple):
+    """What pruning needs to know of a record."""
+
+    cluster: str
+    #: None of an epoch.
+    interval: int | None
+    whole: bool
+
+
+def _place(record: Record) -> _Place:
+    headers = record.headers
+    if headers.get(_CLUSTER):
+        return _Place(headers[_CLUSTER].decode(errors="replace"), _number(record, _INTERVAL), _WHOLE in headers)
+    # Written before records told it in headers; then every decision held the memory whole.
+    entry = _read(EntryReader(None), record)
+    if isinstance(entry, Decided):
+        return _Place(str(entry.fields["cluster"]), entry.interval, entry.whole)
+    return _Place("" if entry is None else entry.cluster, None, False)
+
+
+def _journal(settings: KafkaLogSettings) -> tuple[str, str, int]:
+    return settings.bootstrap, settings.journal_topic, 0

@@ -1,0 +1,202 @@
+"""Pulsar's admin and lookup REST API, as little of it as trimtab needs.
+
+Nothing is repeated here: no call of the API is idempotent, and only the caller knows what may be done twice.
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from controller.adapters.pulsar.http import Credentials, NotListedError, PulsarError, PulsarHttp
+from controller.adapters.tls import Tls
+from controller.model.errors import WireError
+from controller.model.names import parse_bundle
+from controller.wire.base import read_object
+
+__all__ = ["Credentials", "NotListedError", "PulsarAdmin", "PulsarError", "Tls", "probe_topic"]
+
+#: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
+_PROBES: Final = 2_000_000
+
+
+class PulsarAdmin(PulsarHttp):
+    """The admin API behind *urls*, http(s)://host:port of one or more brokers of *cluster*, tried in this order.
+
+    Every call raises PulsarError, naming method, URL, status and the broker's reason.
+    """
+
+    def leader(self) -> str:
+        """The broker that leads Pulsar's own load manager."""
+        return str(self._object("/admin/v2/brokers/leaderBroker").get("brokerId") or "")
+
+    def configuration(self, broker: str = "") -> dict[str, str]:
+        """The settings that *broker*, or any, runs with, under broker.conf's names."""
+        return self._object("/admin/v2/brokers/configuration/runtime", at=broker)
+
+    def load_report(self, broker: str) -> dict[str, Any]:
+        """*broker*'s LocalBrokerData; with the extensible load manager: PulsarError, status 500."""
+        return self._object("/admin/v2/broker-stats/load-report", at=broker)
+
+    def topic_stats(self, broker: str) -> dict[str, Any]:
+        """*broker*'s topics: namespace -> bundle range -> persistent or non-persistent -> topic -> statistics."""
+        path = "/admin/v2/broker-stats/topics"
+        try:
+            return read_object(self._call("GET", path, {}, at=broker))  # some MB: twice as fast as the json module
+        except WireError as error:
+            raise PulsarError(f"GET {path} at {broker}: {error}", status=200) from error
+
+    def boundaries(self, namespace: str) -> tuple[int, ...]:
+        """The boundaries of *namespace*'s bundles, ascending."""
+        path = f"/admin/v2/namespaces/{namespace}/bundles"
+        found = self._object(path).get("boundaries")
+        try:
+            return tuple(int(boundary, 16) for boundary in found or ())
+        except (TypeError, ValueError) as error:
+            raise PulsarError(f"GET {path}: {found!s:.100} are no boundaries", status=200) from error
+
+    def policies(self, namespace: str) -> dict[str, Any]:
+        """The policies of *namespace*."""
+        return self._object(f"/admin/v2/namespaces/{namespace}")
+
+    def owned(self, broker: str) -> frozenset[str]:
+        """The bundles that *broker* says are its own; asking changes nothing."""
+        answer = self._object(f"/admin/v2/brokers/{self._cluster}/{broker}/ownedNamespaces", at=broker)
+        return frozenset(
+            bundle for bundle, state in answer.items() if not isinstance(state, dict) or state.get("is_active", True)
+        )
+
+    def owner(self, bundle: str, brokers: Sequence[str] = ()) -> str:
+        """Who has *bundle*, "" when nobody has: active *brokers* are asked first, then all others; changes nothing."""
+        first = [broker for broker in dict.fromkeys(brokers) if broker]
+        for broker in first:
+            if self.serves(broker, bundle):
+                return broker
+        return next((each for each in self.brokers() if each not in first and bundle in self.owned(each)), "")
+
+    def serves(self, broker: str, bundle: str) -> bool:
+        """Whether *broker* has *bundle*; one that is gone, or no active one, has none, and is not asked."""
+        try:
+            return bundle in self.owned(broker)
+        except PulsarError as error:
+            if error.status == 404 or not error.sent:
+                return False
+            raise
+
+    def lookup(self, bundle: str) -> str:
+        """The broker that serves *bundle*; one that nobody has gets its owner by this, as at a client's lookup."""
+        topic = probe_topic(bundle)
+        if not topic:
+            raise PulsarError(f"{bundle} is too narrow to find the name of a topic in it", sent=False)
+        answer = self._object(f"/lookup/v2/topic/{topic.replace('://', '/')}")
+        url = answer.get("httpUrl") or answer.get("httpUrlTls") or answer.get("brokerUrl") or ""
+        try:
+            return urlsplit(str(url)).netloc
+        except ValueError as error:
+            raise PulsarError(f"lookup of {bundle}: {url!r:.100} is no address", status=200) from error
+
+    def unload(self, bundle: str, destination: str = "") -> None:
+        """Take *bundle* off its owner; *destination* is only a wish, and never to be given for an unowned bundle.
+
+        Pulsar keeps the wish by the range alone, without the namespace: unused, it steers somebody else's bundle.
+        """
+        self._call("PUT", f"{_path(bundle)}/unload", {"destinationBroker": destination} if destination else {})
+
+    def split(self, bundle: str, *, algorithm: str = "", boundaries: Sequence[int] = (), unload: bool = False) -> None:
+        """Cut *bundle* at *boundaries*, or wherever *algorithm* wants to; no error does not mean that it was cut."""
+        name = "specified_positions_divide" if boundaries else algorithm
+        query = {"unload": str(unload).lower()} | ({"splitAlgorithmName": name} if name else {})
+        body = json.dumps(list(boundaries)).encode() if boundaries else None
+        self._call("PUT", f"{_path(bundle)}/split", query, body=body)
+
+    def dynamic_configuration(self) -> dict[str, str]:
+        """The settings that were changed for all brokers while they run; they go before those of broker.conf."""
+        return self._object("/admin/v2/brokers/configuration/values")
+
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that the brokers know of, in order of their names."""
+        return self._names("/admin/v2/clusters")
+
+    def tenants(self) -> tuple[str, ...]:
+        """All tenants; for super users."""
+        return self._names("/admin/v2/tenants")
+
+    def version(self, broker: str) -> tuple[str, str]:
+        """*broker*'s version, and what its clock says as HTTP's Date, "" where it says nothing."""
+        url = f"{self._address(broker)}/admin/v2/brokers/version"
+        answer = self._send("GET", url, None)
+        if answer.status >= 300:
+            raise PulsarError(f"GET {url}: {answer.status} {answer.reason}", status=answer.status)
+        return answer.data.decode(errors="replace").strip('" \n'), answer.headers.get("Date", "")
+
+    def metrics(self, broker: str) -> list[dict[str, Any]]:
+        """*broker*'s metrics: dimensions, and the values that they have."""
+        found = self._get("/admin/v2/broker-stats/metrics", at=broker)
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    def namespaces(self, tenant: str) -> tuple[str, ...]:
+        """The namespaces of *tenant*, each as tenant/namespace."""
+        return self._names(f"/admin/v2/namespaces/{tenant}")
+
+    def anti_affinity_group(self, namespace: str) -> str:
+        """The anti-affinity group of *namespace*, "" where it has none."""
+        # The bare name, though it says that it is JSON.
+        return (
+            self._call("GET", f"/admin/v2/namespaces/{namespace}/antiAffinity", {})
+            .decode(errors="replace")
+            .strip('" \n')
+        )
+
+    def isolation_policies(self) -> dict[str, dict[str, Any]]:
+        """The cluster's namespace isolation policies, by name, in Pulsar's order."""
+        path = f"/admin/v2/clusters/{self._cluster}/namespaceIsolationPolicies"
+        try:
+            found = self._object(path)
+        except PulsarError as error:
+            if error.status == 404:  # there never was one
+                return {}
+            raise
+        unusable = [name for name, policy in found.items() if not isinstance(policy, dict)]
+        if unusable:
+            raise PulsarError(f"GET {path}: {unusable[0]:.100} is no policy", status=200)
+        return found
+
+    def failure_domains(self) -> dict[str, dict[str, Any]]:
+        """The cluster's failure domains by name, each with its brokers."""
+        return self._object(f"/admin/v2/clusters/{self._cluster}/failureDomains")
+
+    def service_url(self) -> str:
+        """Where clients of the cluster connect to, with TLS where this API has it; "" where nobody said.
+
+        PulsarError where that is neither a host of the admin URLs nor an active broker's: it would see credentials.
+        """
+        cluster = self._object(f"/admin/v2/clusters/{self._cluster}")
+        secure = self._urls[0].startswith("https:")
+        url = str(cluster.get("brokerServiceUrlTls" if secure else "brokerServiceUrl") or "")
+        for place in url.partition("://")[2].split(",") if url else ():
+            if not self._found(lambda place=place: self._trusted.has_host(place)):  # type: ignore[misc]
+                raise PulsarError(
+                    f"the cluster's data names {url:.200} as its service URL, and {place:.100} is neither a host of"
+                    " admin_url in [pulsar] nor an active broker's: set service_url in [collector] where it is right"
+                )
+        return url
+
+
+@lru_cache(1024)
+def probe_topic(bundle: str) -> str:
+    """The name of a topic that would lie in *bundle*, "" where none is found; looking it up creates nothing."""
+    name = parse_bundle(bundle)
+    stem = f"non-persistent://{name.namespace}/trimtab-"
+    # The hash of the whole name goes on from that of its stem.
+    begun = zlib.crc32(stem.encode())
+    for number in range(_PROBES):
+        if name.lower <= zlib.crc32(b"%d" % number, begun) < name.upper:
+            return f"{stem}{number}"
+    return ""
+
+
+def _path(bundle: str) -> str:
+    name = parse_bundle(bundle)
+    return f"/admin/v2/namespaces/{name.namespace}/{name.range}"

@@ -1,0 +1,333 @@
+"""Calls of Pulsar's REST API.
+
+Redirects are followed here: brokers send callers on to each other with 307, and clients that follow by themselves
+drop the credentials when the host changes.  One client serves all threads.
+
+Every request goes through ``_send``, and that sends nothing to an address that is neither an admin URL of the settings
+nor an active broker (pulsar_trusted).
+"""
+
+import base64
+import copy
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+import urllib3
+
+from controller.adapters.pulsar.pool import Answer, connection_pool, read_answer
+from controller.adapters.pulsar.trusted import TrustedAddresses
+from controller.adapters.tls import Tls
+from controller.model.errors import TrimtabError
+
+log = logging.getLogger(__name__)
+
+_MOST_REDIRECTS: Final = 5
+#: For the list of active brokers, from each admin URL.
+_LIST_SECONDS: Final = 5.0
+#: More names than any cluster has; a longer list is not believed.
+_MOST_BROKERS: Final = 20_000
+_SHOWN: Final = 300
+_REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
+
+
+class PulsarError(TrimtabError):
+    """A call of the admin API failed.  ``status`` is HTTP's, 0 where no answer came.
+
+    ``sent`` is False where no broker can have received the call: nothing has happened then.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, sent: bool = True) -> None:
+        super().__init__(message)
+        self.status, self.sent = status, sent
+
+
+class NotListedError(PulsarError):
+    """The call would have gone to an address that is no admin URL and no active broker; nothing was sent there."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, sent=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """How brokers know who calls: a token, or a user with a password; none is allowed."""
+
+    token: str = ""
+    user: str = ""
+    password: str = ""
+
+    def headers(self) -> dict[str, str]:
+        """What every request carries."""
+        if self.token:
+            return {"Authorization": f"Bearer {self.token}"}
+        if self.user:
+            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+            return {"Authorization": f"Basic {pair}"}
+        return {}
+
+    def __repr__(self) -> str:
+        """Without the secrets: errors and logs show it."""
+        return f"Credentials({'token' if self.token else self.user or 'none'})"
+
+
+class PulsarHttp:
+    """The REST API behind *urls*, http(s)://host:port of one or more brokers of *cluster*, tried in this order.
+
+    Every call raises PulsarError, naming method, URL, status and the broker's reason.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        *,
+        cluster: str,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
+        connect_seconds: float = 5.0,
+        read_seconds: float = 60.0,
+        connections: int = 16,
+        hosts: int = 64,
+    ) -> None:
+        if not urls:
+            raise TrimtabError("no admin URL of Pulsar is given")
+        self._urls, self._cluster = tuple(url.rstrip("/") for url in urls), cluster
+        self._headers = (credentials or Credentials()).headers()
+        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
+        #: Of the monotonic clock: from then on every call fails.
+        self._deadline = math.inf
+        self._trusted = TrustedAddresses(self._urls)
+        #: False on a copy that is about to read the list of active brokers itself.
+        self._may_list = True
+        #: With https: active broker -> where it answers.
+        self._addresses: dict[str, str] = {}
+        self._pool = connection_pool(
+            hosts=hosts,
+            connections=connections,
+            ssl_context=(tls or Tls()).context() if any(url.startswith("https:") for url in urls) else None,
+            verify_host=tls is None or tls.verify_host,
+        )
+
+    def close(self) -> None:
+        """End all connections."""
+        self._pool.clear()
+
+    def within(self, seconds: float) -> Self:
+        """The same API on the same connections, whose calls all end within *seconds* from now, or a little after."""
+        limited = copy.copy(self)
+        limited._deadline = min(self._deadline, time.monotonic() + seconds)
+        return limited
+
+    @property
+    def seconds_left(self) -> float:
+        """Until all calls fail; infinite where there is no such limit."""
+        return self._deadline - time.monotonic()
+
+    def brokers(self) -> tuple[str, ...]:
+        """The active brokers as host:port of HTTP, in order of their names, asked anew."""
+        # From the admin URLs alone, whatever they redirect to: this list says whom else to trust.
+        asking = self.within(_LIST_SECONDS)
+        asking._may_list = False
+        path = f"/admin/v2/brokers/{self._cluster}"
+        for last, url in zip(_is_last(len(self._urls)), self._urls, strict=True):
+            try:
+                names = asking._names(path, url)
+                break
+            except PulsarError as error:
+                if last or error.status:
+                    self._trusted.failed(str(error))
+                    raise
+                asking._deadline = self.within(_LIST_SECONDS)._deadline
+        self._learn(names)
+        return names
+
+    def active_brokers(self) -> tuple[str, ...]:
+        """As ``brokers``, of whichever cluster it is that the URLs lead to."""
+        names = self._names("/admin/v2/brokers")
+        self._learn(names)
+        return names
+
+    def is_active(self, broker: str) -> bool:
+        """Whether *broker* is an active one; its credentials go to no other.  PulsarError: that is not known."""
+        found = self._found(lambda: broker in self._trusted.names)
+        if not found and not self._trusted.is_known:
+            raise PulsarError(f"the active brokers are not known: {self._trusted.problem}", sent=False)
+        return found
+
+    def _names(self, path: str, url: str = "") -> tuple[str, ...]:
+        """A list of names, sorted; asked at the admin URL *url*, or at any."""
+        answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, {})
+        names = _json(answer, path)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise PulsarError(f"GET {path}: no list of names: {_shown(answer)}", status=200)
+        return tuple(sorted(names))
+
+    def _learn(self, brokers: Sequence[str]) -> None:
+        if len(brokers) > _MOST_BROKERS:
+            raise PulsarError(f"{len(brokers)} active brokers are listed, allowed: {_MOST_BROKERS}", status=200)
+        self._trusted.learn(brokers)
+        for gone in [name for name in self._addresses if name not in self._trusted.names]:
+            self._addresses.pop(gone, None)
+
+    def _found(self, is_listed: Callable[[], bool]) -> bool:
+        """Whether *is_listed*; the list is read anew before where it is old, or does not have it, and is due."""
+        trusted = self._trusted
+        if self._may_list and trusted.is_due(found=is_listed()):
+            with trusted.reading:
+                if trusted.is_due(found=is_listed()):
+                    try:
+                        self.brokers()
+                    except PulsarError as error:
+                        log.warning("the active brokers cannot be listed, so those of the last list count: %s", error)
+        return is_listed()
+
+    def _require(self, method: str, url: str) -> None:
+        """Raise NotListedError unless *url* leads to an admin URL or to an active broker."""
+        trusted = self._trusted
+        if not trusted.is_own(url) and not self._found(lambda: trusted.admits(url)):
+            raise self._not_listed(f"{method} {url}")
+
+    def _not_listed(self, call: str) -> NotListedError:
+        problem = self._trusted.problem
+        return NotListedError(
+            f"{call:.300}: nothing is sent there: it is neither an active broker of {self._cluster} nor an admin_url in"
+            f" [pulsar]" + (f"; the active brokers could not be listed: {problem}" if problem else "")
+        )
+
+    def _get(self, path: str, at: str = "") -> Any:
+        return _json(self._call("GET", path, {}, at=at), path)
+
+    def _object(self, path: str, at: str = "") -> dict[str, Any]:
+        found = self._get(path, at)
+        if not isinstance(found, dict):
+            raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
+        return found
+
+    def _call(
+        self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
+    ) -> bytes:
+        target = quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
+        starts = [self._address(at)] if at else self._urls
+        for last, start in zip(_is_last(len(starts)), starts, strict=True):
+            try:
+                return self._follow(method, start + target, body)
+            except PulsarError as error:
+                # Another broker may be asked where this one cannot have heard anything.
+                if error.sent or last:
+                    raise
+        raise AssertionError("the last URL returns or raises")
+
+    def _address(self, broker: str) -> str:
+        """Where *broker* answers.  Its name holds its port for http; with https the others know where to send us.
+
+        NotListedError where it is no active broker.
+        """
+        if not self._found(lambda: broker in self._trusted.names):
+            raise self._not_listed(f"call of {broker}")
+        if not self._urls[0].startswith("https:"):
+            return f"http://{broker}"
+        if broker not in self._addresses:
+            asked = f"/admin/v2/brokers/{self._cluster}/{quote(broker, safe=':')}/ownedNamespaces"
+            for last, url in zip(_is_last(len(self._urls)), self._urls, strict=True):
+                try:
+                    answer = self._send("GET", url + asked, None)
+                except PulsarError as error:
+                    if error.sent or last:
+                        raise
+                    continue
+                if answer.status in _REDIRECTED:
+                    url = _location(url, answer)
+                elif answer.status >= 300:
+                    raise PulsarError(
+                        f"GET {url}{asked}: {answer.status} {answer.reason}: {_reason(answer.data)}",
+                        status=answer.status,
+                    )
+                if not url.startswith("https:"):
+                    raise PulsarError(f"{broker} does not speak https: it is at {url}")
+                self._require("GET", url)
+                self._addresses[broker] = f"https://{urlsplit(url).netloc}"
+                break
+        return self._addresses[broker]
+
+    def _follow(self, method: str, url: str, body: bytes | None) -> bytes:
+        first = url
+        for hop in range(_MOST_REDIRECTS + 1):
+            try:
+                answer = self._send(method, url, body)
+            except PulsarError as error:
+                # Who sends callers on may have taken the call in all the same, as the leader does with destinations.
+                error.sent = error.sent or (hop > 0 and method != "GET")
+                raise
+            if answer.status not in _REDIRECTED:
+                break
+            url = _location(url, answer)
+            if urlsplit(url).scheme != urlsplit(first).scheme:
+                # Credentials are not carried from https to http.
+                raise PulsarError(f"{method} {first}: redirected to {url}, which is not {urlsplit(first).scheme}")
+        else:
+            raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {url}")
+        if answer.status >= 300:
+            raise PulsarError(
+                f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}", status=answer.status
+            )
+        return answer.data
+
+    def _send(self, method: str, url: str, body: bytes | None) -> Answer:
+        """One request, without redirects; the only place that credentials leave from."""
+        self._require(method, url)
+        left = self.seconds_left
+        if left <= 0:
+            raise PulsarError(f"{method} {url}: no time is left for it", sent=False)
+        timeout = urllib3.Timeout(connect=min(self._connect_seconds, left), read=min(self._read_seconds, left))
+        headers = {**self._headers, "Accept": "application/json", "Accept-Encoding": "gzip"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            response = self._pool.request(
+                method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
+            )
+            return read_answer(response)
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            raise PulsarError(f"{method} {url}: no connection: {error}", sent=False) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}") from error
+
+
+def _location(url: str, answer: Answer) -> str:
+    """Where *answer* sends the caller on to."""
+    location = str(answer.headers.get("Location", ""))
+    try:
+        there = urljoin(url, location)
+        urlsplit(there)
+    except ValueError as error:
+        raise PulsarError(f"{url}: redirected to {location!r:.100}, which is no address") from error
+    return there
+
+
+def _is_last(number: int) -> list[bool]:
+    return [nth == number - 1 for nth in range(number)]
+
+
+def _json(body: bytes, path: str) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
+        raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
+
+
+def _reason(body: bytes) -> str:
+    """What the broker says: the reason of its JSON, else what there is."""
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        return _shown(body)
+    return str(fields.get("reason", fields))[:_SHOWN] if isinstance(fields, dict) else _shown(body)
+
+
+def _shown(body: bytes) -> str:
+    return body[:_SHOWN].decode(errors="replace").strip()

@@ -1,0 +1,1 @@
+"""The election and the collectors' group in ZooKeeper.  Nobody else imports kazoo."""

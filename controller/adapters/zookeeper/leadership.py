@@ -1,0 +1,215 @@
+"""Leadership in ZooKeeper: of all contenders the one that came first leads, for as long as its session lives.
+
+    <path>/<cluster>/contenders/<id>-<sequence>   ephemeral, one a process; the lowest sequence leads
+    <path>/<cluster>/epoch                        the number of the newest leadership
+    <path>/<cluster>/checkpoint                   which checkpoint all contenders share
+
+kazoo's Lock and Election trust themselves beyond the end of their session.  Here its listener only counts doubts,
+so it never holds up the session, and nothing but an answer from ZooKeeper settles them.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+from kazoo.client import TransactionRequest
+from kazoo.exceptions import (
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    OperationTimeoutError,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+    SessionMovedError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.model.errors import LeadershipLostError, StateError
+from controller.ports.leadership import at_ease
+
+_POLL_SECONDS: Final = 0.1
+#: ZooKeeper appends so many digits to the name of a sequential node.
+_SEQUENCE_DIGITS: Final = 10
+#: No answer: the request may have been carried out or not.
+_UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
+
+
+class ZooKeeperLeadership:
+    """Leadership by an ephemeral node under *path* in the ZooKeeper of *access*.
+
+    A process that stays silent for the session's timeout is replaced, and has to be started anew.
+    """
+
+    def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
+        self._root = f"{path.rstrip('/')}/{cluster}"
+        self._contenders, self._epoch_path = f"{self._root}/contenders", f"{self._root}/epoch"
+        self._access, self._hosts, self._timeout_seconds = access, access.hosts, session_timeout_seconds
+        self._id = uuid4().hex
+        self._contender = ""
+        self._epoch_version: int | None = None
+        self._doubts = 0
+        #: The doubts that are settled: this process leads while no other has come up.
+        self._settled: int | None = None
+        self._started = self._session_lost = False
+        self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
+        self._client = self._connection.client
+        self._client.add_listener(self._on_state)
+
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
+        """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
+        self._settled = self._epoch_version = None
+        if not self._started and not self._connect(stop):
+            return False
+        while not stop():
+            doubts, changed = self._doubts, threading.Event()
+            if self._session_lost:
+                why = ": it refuses our credentials now" if self._connection.auth_failed else ""
+                raise LeadershipLostError(f"the session at ZooKeeper ({self._hosts}) has ended{why}")
+            if not self._client.connected:
+                time.sleep(_POLL_SECONDS)
+                continue
+            try:
+                first = self._is_first(changed.set)
+            except _UNANSWERED:
+                time.sleep(_POLL_SECONDS)
+                continue
+            self._settled = doubts if first else None
+            if not self.lost():
+                return True
+            if not first and self._contender:
+                stand_by()
+                stand_by = at_ease
+            while self._doubts == doubts and not changed.wait(_POLL_SECONDS) and not stop():
+                pass
+        return False
+
+    def claim(self, journal_epoch: int) -> int:
+        """See Leadership."""
+        conditions = self._conditions()
+        try:
+            stored, stat = self._ask(self._client.get_async(self._epoch_path), self._epoch_path)
+        except _UNANSWERED as error:
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+        except NoNodeError as error:
+            raise StateError(f"{self._epoch_path} was deleted; the next start makes it anew") from error
+        if not stored.isdigit():
+            raise StateError(f"{self._epoch_path} holds {stored!r}, not the number of a leadership")
+        epoch = max(int(stored), journal_epoch) + 1
+        conditions.set_data(self._epoch_path, b"%d" % epoch, version=stat.version)
+        self._epoch_version = self._commit(conditions)[-1].version
+        return epoch
+
+    def check(self) -> None:
+        """See Leadership.  One round trip: the contender is there, and nobody has claimed an epoch since."""
+        self._commit(self._conditions())
+
+    def lost(self) -> bool:
+        """See Leadership."""
+        return self._settled != self._doubts
+
+    def session_lost(self) -> bool:
+        """See Leadership.  ZooKeeper has ended the session, and with it the contender."""
+        return self._session_lost
+
+    def release(self) -> None:
+        """See Leadership."""
+        self._settled = None
+        self._connection.close()
+
+    def agreed(self, name: str, value: str) -> str:
+        """What all contenders agree on under *name*: *value*, unless another one has come first with its own.
+
+        Only after ``acquire``.  Raises LeadershipLostError where ZooKeeper does not answer.
+        """
+        node = f"{self._root}/{name}"
+        try:
+            with suppress(NodeExistsError):
+                self._ask(self._client.create_async(node, value.encode()), node)
+            stored, _ = self._ask(self._client.get_async(node), node)
+        except _UNANSWERED as error:
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+        return str(stored.decode())
+
+    def _on_state(self, state: str) -> None:
+        if state != KazooState.CONNECTED:
+            self._doubts += 1
+        if state == KazooState.LOST:
+            self._session_lost = True
+
+    def _connect(self, stop: Callable[[], bool]) -> bool:
+        try:
+            self._started = self._connection.open(self._timeout_seconds, stop)
+        except BaseException:
+            self._session_lost = False  # it never was one: acquire may be called again
+            raise
+        return self._started
+
+    def _is_first(self, on_change: Callable[[], None]) -> bool:
+        """True when no other contender came earlier; *on_change* is called when it is time to look again."""
+        try:
+            asked = self._client.get_children_async(self._contenders, watch=lambda _: on_change())
+            names = self._ask(asked, self._contenders)
+        except NoNodeError:
+            names = []
+        names.sort(key=lambda name: name[-_SEQUENCE_DIGITS:])
+        # Found by its id: a connection that breaks while the node is made does not say whether it was.
+        mine = next((name for name in names if name.startswith(self._id)), None)
+        if mine is None:
+            self._enter()
+            on_change()
+            return False
+        self._contender = f"{self._contenders}/{mine}"
+        return bool(mine == names[0])
+
+    def _enter(self) -> None:
+        self._ask(self._client.ensure_path_async(self._contenders), self._contenders)
+        with suppress(NodeExistsError):
+            self._ask(self._client.create_async(self._epoch_path, b"0"), self._epoch_path)
+        node = f"{self._contenders}/{self._id}-"
+        self._ask(self._client.create_async(node, ephemeral=True, sequence=True), self._contenders)
+
+    def _conditions(self) -> TransactionRequest:
+        """A transaction that fails unless this process leads."""
+        if self.lost():
+            raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
+        transaction = self._client.transaction()
+        transaction.check(self._contender, 0)  # nobody writes to it, so its version never grows
+        if self._epoch_version is not None:
+            transaction.check(self._epoch_path, self._epoch_version)
+        return transaction
+
+    def _commit(self, transaction: TransactionRequest) -> list[Any]:
+        try:
+            results: list[Any] = self._ask(transaction.commit_async(), self._epoch_path)
+        except _UNANSWERED as error:
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+        failed = [result for result in results if isinstance(result, KazooException)]
+        causes = [result for result in failed if not isinstance(result, RolledBackError | RuntimeInconsistency)]
+        if failed:
+            if isinstance((causes or failed)[0], NoAuthError):
+                raise self._access.refusal((causes or failed)[0], self._epoch_path)
+            raise self._loss(f"{self._contender} leads no longer: {(causes or failed)[0]!r}")
+        if self.lost():
+            raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
+        return results
+
+    def _ask(self, request: Any, node: str) -> Any:
+        try:
+            return request.get(timeout=self._timeout_seconds)
+        except (*_UNANSWERED, NoNodeError, NodeExistsError):
+            raise
+        except KazooException as error:
+            raise self._access.refusal(error, node) from error
+
+    def _loss(self, why: str) -> LeadershipLostError:
+        self._settled = None
+        return LeadershipLostError(why)

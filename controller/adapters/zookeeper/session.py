@@ -1,0 +1,69 @@
+"""What session a ZooKeeper server would give: asked with the protocol's first two messages, and given back at once.
+
+kazoo knows what timeout the server made of the one it asked for, but does not tell.
+"""
+
+import socket
+import struct
+from typing import Final
+
+from kazoo.hosts import collect_hosts
+from kazoo.protocol.serialization import Close, Connect
+
+from controller.adapters import tls
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.model.errors import TrimtabError
+
+_LENGTH: Final = struct.Struct("!i")
+_NO_PASSWORD: Final = b"\0" * 16
+
+
+def granted_timeout_ms(access: ZooKeeperAccess, asked_seconds: float, *, answer_seconds: float) -> int:
+    """The session timeout, ms, that the first host of *access* to answer grants to one who asks for *asked_seconds*.
+
+    Raises TrimtabError where none answers.
+    """
+    servers, _ = collect_hosts(access.hosts)
+    context = access.context()
+    failures = []
+    for host, port in servers:
+        try:
+            with socket.create_connection((host, int(port)), timeout=answer_seconds) as connection:
+                if context is None:
+                    return _open_and_close(connection, int(asked_seconds * 1000))
+                with context.wrap_socket(connection, server_hostname=host) as encrypted:
+                    return _open_and_close(encrypted, int(asked_seconds * 1000))
+        except OSError as error:
+            failures.append(f"{host}:{port}: {tls.refusal(error, access.tls_section)}")
+        except (EOFError, struct.error) as error:
+            hint = f"; does it want TLS, [{access.tls_section}]?" if context is None else ""
+            failures.append(f"{host}:{port}: {error}{hint}")
+    raise TrimtabError(f"ZooKeeper at {access.hosts} does not answer: {'; '.join(failures)}")
+
+
+def _open_and_close(connection: socket.socket, asked_ms: int) -> int:
+    _send(connection, bytes(Connect(0, 0, asked_ms, 0, _NO_PASSWORD, False).serialize()))
+    granted, _ = Connect.deserialize(_receive(connection), 0)
+    _send(connection, struct.pack("!ii", 1, Close.type))
+    if granted.time_out <= 0:
+        raise EOFError("it refuses the session")
+    return int(granted.time_out)
+
+
+def _send(connection: socket.socket, message: bytes) -> None:
+    connection.sendall(_LENGTH.pack(len(message)) + message)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    return _exactly(connection, length)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        part = connection.recv(size - len(received))
+        if not part:
+            raise EOFError("it hung up")
+        received += part
+    return received

@@ -1,0 +1,1 @@
+"""How fast trimtab is on this machine."""

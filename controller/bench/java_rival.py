@@ -1,0 +1,118 @@
+"""Pulsar's real classes on a load of ours: java/DecisionsBench.java, compiled with the JDK that is there."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from controller.adapters import jars
+from controller.bench.decisions import AT_ONCE, AVERAGES, bundle_lines
+from controller.model.errors import SettingsError, TrimtabError
+from controller.model.load import ClusterView
+
+_SOURCE: Final = Path(__file__).parent / "java" / "DecisionsBench.java"
+#: The set of conf/jars.lock.
+_JARS: Final = "pulsar-broker"
+_NAMES: Final = (
+    "AvgShedder",
+    "OverloadShedder",
+    "ThresholdShedder",
+    "TransferShedder",
+    "UniformLoadShedder",
+    "BundleSplitterTask",
+    AVERAGES,
+)
+#: A heap that is not cleaned within a decision, and classes as they are: what they would load to be verified is not
+#: among the jars.
+_FLAGS: Final = (
+    "-Xms2g",
+    "-Xmx2g",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+    "-Dslf4j.internal.verbosity=ERROR",
+    "-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
+)
+
+
+class JavaRival:
+    """A JVM that decides when asked."""
+
+    names = _NAMES
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._said("ready")
+
+    def decide(self, name: str) -> tuple[float, int]:
+        """Milliseconds that Pulsar's class called *name* took, and how many bundles it chose."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{name}\n")
+        self._process.stdin.flush()
+        _, ms, chosen = self._said(name).split()
+        return float(ms), int(chosen)
+
+    def _said(self, begins: str) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.startswith(begins):
+            self._process.kill()
+            raise TrimtabError(f"{_SOURCE.name} ended without an answer to {begins!r}; what it said is above: {line!r}")
+        return line
+
+
+@contextmanager
+def java_rival(view: ClusterView) -> Iterator[JavaRival]:
+    """A rival that has read *view*; gone at the end.  Fetches the jars of Pulsar's broker where they are missing.
+
+    Raises SettingsError where there is no JDK.
+    """
+    java = jars.java()
+    javac = _javac(java)
+    classpath = ":".join(map(str, jars.fetch(_JARS)))
+    with TemporaryDirectory(prefix="trimtab-bench-") as folder:
+        _compile(javac, classpath, folder)
+        load = Path(folder) / "load.txt"
+        load.write_text("\n".join(_lines(view)), encoding="ascii")
+        process = subprocess.Popen(
+            [java, *_FLAGS, "-cp", f"{folder}:{classpath}", _SOURCE.stem, str(load)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=sys.stderr.fileno(),
+            text=True,
+        )
+        try:
+            yield JavaRival(process)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def _javac(java: str) -> str:
+    """The compiler beside *java*."""
+    found = Path(java).resolve().with_name("javac")
+    if not found.exists():
+        raise SettingsError(
+            f"{java} is a runtime without javac: --java compiles {_SOURCE.name}, so it needs a JDK"
+            " (apt-get install openjdk-17-jdk-headless, or JAVA_HOME of one that is there)"
+        )
+    return str(found)
+
+
+def _compile(javac: str, classpath: str, folder: str) -> None:
+    command = [javac, "-nowarn", "-proc:none", "-cp", classpath, "-d", folder, str(_SOURCE)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise TrimtabError(f"{_SOURCE} does not compile:\n{run.stderr}")
+
+
+def _lines(view: ClusterView) -> Iterator[str]:
+    for key, value in AT_ONCE.items():
+        yield f"option {key} {value}"
+    brokers = view.brokers
+    rows = zip(brokers.names, brokers.usage.tolist(), brokers.limit.tolist(), brokers.load.tolist(), strict=True)
+    for name, usage, limit, load in rows:
+        yield " ".join(map(str, ("broker", name, *usage, *limit, *load)))
+    yield from bundle_lines(view.bundles)

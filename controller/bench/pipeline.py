@@ -1,0 +1,179 @@
+"""How fast the real query is: a modelled cluster on a real Kafka, through the whole of it, interval by interval.
+
+What is measured is a controller that has been running for a while: one query that goes on, and for each interval the
+micro-batch that closes and decides it.  The floor is what nobody can go below: the same records read from the same
+Kafka and parsed with the same schema, into Spark's noop sink.  It comes second each time, when its input is in memory
+already, so the ratio is rather too high than too low.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from controller.adapters.control_store import control_store
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.kafka.client import TransactionalProducer
+from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
+from controller.simulator.encode import FORMS, Record, topic_records
+from streaming import assembly
+from streaming.query import decision_query
+from streaming.schemas import RECORD
+
+_START_MS: Final = 1_735_689_600_000
+_CLUSTER: Final = "bench"
+_PARTITIONS: Final = 4
+#: Intervals that are not counted: the JVM compiles what is hot while they run.
+_WARM_UP: Final = 4
+#: How often the query looks for a new interval; the waiting is not counted.
+_TRIGGER: Final = "1 second"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one form of records costs; medians over the runs."""
+
+    form: str
+    topics: int
+    bundles: int
+    brokers: int
+    megabytes_per_interval: float
+    topics_per_second: float
+    seconds_per_interval: float
+    floor_seconds: float
+    #: Median of the runs' own quotients: floor and query take turns, so the machine's mood cancels out.
+    ratio_to_floor: float
+    lowest_ratio: float
+    highest_ratio: float
+
+
+def pipeline(
+    form: str, shape: ClusterShape, bootstrap: str, folder: Path, *, runs: int, said: Callable[[str], None]
+) -> Figures:
+    """Measure *form*, one of FORMS, over *runs* intervals after those to warm up.
+
+    On the Kafka at *bootstrap*; state in *folder*.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = _settings(form, bootstrap, folder)
+    kafka = settings.log.kafka
+    assert kafka is not None
+    spark = assembly.session(settings)
+    cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
+    create_topics(kafka)
+    leader = FileLeadership(folder / "election")
+    leader.acquire(lambda: False)
+    sink = assembly.decision_sink(settings, leader, control_store(settings))
+    query = decision_query(
+        assembly.records(spark, settings), assembly.query_options(settings), sink, checkpoint=settings.checkpoint.path
+    )
+    running = query.trigger(processingTime=_TRIGGER).start()
+    floors, queries, ratios, size = [], [], [], 0
+    for run in range(_WARM_UP + runs):
+        interval = _START_MS + run * settings.intervals.period_ms
+        size = _publish(cluster, interval, FORMS[form], kafka)
+        cluster.advance()
+        mark = len(running.recentProgress)
+        try:
+            running.processAllAvailable()
+        except StreamingQueryException as error:
+            raise sink.failure or error from error
+        seconds = _seconds(running.recentProgress[mark:])
+        floor = _floor(spark, settings, folder / "floor").trigger(availableNow=True).start()
+        floor.awaitTermination()
+        of_floor = _seconds(floor.recentProgress)
+        warm = "" if run >= _WARM_UP else " (to warm up)"
+        said(f"{form}: interval {run + 1}{warm}: floor {of_floor:.2f} s, query {seconds:.2f} s")
+        if run >= _WARM_UP:
+            floors.append(of_floor)
+            queries.append(seconds)
+            ratios.append(seconds / of_floor)
+    running.stop()
+    leader.release()
+    return Figures(
+        form=form,
+        topics=shape.topics,
+        bundles=shape.bundles,
+        brokers=shape.brokers,
+        megabytes_per_interval=round(size / 1e6, 1),
+        topics_per_second=round(shape.topics / statistics.median(queries)),
+        seconds_per_interval=round(statistics.median(queries), 3),
+        floor_seconds=round(statistics.median(floors), 3),
+        ratio_to_floor=round(statistics.median(ratios), 3),
+        lowest_ratio=round(min(ratios), 3),
+        highest_ratio=round(max(ratios), 3),
+    )
+
+
+def _settings(form: str, bootstrap: str, folder: Path) -> Settings:
+    names = ("metrics", "results", "commands", "journal", "dead_letters")
+    topics = {f"{name}_topic": f"{form}-{name}" for name in names}
+    kafka = KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": _PARTITIONS, **topics})
+    conf = folder / "broker.conf"
+    conf.touch()
+    return Settings.model_validate(
+        {
+            "cluster": {"name": _CLUSTER, "broker_conf": str(conf)},
+            # The modelled clock is far behind the one on the wall.
+            "intervals": {"stale_after_seconds": 3_153_600_000},
+            "log": {"kind": "kafka", "kafka": kafka},
+            "election": {"kind": "file", "path": str(folder / "election")},
+            "checkpoint": {"path": str(folder / "checkpoint")},
+            "spark": {
+                "master": "local[2]",
+                "shuffle_partitions": 2,
+                "max_offsets_per_trigger": 10_000_000,
+                "conf": {"spark.driver.memory": "6g"},
+            },
+            "decisions": {"mode": "active"},
+        }
+    )
+
+
+def _publish(
+    cluster: ModelledCluster,
+    interval: int,
+    form: Callable[[BrokerSweep], Iterator[Record]],
+    kafka: KafkaLogSettings,
+) -> int:
+    """Publish one interval with its ticks, at once, so that it is one micro-batch; returns the bytes."""
+    sweeps = list(cluster.sweeps(interval))
+    records = list(chain.from_iterable(map(form, sweeps)))
+    swept = form is not topic_records
+    publisher = TransactionalProducer(kafka.bootstrap, f"{_CLUSTER}-metrics")
+    publisher.init()
+    with publisher.transaction() as transaction:
+        metrics = KafkaMetricsLog(kafka, cluster=_CLUSTER, transaction=transaction)
+        metrics.publish(records)
+        metrics.tick(interval, {sweep.broker: sweep.sweep_id if swept else None for sweep in sweeps})
+    return sum(len(value) for _, value in records)
+
+
+def _floor(spark: SparkSession, settings: Settings, checkpoint: Path) -> DataStreamWriter:
+    """Reads and parses what the query reads, and does nothing with it."""
+    records: DataFrame = assembly.records(spark, settings)
+    parsed = F.from_json(F.col("value").cast("string"), RECORD, {"columnNameOfCorruptRecord": "_corrupt_record"})
+    columns = [name for name in records.columns if name != "value"]
+    return (
+        records.select(*columns, parsed.alias("r"))
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+    )
+
+
+def _seconds(progress: Sequence[Any]) -> float:
+    """Seconds that the micro-batches among *progress* took."""
+    batches = [batch for batch in progress if batch["numInputRows"]]
+    if not batches:
+        raise TrimtabError("nothing was read of what was published")
+    return sum(float(batch["durationMs"]["triggerExecution"]) for batch in batches) / 1000

@@ -1,0 +1,5 @@
+"""``python -m controller.cli.main``."""
+
+from controller.cli.main import main
+
+main()

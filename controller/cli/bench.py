@@ -1,0 +1,203 @@
+"""``trimtab bench``: how fast trimtab is on this machine."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.adapters import signals
+from controller.bench.clusters import CLUSTERS
+from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
+from controller.bench.java_rival import java_rival
+from controller.bench.overload import Decided, largest
+from controller.lab.servers import kafka_server
+from controller.simulator.cluster import ClusterShape
+from controller.simulator.encode import FORMS
+
+if TYPE_CHECKING:
+    from controller.bench.pipeline import Figures
+
+#: Columns of a pipe or a file.
+_WIDTH_OF_NO_TERMINAL: Final = 120
+#: Exit code of a measurement that a signal ended, as a shell has it for Ctrl-C.
+_INTERRUPTED: Final = 130
+
+app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
+
+
+@app.command()
+def decisions(
+    bundles: Annotated[int, typer.Option(min=100, help="Of the cluster.")] = 100_000,
+    brokers: Annotated[int, typer.Option(min=2, help="Of the cluster; at most half as many as bundles.")] = 1_000,
+    runs: Annotated[int, typer.Option(min=1, help="Of each; medians are told.")] = 9,
+    java: Annotated[
+        bool,
+        typer.Option(
+            "--java", help="Run Pulsar's own classes beside, in turns, and tell the ratio.  Needs a JDK; fetches jars."
+        ),
+    ] = False,
+    slope: Annotated[
+        bool,
+        typer.Option(
+            "--slope",
+            help=f"Instead: how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
+        ),
+    ] = False,
+    overloaded: Annotated[
+        bool,
+        typer.Option(
+            "--overloaded",
+            help="Instead: whole intervals where half of the brokers, or all, are 40 % over their limit; the largest"
+            " of --runs intervals is told.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time every shedder, placement and split check, and the update of the averages.
+
+    On two clusters: a skewed one, of which much has to move, and one that is nearly balanced.
+    """
+    if brokers > bundles // 2:
+        raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
+    if slope and java:
+        raise typer.BadParameter("--slope measures trimtab alone", param_hint="--java")
+    if overloaded and (java or slope):
+        raise typer.BadParameter("--overloaded measures whole intervals of trimtab alone", param_hint="--overloaded")
+    if overloaded:
+        decided = list(largest(brokers, bundles, intervals=runs))
+        table = _overload_table(decided, f"{bundles:,} bundles on {brokers:,} brokers, the largest of {runs} intervals")
+        _tell([asdict(one) for one in decided], table, as_json=as_json)
+        return
+    if slope:
+        grown = [one for cluster in CLUSTERS for one in slopes(cluster, runs=runs)]
+        _tell([asdict(one) for one in grown], _slope_table(grown), as_json=as_json)
+        return
+    timed: list[Timing] = []
+    for cluster, make in CLUSTERS.items():
+        view = make(brokers, bundles)
+        with java_rival(view) if java else nullcontext() as rival:
+            timed += timings(cluster, view, runs=runs, rival=rival)
+    table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
+    _tell([{**asdict(one), "ratio": one.ratio} for one in timed], table, as_json=as_json)
+
+
+@app.command()
+def pipeline(
+    topics: Annotated[int, typer.Option(min=1, help="Of the modelled cluster.")] = 1_000_000,
+    bundles: Annotated[int, typer.Option(min=1, help="That the topics lie in.")] = 100_000,
+    brokers: Annotated[int, typer.Option(min=2, help="That serve them.")] = 1_000,
+    runs: Annotated[int, typer.Option(min=1, help="Intervals measured, after some to warm up; medians are told.")] = 5,
+    form: Annotated[
+        list[str] | None, typer.Option(help=f"Of the records, can be repeated; without it {', '.join(FORMS)}.")
+    ] = None,
+    bootstrap: Annotated[str, typer.Option(help="A Kafka to use; without it one is started for the time.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """The real query on a real Kafka: seconds an interval, and its ratio to reading and parsing the records alone."""
+    from controller.bench import pipeline as bench  # only where Spark runs: it takes seconds to load
+
+    forms = form or list(FORMS)
+    for name in forms:
+        if name not in FORMS:
+            raise typer.BadParameter(f"{name}: allowed: {', '.join(FORMS)}", param_hint="--form")
+    shape = ClusterShape(
+        brokers=brokers,
+        empty_brokers=0,
+        namespaces=max(1, bundles // 100),
+        bundles=bundles,
+        topics=topics,
+        placement_skew=0.05,
+    )
+    progress = Console(stderr=True)
+    with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
+        folder = Path(scratch)
+        with nullcontext(bootstrap) if bootstrap else _own_kafka(folder / "kafka") as address:
+            measured = []
+            for name in forms:
+                measured.append(bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print))
+                if as_json:  # each as soon as it is known: all three take minutes
+                    typer.echo(json.dumps(asdict(measured[-1])))
+    if not as_json:
+        _print_table(_pipeline_table(measured))
+
+
+@contextmanager
+def _own_kafka(folder: Path) -> Iterator[str]:
+    # Whoever ends us: the server ends, too.
+    with signals.interrupts(exit_code=_INTERRUPTED), kafka_server(folder) as server:
+        yield server.bootstrap
+
+
+def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> None:
+    if not as_json:
+        _print_table(table)
+        return
+    for one in objects:
+        typer.echo(json.dumps(one))
+
+
+def _print_table(table: Table) -> None:
+    console = Console()
+    (console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)).print(table)
+
+
+def _timing_table(timed: Sequence[Timing], title: str) -> Table:
+    table = _table(title, "ms", "chosen", "Pulsar ms", "chosen", "ratio")
+    for one in timed:
+        theirs = ("", "", "")
+        if one.java_ms is not None and one.ratio is not None:
+            theirs = (f"{one.java_ms:,.2f}", f"{one.java_chosen:,}", f"{one.ratio:.3f}")
+        table.add_row(*map(Text, (one.cluster, one.subject, f"{one.ms:,.3f}", f"{one.chosen:,}", *theirs)))
+    return table
+
+
+def _overload_table(decided: Sequence[Decided], title: str) -> Table:
+    table = _table(title, "view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
+    for one in decided:
+        times = (one.view, one.decision, one.encoding, one.verdicts_file)
+        counts = (one.commands, one.held_back)
+        cells = (*(f"{1000 * each:,.0f}" for each in times), *(f"{each:,}" for each in counts))
+        table.add_row(*map(Text, (one.cluster, one.shedder, *cells, f"{one.entry_bytes / 1000:,.0f}")))
+    return table
+
+
+def _slope_table(grown: Sequence[Slope]) -> Table:
+    table = _table("Log-log slopes: 1 is linear", "time", "memory", *(f"ms at {size:,}" for size in SLOPE_SIZES))
+    for one in grown:
+        numbers = (f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
+        table.add_row(*map(Text, (one.cluster, one.subject, *numbers)))
+    return table
+
+
+def _pipeline_table(measured: Sequence["Figures"]) -> Table:
+    title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
+    headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest")
+    table = Table("records", title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for one in measured:
+        ratios = (one.ratio_to_floor, one.lowest_ratio, one.highest_ratio)
+        numbers = (
+            one.megabytes_per_interval,
+            one.topics_per_second,
+            one.seconds_per_interval,
+            one.floor_seconds,
+            *ratios,
+        )
+        table.add_row(one.form, *(f"{number:,}" for number in numbers))
+    return table
+
+
+def _table(title: str, *numbers: str) -> Table:
+    table = Table("cluster", "what", title=title, title_justify="left")
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table

@@ -1,0 +1,157 @@
+"""`trimtab collect`: the brokers swept, and the intervals ended."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+
+from controller.adapters import signals
+from controller.adapters.collector_group import collector_group
+from controller.adapters.collector_log import collector_log
+from controller.adapters.pulsar.access import credentials_of, pulsar_admin
+from controller.adapters.pulsar.load_data import PulsarLoadData
+from controller.adapters.tls import tls_of
+from controller.adapters.zookeeper.access import metadata_access
+from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
+from controller.collector.calls import Calls
+from controller.collector.cluster_state import ClusterState
+from controller.collector.loop import PUBLISH_SHARE, Collector
+from controller.collector.reports import SweepName
+from controller.collector.states import broker_state
+from controller.collector.summary import summary
+from controller.collector.sweeper import Sweeper, Swept
+from controller.model.errors import SettingsError
+from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.chunks import FORMS
+
+#: Connections to so many brokers are kept open from one interval to the next.
+_HOSTS = 1024
+
+
+class _Parts(NamedTuple):
+    sweeper: Sweeper
+    state: ClusterState
+    overrides: CapacityOverrides
+
+
+def collect(
+    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+    once: Annotated[bool, typer.Option("--once", help="End after one interval.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Sweep all brokers once, publish nothing, print a summary as JSON.")
+    ] = False,
+) -> None:
+    """Sweep the brokers every interval until SIGTERM or Ctrl-C; any number of these share them out."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    settings = read_settings(conf)
+    signals.run_until_told(lambda ending: _run(settings, ending, once=once, dry_run=dry_run))
+
+
+def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: bool) -> None:
+    with _parts(settings) as parts:
+        if dry_run:
+            Console(soft_wrap=True).print_json(data=_summary(settings, parts))
+        else:
+            _collect(settings, parts, until, once=once)
+
+
+def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once: bool) -> None:
+    group = collector_group(settings)
+    try:
+        log = collector_log(settings)
+        try:
+            Collector(
+                cluster=settings.cluster.name,
+                period_ms=settings.intervals.period_ms,
+                settings=settings.collector,
+                log=log,
+                group=group,
+                sweeper=parts.sweeper,
+                state=parts.state,
+                overrides=parts.overrides,
+            ).run(until, once=once)
+        finally:
+            log.close()
+    finally:
+        group.leave()
+
+
+@contextmanager
+def _parts(settings: Settings) -> Iterator[_Parts]:
+    own = settings.collector
+    if settings.pulsar is None:
+        raise SettingsError("the brokers' admin API is needed: a section [pulsar] with admin_url")
+    # Who answers later than what is published at all has not answered.
+    timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
+    overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
+    admin = pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS, at_once=own.max_concurrent)
+    stored = PulsarMetadata(metadata_access(own)) if own.zookeeper else None
+    if stored is None:
+        logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
+    load_data = PulsarLoadData(
+        lambda: own.service_url or admin.service_url(), credentials_of(settings.pulsar), tls_of(settings.pulsar.tls)
+    )
+    sweeper = Sweeper(
+        admin,
+        overrides,
+        load_data,
+        form=FORMS[settings.log.sweeps],
+        timeout_seconds=timeout,
+    )
+    state = ClusterState(
+        admin, settings.cluster.name, stored, own.max_concurrent, PUBLISH_SHARE * _deadline_seconds(settings)
+    )
+    try:
+        yield _Parts(sweeper, state, overrides)
+    finally:
+        load_data.close()
+        if stored is not None:
+            stored.close()
+        admin.close()
+
+
+def _deadline_seconds(settings: Settings) -> float:
+    """After T."""
+    return settings.collector.deadline_share * settings.intervals.period_seconds
+
+
+def _summary(settings: Settings, parts: _Parts) -> dict[str, object]:
+    cluster, period_ms = settings.cluster.name, settings.intervals.period_ms
+    now_ms = time.time_ns() // 1_000_000
+    interval = now_ms // period_ms * period_ms
+    brokers = parts.state.admin.brokers()
+    calls = Calls(settings.collector.max_concurrent)
+    for broker in brokers:
+        name = SweepName(cluster=cluster, broker=broker, interval=interval, sweep_id=f"{broker}@{interval}")
+        calls.submit(broker, lambda name=name: parts.sweeper.sweep(name, now_ms))  # type: ignore[misc]
+    found, domains = parts.state.read(interval, whole=True), parts.state.domains()
+    swept: dict[str, Swept] = {}
+    missing: dict[str, str] = {}
+    while len(swept) + len(missing) < len(brokers):
+        for outcome in calls.finished():
+            if outcome.error is None:
+                swept[outcome.key] = outcome.value
+            else:
+                missing[outcome.key] = str(outcome.error)
+        time.sleep(0.01)
+    known = [
+        broker_state(
+            cluster,
+            broker,
+            swept[broker].report,
+            version=interval,
+            failure_domain=domains.get(broker),
+            capacity=parts.overrides.of(broker),
+        )
+        for broker in sorted(swept)
+    ]
+    ordered = [swept[broker] for broker in sorted(swept)]
+    return summary(interval, ordered, dict(sorted(missing.items())), [*found.states, *known], leader=found.leader)

@@ -1,0 +1,195 @@
+"""``trimtab decide``: what would be done about a load that was kept, and why; nothing is issued anywhere."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.cycle import Policy
+from controller.model.decision import Command, Verdict
+from controller.model.errors import SettingsError
+from controller.offline.recorded_load import RecordedLoad, read_load
+from controller.offline.what_if import Answer, what_would_be_done
+from controller.settings.broker_conf import read_broker_conf, told
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
+from controller.settings.policy import policy_of
+from controller.settings.trimtab_toml import DecisionSettings
+from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, short_name
+
+_MOVED: Final = 3
+#: Columns of a pipe or a file.
+_WIDTH_OF_NO_TERMINAL: Final = 160
+
+
+def decide(
+    load: Annotated[
+        Path,
+        typer.Option(
+            help="A load report as a broker serves it, JSON lines of reports or sweeps, or a folder of such files or of"
+            " a log.  Its last interval counts.",
+            exists=True,
+            show_default=False,
+        ),
+    ],
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help=f"Which bundles leave their broker: {', '.join(SHEDDERS)}; or the full name of Pulsar's class.",
+            show_default=False,
+        ),
+    ],
+    broker_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="The options, by Pulsar's names.  PULSAR_PREFIX_ variables come on top.",
+            exists=True,
+            dir_okay=False,
+            show_default="Pulsar's defaults",
+        ),
+    ] = None,
+    placement: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Where they go: {', '.join(PLACEMENTS)}.",
+            show_default="that of --broker-conf, else the strategy's own, else Pulsar's default",
+        ),
+    ] = None,
+    split: Annotated[bool, typer.Option("--split", help="Look for bundles to split, too.")] = False,
+    rounds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Up to so many rounds with the same load, until something would move: some strategies wait for more.",
+        ),
+    ] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(help="Whose records count.", show_default="that of the first record that names one")
+    ] = None,
+    period_seconds: Annotated[int, typer.Option(min=1, help="From one interval to the next.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Of the choice among equally good brokers.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Decide once on a load that was kept, and say why: nothing is moved.
+
+    Whether the controller is warm, paused or out of data is not asked.
+
+    Exit codes: 0 nothing would be moved or split; 3 something would; 2 an option or the load means nothing.
+    """
+    policy = _policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
+    recorded = read_load(load, cluster=cluster, period_ms=period_seconds * 1000)
+    answer = what_would_be_done(recorded.records, policy, seed=seed, rounds=rounds)
+    notes = _notes(recorded, answer)
+    if as_json:
+        typer.echo(json.dumps(_as_json(recorded.cluster, policy, answer, notes), ensure_ascii=False))
+    else:
+        _print(answer, notes)
+    if answer.decision.commands:
+        raise typer.Exit(_MOVED)
+
+
+def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, split: bool, period_ms: int) -> Policy:
+    """The policy of the options; what --strategy needs besides itself is taken along where nothing else is said."""
+    file = broker_conf or Path(os.devnull)
+    conf = read_broker_conf(file, os.environ)
+    named = short_name(strategy)
+    own: dict[str, str] = {}
+    if named == "TransferShedder":
+        own[LOAD_MANAGER] = EXTENSIBLE
+    if named in PLACEMENTS:
+        own[PLACEMENT] = named
+    asked = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
+    decisions = DecisionSettings(mode="active", split=split)
+    try:
+        return policy_of(
+            {**own, **{k: v for k, v in conf.items() if v}, **asked}, decisions, GuardrailSettings(), 1, "", period_ms
+        )
+    except SettingsError as error:
+        where = (
+            "--strategy, --placement" if broker_conf is None else f"--strategy, --placement, {told(file, os.environ)}"
+        )
+        raise SettingsError(f"{where}: {error}") from error
+
+
+def _notes(recorded: RecordedLoad, answer: Answer) -> list[str]:
+    """What a reader of the answer should know of the load."""
+    at = max(recorded.heard.values())
+    silent = [
+        f"{broker} is not counted: it was heard of {(at - time_ms) / 60_000:.0f} min before the others"
+        for broker, time_ms in sorted(recorded.heard.items())
+        if broker not in answer.view.brokers.code_of
+    ]
+    return [*silent, *(f"not used: {refused}" for refused in recorded.refused)]
+
+
+def _as_json(cluster: str, policy: Policy, answer: Answer, notes: Sequence[str]) -> dict[str, Any]:
+    decision, brokers = answer.decision, answer.view.brokers
+    return {
+        "cluster": cluster,
+        "interval": answer.view.as_of_ms,
+        "strategy": type(policy.shedder).__name__,
+        "placement": type(policy.placement).__name__,
+        "round": answer.round,
+        "brokers": len(brokers),
+        "bundles": len(answer.view.bundles),
+        "missing": list(answer.view.missing),
+        "summary": decision.summary,
+        "commands": [_command_json(command) for command in decision.commands],
+        "verdicts": [_verdict_json(verdict) for verdict in decision.verdicts],
+        "notes": list(notes),
+    }
+
+
+def _command_json(command: Command) -> dict[str, Any]:
+    if command.action == "unload":
+        details: Mapping[str, Any] = {"destination": command.destination}
+    else:
+        details = {
+            "algorithm": command.algorithm,
+            "boundaries": list(command.boundaries),
+            "unloadAfterSplit": command.unload_after_split,
+        }
+    return {
+        "action": command.action,
+        "bundle": command.bundle,
+        "broker": command.source,
+        **details,
+        "why": _verdict_json(command.why),
+    }
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+    return {key: value for key, value in asdict(verdict).items() if value not in (None, "")}
+
+
+def _print(answer: Answer, notes: Sequence[str]) -> None:
+    console, decision = _console(), answer.decision
+    if decision.commands:
+        table = Table("do", "bundle", "from", "to, or cut at", "because", title="Would be done", title_justify="left")
+        for one in decision.commands:
+            how = one.destination or ", ".join(f"0x{cut:08x}" for cut in one.boundaries) or one.algorithm
+            table.add_row(*map(Text, (one.action, one.bundle, one.source, how, str(one.why))))
+        console.print(table)
+    table = Table("what", "reason", "observed", "limit", "unit", "by", "", title="Verdicts", title_justify="left")
+    for verdict in decision.verdicts:
+        numbers = ("" if n is None else f"{n:.6g}" for n in (verdict.observed, verdict.limit))
+        row = (verdict.subject, verdict.reason, *numbers, verdict.unit, verdict.by, verdict.detail)
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for note in notes:
+        console.print(Text(note))
+    rounds = f" (round {answer.round})" if answer.round > 1 else ""
+    console.print(Text(f"{decision.summary}{rounds}"))
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)

@@ -1,0 +1,73 @@
+"""``trimtab doctor``: is the cluster fit to be balanced, and what is to be done about it?"""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.adapters.kafka.rights import rights
+from controller.doctor.checks import judge
+from controller.doctor.finding import Finding, listed
+from controller.doctor.gather import gather
+from controller.model.errors import SettingsError
+from controller.settings.trimtab_toml import Settings, read_settings
+
+_STYLES: Final = {"error": "bold red", "warning": "yellow", "ok": "green"}
+_WIDTH_OF_NO_TERMINAL: Final = 200
+
+
+def doctor(
+    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+    strict: Annotated[bool, typer.Option("--strict", help="A warning is an error.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    grants: Annotated[
+        bool, typer.Option("--grants", help="Only print the arguments of kafka-acls.sh that grant what trimtab needs.")
+    ] = False,
+) -> None:
+    """Check the cluster, the log and the election before trimtab acts; exit code 1 where something is wrong."""
+    settings = read_settings(conf)
+    if grants:
+        _print_grants(settings)
+        return
+    findings = judge(gather(settings))
+    counts: Counter[str] = Counter(finding.severity for finding in findings)
+    sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
+    if as_json:
+        typer.echo(json.dumps({"healthy": not sick, "findings": [asdict(each) for each in findings]}))
+    else:
+        _print(findings, counts)
+    raise typer.Exit(1 if sick else 0)
+
+
+def _print_grants(settings: Settings) -> None:
+    if settings.log.kafka is None:
+        raise SettingsError("--grants needs a log in Kafka: a section [log.kafka]")
+    for right in rights(settings.log.kafka, group=settings.executor.group, cluster=settings.cluster.name):
+        typer.echo(f"kafka-acls.sh --bootstrap-server {settings.log.kafka.bootstrap} {right.command}")
+
+
+def _print(findings: list[Finding], counts: Counter[str]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH_OF_NO_TERMINAL)
+    table = Table("", "finding", "where", "seen", "wanted", expand=True)
+    for finding in findings:
+        table.add_row(
+            Text(finding.severity, style=_STYLES[finding.severity]),
+            Text(finding.code),
+            Text(listed(finding.objects), overflow="fold"),
+            Text(finding.seen, overflow="fold"),
+            Text(finding.wanted, overflow="fold"),
+        )
+    console.print(table)
+    # Not in the table: a command that is cut into lines cannot be copied.
+    for finding in findings:
+        if finding.advice:
+            console.print(Text(f"{finding.code}, {listed(finding.objects)}:\n  {finding.advice}"), soft_wrap=True)
+    console.print(f"{counts['error']} errors, {counts['warning']} warnings, {counts['ok']} fine")

@@ -1,0 +1,81 @@
+"""`trimtab execute`: the commands carried out on a real Pulsar cluster."""
+
+import logging
+import threading
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from controller.adapters import signals
+from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.kafka.inbox import KafkaInbox
+from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.executor.attempt import PulsarTarget
+from controller.executor.loop import Executor
+from controller.model.errors import AccessDeniedError, TrimtabError
+from controller.ports.inbox import Inbox
+from controller.settings.trimtab_toml import Settings, read_settings
+
+log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS: Final = 5.0
+#: So long an executor may take to finish the commands that it has taken when it is told to end.  Those of which it has
+#: begun one and not answered it are looked at by another executor.
+_BATCH_SECONDS: Final = 30.0
+
+
+def execute(
+    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+) -> None:
+    """Carry the commands out on the cluster until SIGTERM or Ctrl-C; any number of these share them out."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings = read_settings(conf)
+    admin = pulsar_admin(settings)
+    try:
+        signals.run_until_told(lambda ending: _work(settings, admin, ending, ending.may_take))
+    finally:
+        admin.close()
+
+
+def _work(
+    settings: Settings,
+    admin: PulsarAdmin,
+    until: threading.Event,
+    may_take: signals.MayTake = signals.without_limit,
+) -> None:
+    """Execute until told to end; start anew where the log was away, or another executor had taken over."""
+    has_worked = False
+    while not until.is_set():
+        try:
+            inbox = open_inbox(settings)
+            try:
+                executor = Executor(
+                    inbox,
+                    PulsarTarget(admin),
+                    settings.executor,
+                    name=settings.cluster.name,
+                    give_up_seconds=settings.decisions.executor_timeout_seconds,
+                )
+                has_worked = True
+                with may_take(_BATCH_SECONDS):
+                    executor.run(until)
+            finally:
+                inbox.close()
+        except AccessDeniedError:
+            raise  # whoever gives the right starts it again
+        except TrimtabError as error:
+            if not has_worked:
+                raise
+            log.warning("%s; the executor starts anew in %g s", error, _AGAIN_SECONDS)
+            until.wait(_AGAIN_SECONDS)
+
+
+def open_inbox(settings: Settings) -> Inbox:
+    """The inbox on the log that the settings name."""
+    if settings.log.kind == "kafka":
+        assert settings.log.kafka is not None, "checked when the settings were read"
+        return KafkaInbox(settings.log.kafka, settings.executor, cluster=settings.cluster.name)
+    assert settings.log.folder is not None, "checked when the settings were read"
+    return FolderInbox(Path(settings.log.folder.path), cluster=settings.cluster.name)

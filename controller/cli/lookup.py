@@ -1,0 +1,185 @@
+"""``trimtab lookup``: in which bundle a topic lies, and who has it; only with --live the cluster is asked."""
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.recent import log_place
+from controller.model.errors import TrimtabError
+from controller.model.names import BundleName, default_boundaries
+from controller.model.topic_name import TopicName, parse_topic
+from controller.offline.namespaces import LoggedNamespace, read_boundaries, read_namespace
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.policy import read_assignment
+from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
+from controller.status.told import bundle_fields, decision_lines, live_rows
+
+_MAX_BUNDLES: Final = 1 << 20
+_ANSWER_SECONDS: Final = 10.0
+
+
+def lookup(
+    topic: Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")],
+    bundles: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=_MAX_BUNDLES, help="The namespace is as new, with so many bundles.", show_default=False
+        ),
+    ] = None,
+    boundaries: Annotated[
+        Path | None,
+        typer.Option(
+            help="The namespace's bundles, as Pulsar's admin answers to GET /namespaces/../bundles.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="A log in a folder: its last namespace_state, and the bundle's owner.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="Settings to take the log, the cluster and the brokers' way to assign topics from.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Whose records count.", show_default="that of --conf, else of the log's last record"),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; the last decision is told, too.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say where a topic lies on the hash ring, in which bundle, and which broker has that."""
+    if bundles is not None and boundaries is not None:
+        raise typer.BadParameter("one of --bundles and --boundaries, not both", param_hint="--bundles")
+    settings = None if conf is None else read_settings(conf)
+    name = parse_topic(topic)
+    if live:
+        if settings is None or (bundles, boundaries, log) != (None, None, None):
+            raise typer.BadParameter(
+                "needs --conf, and goes without --bundles, --boundaries, --log", param_hint="--live"
+            )
+        _tell_live(name, settings, as_json=as_json)
+        return
+    place = log or _log_place(settings, needed=bundles is None and boundaries is None)
+    logged = None
+    if place is not None:
+        whose = cluster or (settings.cluster.name if settings else None)
+        logged = read_namespace(place, name.namespace, cluster=whose)
+    edges = _edges(name, bundles, boundaries, place, logged)
+    found = _found(name, edges, _bundle(name, edges, settings), logged)
+    typer.echo(json.dumps(found, ensure_ascii=False) if as_json else _text(found))
+
+
+def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
+    admin = pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
+    edges = admin.boundaries(topic.namespace)
+    bundle = _bundle(topic, edges, settings)
+    found = _found(topic, edges, bundle, None)
+    now, decided = _now(admin, settings, str(bundle))
+    if as_json:
+        typer.echo(json.dumps({**found, **bundle_fields(str(bundle), now, decided)}, ensure_ascii=False))
+    else:
+        rows = [f"{key:<10} {value}" for key, value in live_rows(now).items()]
+        typer.echo("\n".join([_text(found), *rows, *decision_lines(decided)]))
+
+
+def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundle, LastDecision]:
+    now = live_bundle(admin, bundle)
+    return now, last_decision(settings, bundle, now.owner)
+
+
+def _log_place(settings: Settings | None, *, needed: bool) -> Path | KafkaLogSettings | None:
+    """Where the log lies that the settings name; a log in Kafka is only read where it is *needed*."""
+    if settings is not None and (needed or settings.log.kind == "folder"):
+        return log_place(settings)
+    if not needed:
+        return None
+    raise typer.BadParameter(
+        "nothing says what bundles the namespace has: give --bundles, --boundaries, --log or --conf",
+        param_hint="--bundles",
+    )
+
+
+def _edges(
+    topic: TopicName,
+    bundles: int | None,
+    boundaries: Path | None,
+    place: Path | KafkaLogSettings | None,
+    logged: LoggedNamespace | None,
+) -> tuple[int, ...]:
+    if bundles is not None:
+        return default_boundaries(bundles)
+    if boundaries is not None:
+        return read_boundaries(boundaries)
+    if logged is None or logged.boundaries is None:
+        where = place.metrics_topic if isinstance(place, KafkaLogSettings) else place
+        raise TrimtabError(
+            f"{where} holds no namespace_state of {topic.namespace}: give its bundles by --bundles or --boundaries"
+        )
+    return logged.boundaries
+
+
+def _bundle(topic: TopicName, edges: Sequence[int], settings: Settings | None) -> BundleName:
+    # Without settings the environment alone says how the brokers assign topics.
+    path = Path(os.devnull if settings is None else settings.cluster.broker_conf)
+    conf = read_broker_conf(path, os.environ)
+    (row,) = read_assignment(conf).assign([str(topic)], edges).tolist()
+    if row < 0:
+        raise TrimtabError(f"{topic} has no bundle: Pulsar has none for position 0xffffffff, and fails to look it up")
+    return BundleName(topic.namespace, edges[row], edges[row + 1])
+
+
+def _found(
+    topic: TopicName, edges: Sequence[int], bundle: BundleName, logged: LoggedNamespace | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "topic": str(topic),
+        "namespace": topic.namespace,
+        "hash": topic.position,
+        "position": f"0x{topic.position:08x}",
+        "bundle": str(bundle),
+        "bundles": len(edges) - 1,
+    }
+    if logged is not None:
+        owner = logged.owners.get(str(bundle))
+        seen = (owner.interval or owner.last_update) if owner is not None else logged.ticked
+        found |= {"owner": None if owner is None else owner.broker, "asOf": seen}
+    return found
+
+
+def _text(found: dict[str, Any]) -> str:
+    rows = {
+        "topic": found["topic"],
+        "namespace": f"{found['namespace']}, {found['bundles']} bundle{'s' * (found['bundles'] != 1)}",
+        "hash": f"{found['position']} ({found['hash']})",
+        "bundle": found["bundle"],
+    }
+    if "owner" in found:
+        rows["owner"] = (found["owner"] or "no broker lists it") + _as_of(found["asOf"])
+    return "\n".join(f"{key:<10} {value}" for key, value in rows.items())
+
+
+def _as_of(time_ms: int | None) -> str:
+    if time_ms is None:
+        return ""
+    return f", as of {datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

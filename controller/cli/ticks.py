@@ -1,0 +1,58 @@
+"""``trimtab ticks``: make a recording without ticks into a log that can be replayed."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from controller.model.errors import SettingsError
+from controller.offline.recording import write_ticks
+from controller.settings.trimtab_toml import IntervalSettings, Settings, read_settings
+
+_PERIOD_SECONDS: Final = IntervalSettings().period_seconds
+
+
+def ticks(
+    recording: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER]",
+            help="Files of JSON lines, or load reports as brokers write them.  Without it: the log folder of --conf.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    conf: Annotated[
+        Path | None, typer.Option(help="Settings to take folder, cluster and period from.", show_default=False)
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Where the log is made.", show_default="FOLDER-ticked, beside FOLDER")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Whose records count.", show_default="that of --conf, else standalone")
+    ] = None,
+    period_seconds: Annotated[
+        int | None, typer.Option(min=1, help="From one interval to the next.", show_default="that of --conf, else 60")
+    ] = None,
+) -> None:
+    """Copy a recording, and end its intervals where a collector would have ended them."""
+    settings = None if conf is None else read_settings(conf)
+    source = (recording or _log_folder(settings)).resolve()
+    target = into or source.with_name(f"{source.name}-ticked")
+    seconds = period_seconds or (settings.intervals.period_seconds if settings else _PERIOD_SECONDS)
+    count = write_ticks(
+        source,
+        target,
+        cluster=cluster or (settings.cluster.name if settings else "standalone"),
+        period_ms=seconds * 1000,
+    )
+    typer.echo(f"{count} tick{'s' * (count != 1)} written to {target}")
+
+
+def _log_folder(settings: Settings | None) -> Path:
+    if settings is None:
+        raise typer.BadParameter("name the recording's folder, or --conf with a log in a folder", param_hint="FOLDER")
+    if settings.log.kind != "folder" or settings.log.folder is None:
+        raise SettingsError(f"[log] kind is {settings.log.kind!r}: a recording is a folder; name it as FOLDER")
+    return Path(settings.log.folder.path)

@@ -1,0 +1,1 @@
+"""What only demos and tests start: real servers, processes, traffic, and the two demos."""

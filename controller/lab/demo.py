@@ -1,0 +1,164 @@
+"""The demo: the real controller balances a modelled cluster, and a person watches.
+
+Cluster and controller go in lock step: the cluster publishes its sweeps and the tick of T, waits until the journal
+holds the decision on T, obeys its commands, answers, and goes on to the next interval.  Its time is its own, a
+minute an interval however fast the machine is, so the same seed gives the same decisions.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+from rich.console import Console
+
+from controller.lab.demo_view import Frame, Imbalance, view_on
+from controller.model.decision import Command
+from controller.model.errors import SettingsError
+from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
+from controller.model.records import CommandResult
+from controller.settings.trimtab_toml import FolderLogSettings, Settings, read_settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
+
+T = TypeVar("T")
+
+#: The demo's settings, with a broker.conf beside them.
+SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
+
+#: Enough to see it all.
+INTERVALS: Final = 20
+
+#: The cluster's clock begins on 2025-01-01, 00:00 UTC.
+_START_MS: Final = 1_735_689_600_000
+
+#: So long the controller may take to end when the user has ended the demo: nobody needs what it has begun.
+_STOP_SECONDS: Final = 2.0
+
+#: Starts the controller that settings describe; it ends soon after the event is set.
+StartController: TypeAlias = Callable[[Settings, threading.Event], Controller]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOutcome:
+    """What the demo came to."""
+
+    #: False: interrupted by the user.
+    finished: bool
+    intervals: int
+    commands: int
+    at_start: Imbalance
+    at_end: Imbalance
+
+
+def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
+    """The settings of *scenario* for one run in a folder of its own under *base*: no run meets another's log."""
+    settings = read_settings(scenario)
+    folder = new_run(base)
+    log = FolderLogSettings(path=str(folder))
+    moved = {
+        "log": settings.log.model_copy(update={"kind": "folder", "folder": log}),
+        "election": settings.election.model_copy(update={"path": str(folder / "election")}),
+        "checkpoint": settings.checkpoint.model_copy(update={"path": str(folder / "checkpoint")}),
+    }
+    return settings.model_copy(update=moved)
+
+
+def new_run(base: Path) -> Path:
+    """A new folder for one run under *base*."""
+    number = 1 + max((int(run.name) for run in base.glob("[0-9]*")), default=0)
+    folder = (base / f"{number:04d}").resolve()
+    folder.mkdir(parents=True)
+    return folder
+
+
+def run_demo(
+    settings: Settings,
+    *,
+    start_controller: StartController,
+    console: Console,
+    seed: int = 1,
+    intervals: int = INTERVALS,
+    shape: ClusterShape | None = None,
+) -> DemoOutcome:
+    """Play *intervals* intervals and show them on *console*; Ctrl-C ends it early, and cleanly.
+
+    Raises TrimtabError when the controller ends, or is silent, before it has decided.
+    """
+    if settings.log.folder is None:
+        raise SettingsError(f"log.kind = {settings.log.kind!r}: the demo needs 'folder'")
+    folder = Path(settings.log.folder.path)
+    cluster = ModelledCluster(shape or ClusterShape(), seed=seed, name=settings.cluster.name)
+    stop = threading.Event()
+    at_start = Imbalance.of(_throughput(cluster))
+    last: Frame | None = None
+    with view_on(console) as view:
+        lock_step = LockStep(cluster, settings)  # makes the folders that the controller reads
+        view.waiting("Starting Spark, which takes some seconds ...")
+        controller, patience = start_controller(settings, stop), PATIENCE_SECONDS
+        try:
+            for number in range(1, intervals + 1):
+                interval, throughput = _START_MS + number * settings.intervals.period_ms, _throughput(cluster)
+                entry, answers = lock_step.play(interval, controller)
+                commands = tuple(command_line(*answer) for answer in answers)
+                last = Frame(
+                    number=number,
+                    intervals=intervals,
+                    interval=interval,
+                    brokers=cluster.brokers,
+                    load=throughput,
+                    at_start=at_start,
+                    summary=entry.decision.summary,
+                    commands=commands,
+                    history=(*last.history, *commands) if last else commands,
+                )
+                view.show(last)
+                cluster.advance()
+        except KeyboardInterrupt:
+            view.waiting("Stopping ...")
+            patience = _STOP_SECONDS
+        finally:
+            stop.set()
+            controller.join(patience)
+    outcome = DemoOutcome(
+        finished=last is not None and last.number == intervals,
+        intervals=last.number if last else 0,
+        commands=len(last.history) if last else 0,
+        at_start=at_start,
+        at_end=last.imbalance if last else at_start,
+    )
+    console.print(_summary(outcome, folder), markup=False, highlight=False, soft_wrap=True)
+    return outcome
+
+
+def command_line(command: Command, result: CommandResult, *, ports: bool = False) -> str:
+    """What a person is told of a command: what, where to, and why; its status where that is not ``done``.
+
+    *ports*: brokers are told apart by them.
+    """
+    source, destination = (name if ports else name.partition(":")[0] for name in (command.source, command.destination))
+    move = f"  {source} -> {destination or 'any'}" if command.action == "unload" else ""
+    why = str(command.why).removeprefix(f"{command.why.subject}: ")
+    status = "" if result.status == "done" else f"  [{result.status}: {result.detail}]"
+    return f"{command.action} {command.bundle}{move}  {why}{status}"
+
+
+def _throughput(cluster: ModelledCluster) -> Floats:
+    load = cluster.broker_load()
+    throughput: Floats = load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]
+    return throughput
+
+
+def _summary(outcome: DemoOutcome, folder: Path) -> str:
+    done = "Done" if outcome.finished else "Stopped"
+    return "\n".join(
+        [
+            f"{done}: {outcome.intervals} intervals, {outcome.commands} commands",
+            f"  at the start  {outcome.at_start}",
+            f"  at the end    {outcome.at_end}",
+            f"  journal       {folder / 'journal'}",
+            f"  commands      {folder / 'commands'}",
+            f"  metrics       {folder / 'metrics'}",
+        ]
+    )

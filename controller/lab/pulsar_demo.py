@@ -1,0 +1,239 @@
+"""The demo on real Pulsar: three real brokers, real traffic, and trimtab's own commands beside them.
+
+All bundles begin on one broker.  `trimtab collect`, `run` and `execute` run as processes, as they would in production;
+what a person is shown is asked of the brokers and read from the log.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from controller.adapters import opened as transport
+from controller.adapters.recent import recent_results
+from controller.lab.demo import command_line, new_run
+from controller.lab.demo_view import MESSAGES, Frame, Imbalance, View, view_on
+from controller.lab.processes import Processes
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
+from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
+from controller.lab.pulsar_traffic import Traffic
+from controller.model.decision import Command
+from controller.model.errors import TrimtabError
+from controller.model.load import Floats
+from controller.model.records import CommandResult
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.journal import JournalEntry
+from controller.wire.results import Result
+
+#: The settings, with a broker.conf beside them.
+SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "pulsar.toml"
+#: What `trimtab run` says when it waits for its first interval.
+_READY: Final = "reads the log"
+NAMESPACE: Final = "demo/orders"
+_BUNDLES: Final = 24
+#: Enough to see it all.
+PULSAR_INTERVALS: Final = 12
+#: What the scenario has in the place of the run's own brokers.
+_ADMIN_URL: Final = '["http://127.0.0.1:8080"]'
+_POLL_SECONDS: Final = 0.2
+#: Far beyond a start of Spark, or of anything else, on a slow machine.
+_PATIENCE_SECONDS: Final = 120.0
+#: Intervals for which answers are waited for.
+_PATIENCE_OF_ANSWERS: Final = 2
+#: Rates are those of the traffic when they come to this share of it.
+_ALL: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulsarDemoOutcome:
+    """What the demo came to."""
+
+    #: False: interrupted by the user.
+    finished: bool
+    intervals: int
+    #: Of every command, None where no answer came.
+    statuses: tuple[str | None, ...]
+    at_start: Imbalance | None
+    at_end: Imbalance | None
+    #: Messages that the brokers acknowledged, and how many of them were not received.
+    acknowledged: int = 0
+    lost: int = 0
+
+
+def write_conf(folder: Path, cluster: PulsarCluster, scenario: Path = SCENARIO) -> Path:
+    """The settings of *scenario* for *cluster*, with its broker.conf, in *folder*: no run meets another's log."""
+    text = scenario.read_text(encoding="utf-8")
+    if _ADMIN_URL not in text:
+        raise TrimtabError(f"{scenario}: expected admin_url = {_ADMIN_URL}")
+    conf = folder / scenario.name
+    conf.write_text(text.replace(_ADMIN_URL, json.dumps(cluster.admin_urls)), encoding="utf-8")
+    rules = scenario.with_name(f"{scenario.stem}.broker.conf")
+    conf.with_name(rules.name).write_text(rules.read_text(encoding="utf-8"), encoding="utf-8")
+    return conf
+
+
+def run_pulsar_demo(base: Path, *, console: Console, intervals: int = PULSAR_INTERVALS) -> PulsarDemoOutcome:
+    """Watch *intervals* intervals on *console*, in a folder of the run's own under *base*; Ctrl-C ends it early.
+
+    Everything that was started is stopped in the end.  Raises TrimtabError when a part of it ends, or does nothing.
+    """
+    folder = new_run(base)
+    outcome = PulsarDemoOutcome(finished=False, intervals=0, statuses=(), at_start=None, at_end=None)
+    with view_on(console) as view, ExitStack() as running:
+        try:
+            show = _Show(view, running, folder)
+            try:
+                show.play(intervals)
+            finally:
+                outcome = show.outcome(intervals)
+            view.waiting("Waiting for the last messages ...")
+            outcome = replace(outcome, lost=show.drain())
+        except KeyboardInterrupt:
+            pass
+        view.waiting("Stopping ...")
+    console.print(_summary(outcome, folder), markup=False, highlight=False, soft_wrap=True)
+    return outcome
+
+
+class _Show:
+    """One run: what is started goes on *running*."""
+
+    def __init__(self, view: View, running: ExitStack, folder: Path) -> None:
+        self._view, self._running, self._folder = view, running, folder
+        self._traffic: Traffic | None = None
+        self._last: Frame | None = None
+        self._at_start: Imbalance | None = None
+        self._statuses: list[str | None] = []
+
+    def play(self, intervals: int) -> None:
+        """Start everything, and show *intervals* intervals."""
+        view, running = self._view, self._running
+        view.waiting("Starting Pulsar: ZooKeeper, a bookie, three brokers (fetches 245 MB the first time) ...")
+        cluster = running.enter_context(pulsar_cluster(self._folder / "pulsar"))
+        conf = write_conf(self._folder, cluster)
+        settings = read_settings(conf)
+        admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
+        running.callback(admin.close)
+        view.waiting(f"Bringing {_BUNDLES} bundles to one broker, and sending messages ...")
+        stage = set_stage(admin, NAMESPACE, _BUNDLES)
+        stage.gather(cluster.brokers[0])
+        self._traffic = running.enter_context(Traffic(cluster.service_url, stage.rates, self._folder / "traffic.log"))
+        self._at_start = Imbalance.of(flowing(stage, cluster.brokers), MESSAGES)
+        view.waiting("Starting trimtab execute, run and collect: Spark takes some seconds ...")
+        processes = running.enter_context(Processes(conf, self._folder))
+        start_all(processes)
+        after = 0
+        for number in range(1, intervals + 1):
+            entry = next_entry(settings, after, processes)
+            load, after = stage.msg_rates(cluster.brokers), entry.interval
+            answers = answers_to(entry, settings, processes)
+            self._statuses += [None if answer is None else answer.status for answer in answers.values()]
+            commands = tuple(_line(command, answers[command.id]) for command in entry.decision.commands)
+            self._last = Frame(
+                number=number,
+                intervals=intervals,
+                interval=entry.interval,
+                brokers=cluster.brokers,
+                load=load,
+                at_start=self._at_start,
+                summary=entry.decision.summary,
+                commands=commands,
+                history=(*self._last.history, *commands) if self._last else commands,
+                with_seconds=True,
+            )
+            view.show(self._last)
+
+    def drain(self) -> int:
+        """Send no more: how many messages were acknowledged and do not arrive."""
+        assert self._traffic is not None, "it has been played"
+        return sum(map(len, self._traffic.drain(_PATIENCE_SECONDS / 4).values()))
+
+    def outcome(self, intervals: int) -> PulsarDemoOutcome:
+        """As far as it came."""
+        last = self._last
+        return PulsarDemoOutcome(
+            finished=last is not None and last.number == intervals,
+            intervals=last.number if last else 0,
+            statuses=tuple(self._statuses),
+            at_start=self._at_start,
+            at_end=last.imbalance if last else self._at_start,
+            acknowledged=self._traffic.total_acknowledged if self._traffic else 0,
+        )
+
+
+def flowing(stage: Stage, brokers: tuple[str, ...]) -> Floats:
+    """(brokers,) msg/s, once they tell of nearly all that is sent and received."""
+    wanted, deadline = 2 * sum(stage.rates.values()) * _ALL, time.monotonic() + _PATIENCE_SECONDS
+    while (load := stage.msg_rates(brokers)).sum() < wanted:
+        if time.monotonic() > deadline:
+            raise TrimtabError(f"{load.sum():.0f} msg/s flow after {_PATIENCE_SECONDS:g} s: expected {wanted:.0f}")
+        time.sleep(_POLL_SECONDS)
+    return load
+
+
+def start_all(processes: Processes) -> None:
+    """Start executor, controller and collector; the latter when the others wait, so that no interval has to."""
+    processes.start("execute")
+    processes.start("run")
+    processes.wait_for("run", _READY)
+    processes.start("collect")
+
+
+def next_entry(settings: Settings, after: int, processes: Processes) -> JournalEntry:
+    """The first decision behind the interval *after*.  TrimtabError where none comes."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        for entry in transport.read_journal(settings):
+            if entry.interval > after:
+                return entry
+        processes.check()
+        if time.monotonic() > deadline:
+            raise TrimtabError(f"nothing was decided for {_PATIENCE_SECONDS:g} s: see {processes.log('run')}")
+        time.sleep(_POLL_SECONDS)
+
+
+def answers_to(entry: JournalEntry, settings: Settings, processes: Processes) -> Mapping[str, Result | None]:
+    """What became of each command of *entry*, by its id; None where that takes longer than two intervals."""
+    wanted = [command.id for command in entry.decision.commands]
+    deadline = time.monotonic() + _PATIENCE_OF_ANSWERS * settings.intervals.period_seconds
+    found: Mapping[str, Result] = {}
+    while wanted:
+        found = recent_results(settings, entry.interval)
+        if all(each in found for each in wanted) or time.monotonic() > deadline:
+            break
+        processes.check()
+        time.sleep(_POLL_SECONDS)
+    return {each: found.get(each) for each in wanted}
+
+
+def _line(command: Command, answer: Result | None) -> str:
+    told = CommandResult(id=command.id, status="no answer yet", detail="it goes on")
+    if answer is not None:
+        told = CommandResult(id=command.id, status=answer.status, detail=answer.detail)
+    return command_line(command, told, ports=True)
+
+
+def _summary(outcome: PulsarDemoOutcome, folder: Path) -> str:
+    done = "Done" if outcome.finished else "Stopped"
+    as_wished = sum(status == "done" for status in outcome.statuses)
+    lines = [f"{done}: {outcome.intervals} intervals, {len(outcome.statuses)} commands, {as_wished} of them done"]
+    if outcome.finished:
+        lines.append(f"  messages      {outcome.acknowledged} acknowledged, {outcome.lost} of them not received")
+    if outcome.at_start is not None:
+        lines += [f"  at the start  {outcome.at_start}", f"  at the end    {outcome.at_end}"]
+    lines += [f"  {what:<13} {folder / where}" for what, where in _PLACES.items()]
+    return "\n".join(lines)
+
+
+_PLACES: Final = {
+    "journal": "log/journal",
+    "commands": "log/commands",
+    "results": "log/results",
+    "logs": "*.log",
+    "brokers' log": "pulsar/pulsar/server.log",
+}

@@ -1,0 +1,262 @@
+"""A real Pulsar cluster of three brokers on loopback, for try-outs and tests: needs nothing but Java.
+
+    python -m controller.lab.pulsar_server start|stop|run [--processes] [--dir .servers/pulsar] [--port 8080]
+
+ZooKeeper, a bookie and the brokers share one JVM, which is there within ten seconds; or each has its own, so that one
+can be killed.  The brokers report every few seconds and leave all balancing to others.  Every start is a new cluster:
+what an earlier one left behind is deleted.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from controller.adapters import jars
+from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
+from controller.lab.servers import FOLDER, Server, act, free_port, is_free
+from controller.model.errors import TrimtabError
+
+__all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
+
+_BROKERS: Final = 3
+_DEFAULT_PORT: Final = 8080
+_NO_SETTINGS: Final[Mapping[str, str]] = {}
+_SOURCE: Final = Path(__file__).parent / "java" / "PulsarParts.java"
+
+
+class PulsarPart(Server):
+    """One process with some parts of the cluster: the words of PulsarParts; ready when its ports are.
+
+    *web*: ports of brokers, *plain*: of what else must listen.
+    """
+
+    def __init__(
+        self, folder: Path, words: Sequence[str], *, web: Sequence[int] = (), plain: Sequence[int] = ()
+    ) -> None:
+        super().__init__(folder, (*web, *plain)[0])
+        self.name = folder.name
+        self._words, self._web, self._plain = tuple(words), tuple(web), tuple(plain)
+
+    def _classpath(self) -> str:
+        return os.pathsep.join([f"{distribution()}/*", *map(str, jars.janino())])
+
+    def _prepare(self, classpath: str) -> None:
+        """Nothing: the cluster has written what is needed."""
+
+    def _java_options(self) -> list[str]:
+        memory = ("-Xmx512m", "-XX:MaxDirectMemorySize=384m") if self._web else ("-Xmx192m",)
+        return [*memory, *JAVA_OPTIONS]
+
+    def _main(self) -> list[str]:
+        # Janino compiles the source in memory and calls its main.  By the last word the process is known as ours.
+        return ["org.codehaus.janino.SimpleCompiler", str(_SOURCE), "PulsarParts", *self._words, str(self.folder)]
+
+    def _answers(self) -> bool:
+        return not any(map(is_free, self._plain)) and all(map(_serves, self._web))
+
+
+class PulsarCluster:
+    """ZooKeeper, a bookie and three brokers.
+
+    *port* is the first broker's for HTTP, 0 for a free one.  *processes* gives each part a process of its own.
+    *settings* are the brokers', under broker.conf's names, and come before those chosen here.
+    ``parts``: "pulsar", or "zookeeper", "bookie", "broker-0" ...: each can be stopped, or killed, by itself.
+    """
+
+    name = "pulsar"
+
+    def __init__(
+        self, folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+    ) -> None:
+        self.folder = folder.resolve()
+        self._settings = dict(settings)
+        ports = _free_ports(2 + 2 * _BROKERS)
+        self._zookeeper, bookie = ports[:2]
+        self._web = [port or ports[2], *ports[3 : 2 + _BROKERS]]
+        self._service = ports[2 + _BROKERS :]
+        data = self.folder / "data"
+        base = [
+            ["zookeeper", str(self._zookeeper), str(data / "zookeeper")],
+            ["bookie", str(self._zookeeper), str(bookie), str(data / "bookie")],
+        ]
+        brokers = [["broker", str(self._conf(nth))] for nth in range(_BROKERS)]
+        if processes:
+            parts = [
+                PulsarPart(self.folder / "zookeeper", base[0], plain=[self._zookeeper]),
+                PulsarPart(self.folder / "bookie", base[1], plain=[bookie]),
+                *(
+                    PulsarPart(self.folder / f"broker-{nth}", words, web=[self._web[nth]])
+                    for nth, words in enumerate(brokers)
+                ),
+            ]
+        else:
+            parts = [PulsarPart(self.folder / "pulsar", [*chain(*base, *brokers)], web=self._web)]
+        self.parts = {part.name: part for part in parts}
+
+    @property
+    def admin_urls(self) -> tuple[str, ...]:
+        """http://host:port of every broker."""
+        return tuple(f"http://{broker}" for broker in self.brokers)
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Every broker as Pulsar names it: host:port of HTTP."""
+        return tuple(f"{LOOPBACK}:{port}" for port in self._web)
+
+    @property
+    def service_url(self) -> str:
+        """Where Pulsar clients connect to: all brokers."""
+        return "pulsar://" + ",".join(f"{LOOPBACK}:{port}" for port in self._service)
+
+    @property
+    def zookeeper(self) -> str:
+        """host:port of the cluster's ZooKeeper."""
+        return f"{LOOPBACK}:{self._zookeeper}"
+
+    @property
+    def told(self) -> str:
+        """See Runnable."""
+        pids = ", ".join(f"{part.name} {part.pid()}" for part in self.parts.values())
+        return (
+            f"pulsar at {' '.join(self.admin_urls)} and {self.service_url}\n"
+            f"ZooKeeper {self.zookeeper}, pids {pids}, logs in {self.folder}"
+        )
+
+    @property
+    def logs(self) -> str:
+        """See Runnable."""
+        return f"the logs in {self.folder}"
+
+    def start(self) -> None:
+        """Start on nothing, and return when all brokers are in service."""
+        running = [part.name for part in _all_parts(self.folder) if part.pid() is not None]
+        if running:
+            raise TrimtabError(f"pulsar runs already in {self.folder} ({', '.join(running)}): stop it first")
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        for place in ("zookeeper", "bookie"):
+            (self.folder / "data" / place).mkdir(parents=True)
+        for nth in range(_BROKERS):
+            lines = [f"{key}={value}\n" for key, value in self._broker_conf(nth).items()]
+            self._conf(nth).write_text("".join(lines), encoding="utf-8")
+        try:
+            for part in self.parts.values():
+                part.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> bool:
+        """End what runs in the folder, whoever started it; False: nothing did."""
+        # Brokers first: without a bookie they take half a minute to end.
+        own = list(reversed(self.parts.values()))
+        others = [part for part in reversed(_all_parts(self.folder)) if part.name not in self.parts]
+        stopped = [part.stop() for part in (*own, *others)]
+        return any(stopped)
+
+    def wait(self) -> None:
+        """Block until a part of it has ended."""
+        next(iter(self.parts.values())).wait()
+
+    def _conf(self, nth: int) -> Path:
+        return self.folder / "data" / f"broker-{nth}.conf"
+
+    def _broker_conf(self, nth: int) -> dict[str, str]:
+        metadata = f"zk:{self.zookeeper}"
+        ours = {
+            "metadataStoreUrl": metadata,
+            "configurationMetadataStoreUrl": metadata,
+            "brokerServicePort": str(self._service[nth]),
+            "webServicePort": str(self._web[nth]),
+        }
+        return {**BROKER_CONF, **self._settings, **ours}
+
+
+@contextmanager
+def pulsar_cluster(
+    folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+) -> Iterator[PulsarCluster]:
+    """A cluster for the length of a block, with its state in *folder*."""
+    cluster = PulsarCluster(folder, port, processes=processes, settings=settings)
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def distribution(folder: Path = jars.FOLDER) -> Path:
+    """Where the jars of Pulsar's distribution lie; fetched by conf/jars.lock and unpacked where they do not yet.
+
+    Only they are unpacked, and the archive is not kept.  Several processes may do this at once.
+    """
+    (archive,) = jars.read_lock("pulsar")
+    target = folder / f"pulsar-{archive.revision}-{archive.sha256[:12]}"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder, prefix=".unpack-") as temporary:
+            (path,) = jars.fetch("pulsar", Path(temporary))
+            unpacked = Path(temporary) / "lib"
+            unpacked.mkdir()
+            with tarfile.open(path) as tar:
+                for member in tar:
+                    # Not extractall: to be safe it needs a filter, which early releases of Python 3.11 do not know.
+                    if "/lib/" in member.name and (content := tar.extractfile(member)) is not None:
+                        with (unpacked / Path(member.name).name).open("wb") as jar:
+                            shutil.copyfileobj(content, jar)
+            try:
+                unpacked.rename(target)
+            except OSError:
+                if not target.exists():  # else another process came first
+                    raise
+    return target
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="pulsar", description="Start and stop a Pulsar cluster on this machine.")
+    parser.add_argument("action", choices=("start", "stop", "run"), nargs="?", default="start")
+    parser.add_argument("--processes", action="store_true", help="a JVM for each part, not one for all")
+    parser.add_argument("--dir", type=Path, default=FOLDER / "pulsar", help="folder of its state (.servers/pulsar)")
+    parser.add_argument("--port", type=int, default=_DEFAULT_PORT, help="the first broker's, HTTP; 0 for a free one")
+    options = parser.parse_args(arguments)
+    return act(PulsarCluster(options.dir, options.port, processes=options.processes), options.action)
+
+
+def _all_parts(folder: Path) -> list[PulsarPart]:
+    """Whatever may run in *folder*, to be found or stopped, not to be started."""
+    names = ("zookeeper", "bookie", *(f"broker-{nth}" for nth in range(_BROKERS)), "pulsar")
+    return [PulsarPart(folder / name, (), plain=[1]) for name in names]
+
+
+def _free_ports(number: int) -> list[int]:
+    ports: set[int] = set()
+    while len(ports) < number:
+        ports.add(free_port())
+    return sorted(ports)
+
+
+def _serves(port: int) -> bool:
+    """True once the broker has registered itself with the others."""
+    # Never through a proxy that the environment may name.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{LOOPBACK}:{port}/admin/v2/brokers/{CLUSTER}", timeout=2) as answer:
+            return f'"{LOOPBACK}:{port}"' in answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code == 401  # it serves those whom it knows
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

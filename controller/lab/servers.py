@@ -1,0 +1,402 @@
+"""A real Kafka broker and a real ZooKeeper server of one node each, on loopback, for try-outs and tests.
+
+    python -m controller.lab.servers kafka start|stop|run [--dir .servers/kafka] [--port 9092]
+
+Everything a server writes lies in its folder: data, log, configuration, and the pid by which it is stopped.
+"""
+
+import argparse
+import base64
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+from uuid import uuid4
+
+from controller.adapters import files, jars, signals
+from controller.adapters.kafka import client as kafka
+from controller.model.errors import TrimtabError
+
+_LOOPBACK: Final = "127.0.0.1"
+_READY_SECONDS: Final = 120.0  # a busy machine takes half a minute
+_STOP_SECONDS: Final = 20.0
+_LOG_LINES_SHOWN: Final = 15
+#: To choose a free one from.  Clients get theirs from 32768 on (Linux) or higher (macOS).
+_PORTS: Final = range(20_000, 30_000)
+
+S = TypeVar("S", bound="Server")
+
+
+class Server(ABC):
+    """One server: its folder, its port, and the process that may be running there."""
+
+    name: str
+    default_port: int
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        """*port* 0 picks a free one; it stays the same for the life of this object."""
+        self.folder = folder.resolve()
+        self.port = port or free_port()
+        self.log = self.folder / "server.log"
+        self._pid_file = self.folder / "pid"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port for clients."""
+        return f"{_LOOPBACK}:{self.port}"
+
+    @property
+    def told(self) -> str:
+        """See Runnable."""
+        return f"{self.name} at {self.address}, pid {self.pid()}, log {self.log}"
+
+    @property
+    def logs(self) -> str:
+        """See Runnable."""
+        return str(self.log)
+
+    def start(self) -> None:
+        """Start on what the folder holds already, and return when clients are served."""
+        running = self.pid()
+        if running is not None:
+            raise TrimtabError(f"{self.name} runs already in {self.folder}, pid {running}: stop it first")
+        if not is_free(self.port):
+            raise TrimtabError(f"{self.name}: port {self.port} is taken; choose another with --port, 0 for a free one")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        classpath = self._classpath()
+        with self.log.open("ab") as log:
+            self._prepare(classpath)
+            command = [jars.java(), *self._java_options(), "-cp", classpath, *self._main()]
+            # A session of its own: Ctrl-C in the terminal is for us, and we stop it in order.
+            self._process = subprocess.Popen(
+                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        files.replace(self._pid_file, b"%d\n" % self._process.pid)
+        try:
+            self._wait_until_ready(self._process)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> bool:
+        """End the server that runs in the folder, if any; its data stays.  SIGKILL for a crash.  False: none ran."""
+        pid = self.pid()
+        if pid is not None:
+            os.kill(pid, number)
+            self._wait_until_ended(pid)
+        self._process = None
+        self._pid_file.unlink(missing_ok=True)
+        return pid is not None
+
+    def pid(self) -> int | None:
+        """The pid of the server that runs in the folder."""
+        if self._process is not None:
+            return self._process.pid if self._process.poll() is None else None
+        try:
+            pid = int(self._pid_file.read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return None
+        # The number may be another process's by now.
+        return pid if self._is_ours(pid) else None
+
+    def wait(self) -> None:
+        """Block until the server started here has ended."""
+        if self._process is not None:
+            self._process.wait()
+
+    def _classpath(self) -> str:
+        return os.pathsep.join(map(str, jars.fetch(self.name)))
+
+    @abstractmethod
+    def _prepare(self, classpath: str) -> None:
+        """Write the configuration, and what a first start needs."""
+
+    @abstractmethod
+    def _java_options(self) -> list[str]: ...
+
+    @abstractmethod
+    def _main(self) -> list[str]:
+        """The main class and its arguments."""
+
+    @abstractmethod
+    def _answers(self) -> bool:
+        """True once a client is served."""
+
+    def _is_ours(self, pid: int) -> bool:
+        if Path("/proc").is_dir():
+            try:
+                return self._main()[-1].encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:  # it has ended, maybe just now
+                return False
+        listing = subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, check=False)
+        return self._main()[-1].encode() in listing.stdout
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while not self._answers():
+            if process.poll() is not None:
+                raise TrimtabError(f"{self.name} ended with {process.returncode}; {self._end_of_log()}")
+            if time.monotonic() > deadline:
+                raise TrimtabError(f"{self.name} does not answer after {_READY_SECONDS:g} s; {self._end_of_log()}")
+            time.sleep(0.05)
+
+    def _wait_until_ended(self, pid: int) -> None:
+        deadline = time.monotonic() + _STOP_SECONDS
+        while self.pid() == pid:
+            if time.monotonic() > deadline:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+
+    def _end_of_log(self) -> str:
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
+        return "\n".join([f"{self.log} ends with", *lines])
+
+
+class KafkaServer(Server):
+    """A Kafka broker that is its own controller (KRaft)."""
+
+    name = "kafka"
+    default_port = 9092
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        super().__init__(folder, port)
+        self._controller_port = free_port()
+        self._properties = self.folder / "server.properties"
+
+    @property
+    def bootstrap(self) -> str:
+        """The address, in Kafka's word."""
+        return self.address
+
+    def _prepare(self, classpath: str) -> None:
+        self._properties.write_text(self._configuration(), encoding="utf-8")
+        if (self.folder / "data" / "meta.properties").exists():
+            return
+        cluster = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+        tool = [jars.java(), *_QUICK_START, "-cp", classpath, "kafka.tools.StorageTool", "format"]
+        run = subprocess.run(
+            # The id may begin with a dash: as a word of its own it would be taken for an option.
+            [*tool, f"--cluster-id={cluster}", "-c", str(self._properties)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if run.returncode:
+            raise TrimtabError(f"kafka: {self.folder} cannot be formatted: {run.stdout}{run.stderr}")
+
+    def _configuration(self) -> str:
+        broker, controller = self.address, f"{_LOOPBACK}:{self._controller_port}"
+        return f"""process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{controller}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://{broker},CONTROLLER://{controller}
+advertised.listeners=PLAINTEXT://{broker}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={self.folder / "data"}
+auto.create.topics.enable=false
+message.max.bytes={12 << 20}
+replica.fetch.max.bytes={12 << 20}
+group.initial.rebalance.delay.ms=0
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+"""
+
+    def _java_options(self) -> list[str]:
+        return ["-Xmx1g", *_QUICK_START, *_LOGGING]
+
+    def _main(self) -> list[str]:
+        return ["kafka.Kafka", str(self._properties)]
+
+    def _answers(self) -> bool:
+        # A client complains of every refused connection: first see whether anybody listens.
+        return not is_free(self.port) and kafka.ping(self.bootstrap, 1.0)
+
+
+class ZooKeeperServer(Server):
+    """A ZooKeeper server by itself."""
+
+    name = "zookeeper"
+    default_port = 2181
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        super().__init__(folder, port)
+        self._cfg = self.folder / "zoo.cfg"
+
+    @property
+    def hosts(self) -> str:
+        """The address, in ZooKeeper's word."""
+        return self.address
+
+    def _prepare(self, classpath: str) -> None:  # noqa: ARG002
+        # A short tick: the shortest session that a client may ask for is two of them.
+        self._cfg.write_text(
+            f"""dataDir={self.folder / "data"}
+clientPort={self.port}
+clientPortAddress={_LOOPBACK}
+tickTime=500
+minSessionTimeout=1000
+maxSessionTimeout=60000
+maxClientCnxns=0
+""",
+            encoding="utf-8",
+        )
+
+    def _java_options(self) -> list[str]:
+        return [
+            "-Xmx128m",
+            *_QUICK_START,
+            "-Dzookeeper.admin.enableServer=false",
+            "-Dzookeeper.forceSync=no",
+            *_LOGGING,
+        ]
+
+    def _main(self) -> list[str]:
+        return ["org.apache.zookeeper.server.ZooKeeperServerMain", str(self._cfg)]
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection((_LOOPBACK, self.port), timeout=1) as connection:
+                connection.sendall(b"srvr")
+                return connection.recv(64).startswith(b"Zookeeper version")
+        except OSError:
+            return False
+
+
+def kafka_server(folder: Path, port: int = 0) -> AbstractContextManager[KafkaServer]:
+    """A Kafka broker for the length of a block, with its state in *folder*."""
+    return _running(KafkaServer(folder, port))
+
+
+def zookeeper_server(folder: Path, port: int = 0) -> AbstractContextManager[ZooKeeperServer]:
+    """A ZooKeeper server for the length of a block, with its state in *folder*."""
+    return _running(ZooKeeperServer(folder, port))
+
+
+@contextmanager
+def _running(server: S) -> Iterator[S]:
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="servers", description="Start and stop a server on this machine.")
+    parser.add_argument("server", choices=_SERVERS)
+    parser.add_argument("action", choices=("start", "stop", "run"))
+    parser.add_argument("--dir", type=Path, help="folder of its state (.servers/<server>)")
+    parser.add_argument("--port", type=int, help="0 for a free one (Kafka 9092, ZooKeeper 2181)")
+    options = parser.parse_args(arguments)
+    kind = _SERVERS[options.server]
+    server = kind(options.dir or FOLDER / kind.name, kind.default_port if options.port is None else options.port)
+    return act(server, options.action)
+
+
+class Runnable(Protocol):
+    """What :func:`act` can start and stop: one server, or several that belong together."""
+
+    name: str
+    folder: Path
+
+    @property
+    def told(self) -> str:
+        """Where it serves, its processes and logs: one line, or more."""
+
+    @property
+    def logs(self) -> str:
+        """Where to look when it has ended."""
+
+    def start(self) -> None:
+        """Return when it serves."""
+
+    def stop(self) -> bool:
+        """False: it did not run."""
+
+    def wait(self) -> None:
+        """Block until it has ended."""
+
+
+def act(server: Runnable, action: str) -> int:
+    """Start, stop or run *server* for somebody at a terminal; returns the exit code."""
+    try:
+        return _ACTIONS[action](server)
+    except TrimtabError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return error.exit_code
+
+
+def _start(server: Runnable) -> int:
+    server.start()
+    print(server.told, flush=True)  # noqa: T201
+    return 0
+
+
+def _stop(server: Runnable) -> int:
+    stopped = server.stop()
+    print(f"{server.name} {'stopped' if stopped else 'does not run'} in {server.folder}")  # noqa: T201
+    return 0
+
+
+def _run(server: Runnable) -> int:
+    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
+    with signals.interrupts():
+        try:
+            _start(server)
+            server.wait()
+        except KeyboardInterrupt:
+            return _stop(server)
+    server.stop()  # what is left of it
+    print(f"{server.name} has ended by itself; see {server.logs}", file=sys.stderr)  # noqa: T201
+    return 1
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on, and that no client is given."""
+    # None of those that the kernel gives to clients: a client that looks for its server while it is down could get
+    # the server's own port, be connected to itself, and keep the server from coming back.
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((_LOOPBACK, port))
+            return port
+    raise TrimtabError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+
+
+def is_free(port: int) -> bool:
+    """True when nobody listens on *port* of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex((_LOOPBACK, port)) != 0
+
+
+#: Half the time to start, for some of the throughput: these servers are not for production.
+_QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
+#: Either server's slf4j-simple: warnings alone, with the time.
+_LOGGING: Final = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+#: Where servers of this checkout have their state, a folder each.
+FOLDER: Final = Path(__file__).parents[2] / ".servers"
+_SERVERS: Final[dict[str, type[KafkaServer] | type[ZooKeeperServer]]] = {
+    "kafka": KafkaServer,
+    "zookeeper": ZooKeeperServer,
+}
+_ACTIONS: Final[dict[str, Callable[[Runnable], int]]] = {"start": _start, "stop": _stop, "run": _run}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Recordings, and what runs on them without a cluster."""

@@ -1,0 +1,98 @@
+"""Load reports and recordings, read as a log that ends where they end: for commands that decide on what was kept.
+
+Ticks that are missing are placed as ``trimtab ticks`` places them; those that are there count as they are.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller.aggregate.prepass import PlacedTick, place_ticks
+from controller.aggregate.rows import METRICS, RESULTS
+from controller.model.errors import SettingsError, WireError
+from controller.offline.recording import Recorded, header_of, lines_of, recorded_files
+from controller.wire.metrics import Partitions, RosterEntry, Tick, decode_metric
+from controller.wire.rows import Located
+
+_ONE_EACH = Partitions(metrics=1, results=1)
+_DEFAULT_CLUSTER = "standalone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedLoad:
+    """A recording as records of a log with one partition, ticked."""
+
+    cluster: str
+    records: tuple[Located, ...]
+    #: Brokers that said something, by name, with when they last did: epoch ms.
+    heard: dict[str, int]
+    #: One line for each record that could not be used: where it lies, and why.
+    refused: tuple[str, ...]
+
+
+def read_load(source: Path, *, cluster: str | None, period_ms: int) -> RecordedLoad:
+    """The load in *source*: one file, a folder of files, or a log in a folder.
+
+    Records of other clusters are left out; without *cluster* the first record that names one says which it is.
+    Raises SettingsError where nothing in *source* says anything about a broker.
+    """
+    recorded = [line for path in recorded_files(source) for line in lines_of(path)]
+    if not recorded:
+        raise SettingsError(f"{source} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
+    cluster = cluster or next(filter(None, map(_cluster_of, recorded)), _DEFAULT_CLUSTER)
+    found, refused = [], []
+    for line in recorded:
+        try:
+            record = decode_metric(line.value, cluster=cluster, period_ms=period_ms)
+        except WireError as error:
+            refused.append(f"{line.path}, line {line.line}: {error}")
+            continue
+        if record is not None:
+            found.append(record)
+    headers = [header_of(record) for record in found]
+    heard: dict[str, int] = {}
+    for header in headers:
+        if header is not None:
+            heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
+    if not heard:
+        why = f"; the first of {len(refused)} that cannot be used is {refused[0]}" if refused else ""
+        raise SettingsError(f"{source} holds neither load reports nor sweeps of cluster {cluster!r}{why}")
+    has_ticks = any(isinstance(record, Tick) for record in found)
+    ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
+    records = tuple(Located(source=where, partition=0, offset=i, record=record) for i, (where, record) in ticked)
+    return RecordedLoad(cluster=cluster, records=records, heard=heard, refused=tuple(refused))
+
+
+def _as_ticked(found: Sequence[object]) -> Iterator[tuple[int, object]]:
+    """*found* with the ticks that close intervals: those with a roster, whatever partitions there were."""
+    for record in found:
+        if not isinstance(record, Tick):
+            yield METRICS, record
+        elif record.roster is not None:
+            yield from _tick(record.model_copy(update={"partitions": _ONE_EACH}))
+
+
+def _with_ticks(found: Sequence[object], period_ms: int, cluster: str) -> Iterator[tuple[int, object]]:
+    behind: dict[int, list[PlacedTick]] = {}
+    for placed in place_ticks([header_of(record) for record in found], period_ms=period_ms):
+        behind.setdefault(placed.after, []).append(placed)
+    for i, record in enumerate(found):
+        yield METRICS, record
+        for placed in behind.get(i, ()):
+            roster = tuple(RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in placed.roster)
+            yield from _tick(Tick(cluster=cluster, interval=placed.interval, partitions=_ONE_EACH, roster=roster))
+
+
+def _tick(tick: Tick) -> Iterator[tuple[int, object]]:
+    yield METRICS, tick
+    yield RESULTS, tick.model_copy(update={"roster": None})
+
+
+def _cluster_of(line: Recorded) -> str | None:
+    try:
+        fields = json.loads(line.value)
+    except ValueError:
+        return None
+    name = fields.get("cluster") if isinstance(fields, dict) else None
+    return name if isinstance(name, str) else None

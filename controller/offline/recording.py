@@ -1,0 +1,108 @@
+"""Recordings: folders of records that were kept, made into a log that can be replayed."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from controller.adapters.folder.log import FolderMetricsLog
+from controller.aggregate.prepass import Header, place_ticks
+from controller.model.errors import TrimtabError, WireError
+from controller.wire.metrics import BrokerLoad, Tick, decode_metric
+from controller.wire.sweep import SweepHeader
+
+
+class Recorded(NamedTuple):
+    """A record on one line, and where it was found: line 1 is the first."""
+
+    path: Path
+    line: int
+    value: bytes
+
+
+def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> int:
+    """Copy the recording in *source* to a folder log in *target*, with ticks; returns how many.
+
+    *source* holds files of JSON lines, read in the order of their names, and ``.json`` files of one document,
+    such as load reports saved from a broker.  Records that cannot be used are copied too: the replay puts
+    them among its dead letters.  Results are not copied, for a replay issues commands of its own.
+
+    Raises TrimtabError, and writes nothing, where *target* holds a log, and where *source* has ticks (naming file
+    and line) or nothing to tick.
+    """
+    if any((target / "metrics").glob("*.jsonl")):
+        raise TrimtabError(f"{target} holds a log already; ticks go into a new one")
+    # Listed once: the target may come to lie in the source.
+    paths = recorded_files(source)
+    headers = [_header(record, cluster, period_ms) for record in _records(paths)]
+    ticks = place_ticks(headers, period_ms=period_ms)
+    if not ticks:
+        raise TrimtabError(f"{source} holds neither sweeps nor load reports of cluster {cluster!r}")
+
+    log = FolderMetricsLog(target, cluster=cluster)
+    values = (record.value for record in _records(paths))
+    copied = 0
+    for tick in ticks:
+        log.publish(("", next(values)) for _ in range(copied, tick.after + 1))
+        log.tick(tick.interval, dict(tick.roster))
+        copied = max(copied, tick.after + 1)
+    log.publish(("", value) for value in values)
+    return len(ticks)
+
+
+def recorded_files(source: Path) -> list[Path]:
+    """The files of the recording, or of the log, in the folder *source*, by name; or *source* itself, a file."""
+    if source.is_file():
+        return [source]
+    folder = source / "metrics" if (source / "metrics").is_dir() else source
+    return sorted(folder.glob("*.json*"))
+
+
+def lines_of(path: Path) -> Iterator[Recorded]:
+    """The records in the file *path*: the whole of a document, or the lines of any other file."""
+    content = path.read_bytes()
+    if path.suffix == ".json":
+        yield Recorded(path, 1, _on_one_line(content))
+        return
+    for number, line in enumerate(content.splitlines(), start=1):
+        if line.strip():
+            yield Recorded(path, number, line)
+
+
+def _records(paths: Iterable[Path]) -> Iterator[Recorded]:
+    for path in paths:
+        yield from lines_of(path)
+
+
+def _on_one_line(document: bytes) -> bytes:
+    try:
+        return json.dumps(json.loads(document), separators=(",", ":")).encode()
+    except ValueError:
+        return b" ".join(document.split())
+
+
+def header_of(record: object) -> Header | None:
+    """What the ticks depend on of a decoded *record*; None of most kinds."""
+    if isinstance(record, SweepHeader):
+        return Header(
+            broker=record.broker,
+            time_ms=record.interval,
+            sweep_id=record.sweep_id,
+            chunk=record.chunk,
+            chunks=record.chunks,
+        )
+    if isinstance(record, BrokerLoad):
+        return Header(broker=record.broker_name, time_ms=record.report.last_update)
+    return None
+
+
+def _header(record: Recorded, cluster: str, period_ms: int) -> Header | None:
+    try:
+        decoded = decode_metric(record.value, cluster=cluster, period_ms=period_ms)
+    except WireError:
+        return None
+    if isinstance(decoded, Tick):
+        raise TrimtabError(
+            f"{record.path}, line {record.line}: the recording has ticks already, the first for {decoded.interval}"
+        )
+    return header_of(decoded)

@@ -1,0 +1,145 @@
+"""What a broker answers is bounded in time, size and depth; the outcome is a value or a PulsarError."""
+
+import gzip
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from controller.adapters.pulsar import pool as pulsar_pool
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@contextmanager
+def server(serve: Callable[[socket.socket, threading.Event], None]) -> Iterator[PulsarAdmin]:
+    """An admin URL behind which *serve* has each connection, until the event is set."""
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65536)
+                    try:
+                        serve(connection, ended)
+                    except OSError:  # the caller has gone
+                        continue
+
+        threading.Thread(target=accept, daemon=True).start()
+        admin = PulsarAdmin([f"http://127.0.0.1:{listening.getsockname()[1]}"], cluster="lab", read_seconds=0.3)
+        try:
+            yield admin
+        finally:
+            ended.set()
+            admin.close()
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+def dripping(*, first: bytes, drops: bytes) -> Callable[[socket.socket, threading.Event], None]:
+    def serve(connection: socket.socket, ended: threading.Event) -> None:
+        connection.sendall(first)
+        while not ended.wait(0.02):
+            connection.sendall(drops)
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("first", "drops"),
+    [
+        (HEAD + b"Content-Length: 1000000\r\n\r\n", b" "),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+        (HEAD + b"\r\n", b" "),
+        (HEAD, b"x"),
+        (b"H", b"T"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"0"),
+    ],
+)
+def test_an_answer_that_drips_is_over_when_its_time_is(first: bytes, drops: bytes) -> None:
+    with server(dripping(first=first, drops=drops)) as admin:
+        begun = time.monotonic()
+        with pytest.raises(PulsarError, match="no answer"):
+            admin.tenants()
+        assert time.monotonic() - begun < 2
+
+
+def replying(answer: bytes) -> Callable[[socket.socket, threading.Event], None]:
+    return lambda connection, _: connection.sendall(answer)
+
+
+def answer(body: bytes, *, head: bytes = HEAD, packed: bool = False) -> bytes:
+    content = gzip.compress(body) if packed else body
+    encoding = b"Content-Encoding: gzip\r\n" if packed else b""
+    return head + encoding + b"Content-Length: %d\r\n\r\n" % len(content) + content
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_larger_than_allowed_is_an_error_packed_or_not(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps(["a" * 2**20]).encode()
+    with server(replying(answer(body, packed=packed))) as admin:
+        assert len(admin.tenants()[0]) == 2**20
+        monkeypatch.setattr(pulsar_pool.read_answer, "__defaults__", (2**19,))
+        with pytest.raises(PulsarError, match="larger than 524288 bytes"):
+            admin.tenants()
+
+
+def test_of_an_error_only_the_beginning_is_read() -> None:
+    endless = HEAD.replace(b"200 OK", b"500 Oh") + b"Content-Length: 1000000000\r\n\r\n" + b"x" * 300_000
+    with server(replying(endless)) as admin, pytest.raises(PulsarError, match="500 Oh: xxx") as raised:
+        admin.tenants()
+    assert raised.value.status == 500
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"500 Oh"])
+def test_json_nested_too_deep_is_an_error(status: bytes) -> None:
+    bomb = b"[" * 200_000
+    with server(replying(answer(bomb, head=HEAD.replace(b"200 OK", status)))) as admin, pytest.raises(PulsarError):
+        admin.tenants()
+
+
+CALLS: dict[str, Callable[[PulsarAdmin], object]] = {
+    "brokers": lambda admin: admin.brokers(),
+    "active_brokers": lambda admin: admin.active_brokers(),
+    "leader": lambda admin: admin.leader(),
+    "boundaries": lambda admin: admin.boundaries("a/b"),
+    "policies": lambda admin: admin.policies("a/b"),
+    "lookup": lambda admin: admin.lookup("a/b/0x00000000_0xffffffff"),
+    "clusters": lambda admin: admin.clusters(),
+    "tenants": lambda admin: admin.tenants(),
+    "namespaces": lambda admin: admin.namespaces("a"),
+    "anti_affinity_group": lambda admin: admin.anti_affinity_group("a/b"),
+    "isolation_policies": lambda admin: admin.isolation_policies(),
+    "failure_domains": lambda admin: admin.failure_domains(),
+    "service_url": lambda admin: admin.service_url(),
+    "dynamic_configuration": lambda admin: admin.dynamic_configuration(),
+    "configuration": lambda admin: admin.configuration(),
+}
+BODIES: tuple[object, ...] = (
+    None, True, 3, 1e400, "text", [], {}, [1], ["a"], [["a"]], {"a": 1}, {"brokerId": 3}, {"boundaries": 3},
+    {"boundaries": [1, None]}, {"boundaries": ["0xzz"]}, {"boundaries": {"a": 1}}, {"httpUrl": 3}, {"httpUrl": "http://["},
+    {"brokerServiceUrl": ["x"]}, {"p": {"namespaces": 3}}, {"p": None}, {"a": {"b": {"c": [{}]}}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_json_a_broker_answers_with_the_outcome_is_a_value_or_a_pulsar_error(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = PulsarAdmin(["http://127.0.0.1:1"], cluster="lab")
+    for body in (*(json.dumps(each).encode() for each in BODIES), b"", b"\xff", b"{", b"[" * 9999):
+        monkeypatch.setattr(admin, "_send", lambda *_, body=body: pulsar_pool.Answer(200, "OK", {}, body))
+        try:
+            CALLS[call](admin)
+        except PulsarError:
+            continue

@@ -1,0 +1,155 @@
+"""Leadership by a locked file."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.folder.leadership import FileLeadership
+from controller.model.errors import LeadershipLostError, StateError
+from controller.ports.leadership import Leadership
+
+
+def never() -> bool:
+    return False
+
+
+def at_once() -> bool:
+    return True
+
+
+def after(times: int) -> Callable[[], bool]:
+    """True from the call after *times* calls on."""
+    calls = iter(range(times))
+    return lambda: next(calls, None) is None
+
+
+def leader(folder: Path) -> FileLeadership:
+    leadership = FileLeadership(folder)
+    assert leadership.acquire(after(1))
+    return leadership
+
+
+def test_it_is_a_leadership(tmp_path: Path) -> None:
+    leadership: Leadership = FileLeadership(tmp_path)
+    assert leadership.lost()
+
+
+def test_nobody_leads_before_acquire(tmp_path: Path) -> None:
+    leadership = FileLeadership(tmp_path)
+    assert leadership.lost()
+    with pytest.raises(LeadershipLostError):
+        leadership.check()
+    with pytest.raises(LeadershipLostError):
+        leadership.claim(0)
+
+
+def test_one_of_two_leads(tmp_path: Path) -> None:
+    first, second = leader(tmp_path), FileLeadership(tmp_path)
+    assert not second.acquire(after(3))
+    assert second.lost()
+    assert not first.lost()
+    first.check()
+
+
+def test_who_is_told_to_stop_does_not_even_try(tmp_path: Path) -> None:
+    assert not FileLeadership(tmp_path).acquire(at_once)
+
+
+def test_who_has_to_wait_prepares_once_and_who_leads_at_once_does_not(tmp_path: Path) -> None:
+    prepared: list[str] = []
+    first, second = FileLeadership(tmp_path), FileLeadership(tmp_path)
+    assert first.acquire(after(1), lambda: prepared.append("first"))
+    assert not second.acquire(after(3), lambda: prepared.append("second"))
+    assert prepared == ["second"]
+
+
+def test_release_lets_the_one_who_waits_lead(tmp_path: Path) -> None:
+    first, second = leader(tmp_path), FileLeadership(tmp_path)
+    led: list[bool] = []
+    waiting = threading.Thread(target=lambda: led.append(second.acquire(never)), daemon=True)
+    waiting.start()
+    first.release()
+    waiting.join(10)
+    assert led == [True]
+    second.check()
+    with pytest.raises(LeadershipLostError):
+        first.check()
+
+
+def test_the_epoch_only_grows(tmp_path: Path) -> None:
+    first = leader(tmp_path)
+    assert first.claim(0) == 1
+    assert first.claim(0) == 2
+    first.release()
+    second = leader(tmp_path)
+    assert second.claim(1) == 3
+
+
+def test_a_journal_ahead_of_the_file_is_passed(tmp_path: Path) -> None:
+    first = leader(tmp_path)
+    assert first.claim(41) == 42
+    first.release()
+    assert leader(tmp_path).claim(7) == 43
+
+
+def test_a_deleted_lock_file_is_a_loss_that_acquire_settles(tmp_path: Path) -> None:
+    first = leader(tmp_path)
+    (tmp_path / "lock").unlink()
+    second = leader(tmp_path)
+    with pytest.raises(LeadershipLostError, match="lock"):
+        first.check()
+    assert first.lost()
+    assert not first.session_lost()
+    second.release()
+    assert first.acquire(after(1))
+    first.check()
+
+
+def test_another_epoch_in_the_file_is_a_loss(tmp_path: Path) -> None:
+    first = leader(tmp_path)
+    first.claim(0)
+    (tmp_path / "epoch").write_text("5\n")
+    with pytest.raises(LeadershipLostError, match="5"):
+        first.check()
+    assert first.lost()
+
+
+def test_an_epoch_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    first = leader(tmp_path)
+    (tmp_path / "epoch").write_text("three\n")
+    with pytest.raises(StateError, match="three"):
+        first.claim(0)
+
+
+LEAD_UNTIL_KILLED = """
+import sys
+from pathlib import Path
+from controller.adapters.folder.leadership import FileLeadership
+leadership = FileLeadership(Path(sys.argv[1]))
+assert leadership.acquire(lambda: False)
+print(leadership.claim(0), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_killed_leader_leaves_its_place_to_the_next(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LEAD_UNTIL_KILLED, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "1\n"
+        mine = FileLeadership(tmp_path)
+        assert not mine.acquire(after(2))
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait(10)
+        assert mine.acquire(after(50))
+    assert mine.claim(0) == 2

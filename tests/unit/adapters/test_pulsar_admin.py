@@ -1,0 +1,188 @@
+"""The REST client against small servers on loopback: redirects, credentials, errors."""
+
+import base64
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from controller.adapters.pulsar import admin as pulsar_admin
+from controller.adapters.pulsar.admin import Credentials, PulsarAdmin, PulsarError, Tls, probe_topic
+from controller.model.errors import TrimtabError
+from controller.model.names import parse_bundle, topic_hash
+from tests.recording_servers import Broker, Handler, list_brokers, recording_brokers, started
+
+BUNDLE = "tenant/ns/0x40000000_0x80000000"
+UNLOAD = "/admin/v2/namespaces/tenant/ns/0x40000000_0x80000000/unload"
+
+
+@pytest.fixture
+def broker() -> Iterator[Callable[[], Broker]]:
+    """Makes brokers."""
+    with recording_brokers() as made:
+        yield lambda: started(made)
+
+
+Brokers = Callable[[], Broker]
+
+
+def admin(*brokers: Broker, credentials: Credentials | None = None) -> PulsarAdmin:
+    return PulsarAdmin([each.url for each in brokers], cluster="lab", credentials=credentials, read_seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "header"),
+    [
+        (None, None),
+        (Credentials(token="a.b.c"), "Bearer a.b.c"),
+        (Credentials(user="me", password="pass:word"), "Basic " + base64.b64encode(b"me:pass:word").decode()),
+    ],
+)
+def test_redirects_are_followed_to_other_brokers_with_the_credentials_the_query_and_the_body(
+    broker: Brokers, credentials: Credentials | None, header: str | None
+) -> None:
+    first, leader, owner = broker(), broker(), broker()
+    split = UNLOAD.replace("unload", "split")
+    query = "?unload=true&splitAlgorithmName=specified_positions_divide"
+    first.answers[split] = (307, leader.url + split + query)
+    leader.answers[split] = (307, owner.url + split + query + "&authoritative=true")
+    owner.answers[split] = (204, None)
+    list_brokers(first, leader, owner, at=(first,))
+    admin(first, credentials=credentials).split(BUNDLE, boundaries=[0x50000000], unload=True)
+    asked = ("PUT", split + query, header, b"[1342177280]")
+    assert leader.seen == [asked]
+    assert [each for each in first.seen if each[0] == "PUT"] == [asked]
+    assert owner.seen == [("PUT", asked[1] + "&authoritative=true", header, asked[3])]
+
+
+def test_going_round_in_circles_ends(broker: Brokers) -> None:
+    one = broker()
+    one.answers[UNLOAD] = (307, one.url + UNLOAD)
+    with pytest.raises(PulsarError, match="redirected 6 times"):
+        admin(one).unload(BUNDLE)
+    assert len(one.seen) == 6
+
+
+def test_a_destination_is_sent_only_where_there_is_one(broker: Brokers) -> None:
+    one = broker()
+    one.answers[UNLOAD] = (204, None)
+    admin(one).unload(BUNDLE)
+    admin(one).unload(BUNDLE, "10.0.0.1:8080")
+    assert [path for _, path, _, _ in one.seen] == [UNLOAD, f"{UNLOAD}?destinationBroker=10.0.0.1%3A8080"]
+
+
+def test_an_error_names_the_call_the_status_and_the_brokers_reason(broker: Brokers) -> None:
+    one = broker()
+    one.answers[UNLOAD] = (412, {"reason": "Failed to validate namespace bundle"})
+    with pytest.raises(PulsarError, match=r"PUT http://.*/unload.*: 412 .*: Failed to validate") as raised:
+        admin(one).unload(BUNDLE)
+    assert (raised.value.status, raised.value.sent) == (412, True)
+
+
+def test_another_broker_is_asked_where_one_takes_no_connection(broker: Brokers) -> None:
+    gone, alive = broker(), broker()
+    gone.shutdown()
+    gone.server_close()
+    alive.answers["/admin/v2/brokers/lab"] = (200, ["b:1", "a:1"])
+    assert admin(gone, alive).brokers() == ("a:1", "b:1")
+    with pytest.raises(PulsarError, match="no connection") as raised:
+        admin(gone).brokers()
+    assert (raised.value.status, raised.value.sent) == (0, False)
+
+
+def test_an_act_that_got_no_answer_is_not_sent_to_another_broker(broker: Brokers) -> None:
+    deaf, other = broker(), broker()
+    deaf.RequestHandlerClass = _HangsUp
+    with pytest.raises(PulsarError, match="no answer") as raised:
+        admin(deaf, other).unload(BUNDLE)
+    assert (raised.value.status, raised.value.sent) == (0, True)
+    assert other.seen == []
+
+
+class _HangsUp(Handler):
+    def do_PUT(self) -> None:  # noqa: N802
+        self.close_connection = True
+
+
+def test_an_owner_is_found_by_asking_the_likely_brokers_first(broker: Brokers) -> None:
+    one, two, three = sorted((broker() for _ in range(3)), key=lambda each: each.name)
+    for each, bundles in ((one, []), (two, [BUNDLE]), (three, [])):
+        each.answers["/admin/v2/brokers/lab"] = (200, [one.name, two.name, three.name])
+        owned = {bundle: {"is_active": True} for bundle in bundles}
+        each.answers[f"/admin/v2/brokers/lab/{each.name}/ownedNamespaces"] = (200, owned)
+    assert admin(one).owner(BUNDLE, [three.name, two.name]) == two.name
+    assert [path for _, path, _, _ in one.seen] == ["/admin/v2/brokers/lab"]
+    assert admin(one).owner(BUNDLE, [three.name]) == two.name
+    assert admin(one).owner("tenant/ns/0x00000000_0x40000000") == ""
+
+
+def test_a_dead_broker_has_no_bundles(broker: Brokers) -> None:
+    one, dead = broker(), broker()
+    dead.shutdown()
+    dead.server_close()
+    one.answers["/admin/v2/brokers/lab"] = (200, [one.name])
+    one.answers[f"/admin/v2/brokers/lab/{one.name}/ownedNamespaces"] = (200, {BUNDLE: {}})
+    assert admin(one).owner(BUNDLE, [dead.name]) == one.name
+
+
+def test_what_is_no_json_is_an_error(broker: Brokers) -> None:
+    one = broker()
+    one.answers["/admin/v2/brokers/lab"] = (204, None)
+    with pytest.raises(PulsarError, match="no JSON"):
+        admin(one).brokers()
+
+
+@pytest.mark.parametrize("bundle", [BUNDLE, "tenant/ns/0xfffff000_0xffffffff", "t/n/0x00000000_0x00010000"])
+def test_a_probe_lies_in_its_bundle(bundle: str) -> None:
+    name = parse_bundle(bundle)
+    topic = probe_topic(bundle)
+    assert topic.startswith(f"non-persistent://{name.namespace}/")
+    assert name.lower <= topic_hash(topic) < name.upper
+
+
+def test_secrets_are_not_shown() -> None:
+    assert "abc" not in repr(Credentials(token="abc"))
+    assert "abc" not in repr(Credentials(user="me", password="abc"))
+
+
+def test_a_certificate_that_is_not_there_is_named() -> None:
+    with pytest.raises(TrimtabError, match=r"nowhere\.pem"):
+        PulsarAdmin(["https://127.0.0.1:1"], cluster="lab", tls=Tls(trust_certs="nowhere.pem"))
+
+
+def test_an_act_that_was_sent_on_to_a_dead_broker_may_have_left_something_behind(broker: Brokers) -> None:
+    leader, dead, other = broker(), broker(), broker()
+    dead.shutdown()
+    dead.server_close()
+    leader.answers[UNLOAD] = (307, dead.url + UNLOAD)
+    list_brokers(leader, dead, other, at=(leader,))
+    with pytest.raises(PulsarError, match="no connection") as raised:
+        admin(leader, other).unload(BUNDLE, other.name)
+    assert raised.value.sent
+    assert other.seen == []
+
+
+def test_a_call_ends_when_its_time_is_over(broker: Brokers) -> None:
+    slow = broker()
+    slow.RequestHandlerClass = _Sleeps
+    patient = admin(slow)
+    limited = patient.within(0.2)
+    with pytest.raises(PulsarError, match="no answer") as raised:
+        limited.brokers()
+    assert raised.value.sent
+    with pytest.raises(PulsarError, match="no time is left") as raised:
+        limited.unload(BUNDLE)
+    assert not raised.value.sent
+    assert limited.within(60).seconds_left < 0
+    assert patient.seconds_left == math.inf
+
+
+class _Sleeps(Handler):
+    def do_GET(self) -> None:  # noqa: N802
+        time.sleep(0.5)
+
+
+def test_a_bundle_without_room_for_a_topic_has_no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulsar_admin, "_PROBES", 10)
+    assert probe_topic("tenant/narrow/0x00000000_0x00000001") == ""

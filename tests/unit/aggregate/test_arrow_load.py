@@ -1,0 +1,97 @@
+"""Arrow sweeps as rows of the fold: those of the JSON form, bit for bit."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from controller.aggregate.rows import BUNDLE, METRICS, SWEEP, Rows
+from controller.aggregate.shard import DetailLimits
+from controller.model.errors import WireError
+from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
+from controller.simulator.encode import arrow_records, json_records
+from controller.wire.metrics import decode_metric
+from controller.wire.rows import Located, rows_from_records
+from tests.records import CLUSTER, LEFT, PERIOD, RIGHT
+from tests.unit.wire.test_wire_arrow import respun, value
+
+_NOW = 1_735_689_600_000
+#: About half of the bundles reach one.
+_LIMITS = DetailLimits(topics=9, sessions=1e9, msg_rate=1_200, throughput=1e12)
+_NONE_NEAR = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
+
+
+def modelled() -> list[BrokerSweep]:
+    return list(ModelledCluster(ClusterShape(brokers=3, bundles=24, topics=200), seed=3, name=CLUSTER).sweeps(_NOW))
+
+
+def rows_of(values: list[bytes], limits: DetailLimits = _LIMITS) -> Rows:
+    def located() -> Iterator[Located]:
+        for offset, one in enumerate(values):
+            record = decode_metric(one, cluster=CLUSTER, period_ms=PERIOD)
+            yield Located(source=METRICS, partition=0, offset=offset, record=record)
+
+    return rows_from_records(located(), limits)
+
+
+@pytest.mark.parametrize("sweep", modelled(), ids=lambda sweep: sweep.broker)
+def test_rows_of_arrow_are_those_of_json(sweep: BrokerSweep) -> None:
+    of_json, of_arrow = (rows_of([one for _, one in form(sweep)]) for form in (json_records, arrow_records))
+    assert len(of_arrow) == 1 + len(sweep.bundles)
+    assert of_arrow.bundle == of_json.bundle
+    assert of_arrow.broker == of_json.broker
+    for name in ("kind", "interval", "chunk", "chunks", "last_update", "stats", "detail_size", "detail_position"):
+        assert getattr(of_arrow, name).tolist() == getattr(of_json, name).tolist(), name
+    assert of_arrow.detail_load.tolist() == of_json.detail_load.tolist()
+    assert of_arrow.numbers[0].tolist() == of_json.numbers[0].tolist()
+
+
+def test_a_bundle_without_topics_has_no_load_and_a_row() -> None:
+    found = rows_of([value()])
+    assert found.kind.tolist() == [SWEEP, BUNDLE, BUNDLE, BUNDLE]
+    assert found.bundle == ["", LEFT, RIGHT, "tenant/empty/0x00000000_0xffffffff"]
+    assert found.stats[3].tolist() == [0.0] * 7
+    assert found.stats[1].tolist() == [4250.0, 5250.0, 6250.0, 7250.0, 4.0, 5.0, 1.0]
+
+
+def test_topics_in_any_order_are_added_up_with_their_own_bundle() -> None:
+    (one,) = (one for _, one in arrow_records(modelled()[0]))
+    with pa.ipc.open_stream(one) as reader:
+        batch = reader.read_next_batch()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch.take(np.random.default_rng(1).permutation(batch.num_rows)))
+    straight, turned = rows_of([one]), rows_of([sink.getvalue().to_pybytes()])
+    assert turned.bundle == straight.bundle
+    np.testing.assert_allclose(turned.stats, straight.stats, atol=1)
+    assert turned.detail_size.tolist() == straight.detail_size.tolist()
+    assert 0 < len(turned.detail_position) < batch.num_rows
+    ends = np.cumsum(straight.detail_size)
+    for lo, hi in zip(ends - straight.detail_size, ends, strict=True):
+        assert sorted(turned.detail_position[lo:hi]) == sorted(straight.detail_position[lo:hi])
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [({}, []), ({"chunks": 2}, []), ({"chunk": 1, "chunks": 2}, [LEFT]), ({"chunk": 1, "chunks": 3}, [LEFT])],
+)
+def test_a_bundle_that_other_chunks_may_have_a_part_of_keeps_its_topics(
+    fields: dict[str, Any], kept: list[str]
+) -> None:
+    """The first bundle of a later chunk, and the last but of the last: here that one has no topics at all."""
+    found = rows_of([respun(**fields)], _NONE_NEAR)
+    assert [name for name, size in zip(found.bundle, found.detail_size, strict=True) if size] == kept
+
+
+def test_the_last_bundle_of_a_chunk_keeps_its_topics_where_another_follows() -> None:
+    sweep = modelled()[0]
+    first, second, *_ = (rows_of([one], _NONE_NEAR) for _, one in arrow_records(sweep, max_bytes=13_000))
+    assert [i for i, size in enumerate(first.detail_size) if size] == [len(first) - 1]
+    assert second.detail_size[1] > 0
+
+
+def test_a_bundle_listed_twice_is_refused_as_it_is_in_json() -> None:
+    with pytest.raises(WireError, match="bad_value: column bundle lists a bundle twice"):
+        rows_of([value(bundles=[LEFT, RIGHT, LEFT])])

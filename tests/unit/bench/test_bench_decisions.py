@@ -1,0 +1,123 @@
+"""``trimtab bench decisions``: that it times everything there is, on clusters that are what they are called."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from controller.adapters import jars
+from controller.bench import java_rival
+from controller.bench.clusters import CLUSTERS, nearly_balanced, skewed
+from controller.bench.decisions import AVERAGES, fresh, slopes, subjects, timings
+from controller.bench.overload import SHARES
+from controller.cli.bench import app
+from controller.model.errors import SettingsError
+from controller.model.load import ClusterView
+from controller.model.names import parse_bundle
+from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
+
+SMALL = (10, 1_000)
+
+
+class Rival:
+    """Takes 100 s for everything, and says so."""
+
+    names = ("OverloadShedder",)
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def decide(self, name: str) -> tuple[float, int]:
+        assert name in self.names
+        self.asked += 1
+        return 100_000.0, 7
+
+
+@pytest.mark.parametrize("make", CLUSTERS.values())
+def test_a_cluster_is_whole(make: Callable[..., ClusterView]) -> None:
+    view = make(*SMALL)
+    assert list(view.bundles.names) == sorted(set(view.bundles.names))
+    assert all(
+        view.bundles.namespaces[code] == parse_bundle(name).namespace
+        for name, code in zip(view.bundles.names, view.bundles.namespace.tolist(), strict=True)
+    )
+    assert view.brokers.bundle_count.sum() == len(view.bundles)
+    assert view.brokers.bundle_count.min() >= 2
+
+
+def test_the_skewed_cluster_is_and_the_other_hardly() -> None:
+    spread = [
+        np.ptp(make(*SMALL).brokers.throughput) / make(*SMALL).brokers.throughput.mean()
+        for make in (skewed, nearly_balanced)
+    ]
+    assert spread[0] > 1
+    assert spread[1] < 0.5
+
+
+def test_everything_in_the_catalogue_is_timed() -> None:
+    named = {name.removesuffix(" (placement)") for name in subjects()}
+    assert named == {*SHEDDERS, *PLACEMENTS, *SPLIT_POLICIES, AVERAGES}
+
+
+def test_a_fresh_view_remembers_nothing() -> None:
+    view = skewed(*SMALL)
+    view.bundles.of_broker(0)
+    view.policies.derived("key", lambda: 1)
+    again = fresh(view)
+    assert "_by_broker" in view.bundles.__dict__
+    assert "_by_broker" not in again.bundles.__dict__
+    assert view.policies.derived("key", lambda: 2) == 1
+    assert again.policies.derived("key", lambda: 2) == 2
+
+
+def test_a_rival_that_takes_too_long_is_asked_once() -> None:
+    rival = Rival()
+    found = {one.subject: one for one in timings("skewed", skewed(*SMALL), runs=3, rival=rival)}
+    assert rival.asked == 1
+    overload = found["OverloadShedder"]
+    assert (overload.java_ms, overload.java_chosen) == (100_000.0, 7)
+    assert overload.ratio == pytest.approx(overload.ms / 100_000)
+    assert found["ThresholdShedder"].ratio is None
+
+
+def test_slopes_are_taken_over_all_sizes() -> None:
+    found = {one.subject: one for one in slopes("skewed", runs=1, sizes=(500, 1_000, 4_000))}
+    assert set(found) == set(subjects())
+    assert all(len(one.ms) == len(one.peak) == 3 for one in found.values())
+    # An array of 4 numbers a bundle, and nothing else of weight: linear by what it is.
+    assert found[AVERAGES].memory == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_command_tells_every_figure_as_json() -> None:
+    result = CliRunner().invoke(app, ["decisions", "--bundles", "200", "--brokers", "4", "--runs", "1", "--json"])
+    assert result.exit_code == 0
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {(row["cluster"], row["subject"]) for row in rows} == {(c, s) for c in CLUSTERS for s in subjects()}
+    assert all(row["ms"] > 0 for row in rows)
+
+
+def test_whole_intervals_of_overloaded_clusters_are_told_for_every_shedder() -> None:
+    small = ["--bundles", "200", "--brokers", "4", "--runs", "1"]
+    result = CliRunner().invoke(app, ["decisions", "--overloaded", *small, "--json"])
+    assert result.exit_code == 0
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {(row["cluster"], row["shedder"]) for row in rows} == {(c, s) for c in SHARES for s in SHEDDERS}
+    assert all(row["decision"] > 0 and row["entry_bytes"] > 0 for row in rows)
+    assert CliRunner().invoke(app, ["decisions", "--overloaded", *small]).exit_code == 0
+    assert CliRunner().invoke(app, ["decisions", "--overloaded", "--slope"]).exit_code == 2
+
+
+def test_more_brokers_than_bundles_can_feed_are_refused() -> None:
+    result = CliRunner().invoke(app, ["decisions", "--bundles", "100", "--brokers", "90"])
+    assert result.exit_code == 2
+
+
+def test_a_runtime_without_a_compiler_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "java"
+    java.touch()
+    monkeypatch.setattr(jars, "java", lambda: str(java))
+    with pytest.raises(SettingsError, match="is a runtime without javac"), java_rival.java_rival(skewed(*SMALL)):
+        pass

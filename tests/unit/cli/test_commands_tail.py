@@ -1,0 +1,163 @@
+"""``trimtab commands tail`` on a log in a folder."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controller.adapters.folder.log import FolderJournal
+from controller.cli.commands import app
+from controller.model.decision import Command
+from controller.model.errors import SettingsError
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
+
+NEXT = T + PERIOD
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    path = tmp_path / "trimtab.toml"
+    path.write_text(
+        """
+        cluster.name = "demo"
+        log = {kind = "folder", folder.path = "log"}
+        election = {kind = "file", path = "election"}
+        checkpoint.path = "checkpoint"
+        """,
+        encoding="utf-8",
+    )
+    return path
+
+
+def issue(folder: Path, interval: int, *commands: Command, epoch: int = 7) -> None:
+    journal = FolderJournal(folder / "log", cluster=CLUSTER)
+    journal.open()
+    journal.append(entry(interval, *commands), epoch=epoch, issued_at_ms=interval + 1_500, before_commit=lambda: None)
+
+
+def spoil(folder: Path, *lines: bytes) -> Path:
+    path = folder / "log" / "commands" / f"{NEXT:015d}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def tail(conf: Path, *options: str) -> Result:
+    return CliRunner().invoke(app, ["tail", "--conf", str(conf), *options])
+
+
+def printed(conf: Path) -> list[str]:
+    """The lines, with runs of spaces made one."""
+    result = tail(conf, "--no-follow")
+    assert result.exit_code == 0
+    return [" ".join(line.split()) for line in result.stdout.splitlines()]
+
+
+def when_waiting(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) -> None:
+    """Do *steps*, one each time the command waits for more; then comes Ctrl-C."""
+    left = list(steps)
+
+    def sleep(seconds: float) -> None:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop(0)()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+
+
+def test_an_unload_is_shown_with_interval_way_mode_epoch_and_reason(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, UNLOAD)
+    assert printed(conf)[2] == (
+        f"2025-01-01T00:00:00Z unload {LEFT} broker-1:8080 -> broker-2:8080 active 7 Overloaded (0.9 vs 0.6 usage)"
+    )
+
+
+def test_a_split_is_shown_with_algorithm_and_boundaries(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, SPLIT)
+    assert printed(conf)[2] == (
+        f"2025-01-01T00:00:00Z split {RIGHT} range_equally_divide 0xc0000000, then unload active 7"
+        " Topics (0.9 vs 0.6 usage): 1200 topics"
+    )
+
+
+def test_an_unload_without_a_destination_says_who_chooses(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, replace(UNLOAD, destination=""))
+    assert "broker-1:8080 -> wherever the brokers put it" in printed(conf)[2]
+
+
+def test_an_epoch_is_a_line_of_its_own_at_the_time_it_was_written(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, UNLOAD)
+    assert printed(conf)[1] == ("2025-01-01T00:00:01Z epoch 7 of demo begins: lower epochs are refused from here on")
+
+
+def test_the_first_line_names_the_columns_and_the_rest_stands_below_them(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, UNLOAD, SPLIT)
+    lines = tail(conf, "--no-follow").stdout.splitlines()
+    assert lines[0].split() == ["interval", "action", "bundle", "move", "or", "cut", "mode", "epoch", "reason"]
+    assert lines[0].index("bundle") == lines[2].index(LEFT) == lines[3].index(RIGHT)
+    assert lines[0].index("mode") == lines[2].index("active") == lines[3].index("active")
+
+
+def test_without_following_it_ends_at_the_present_end(conf: Path) -> None:
+    assert len(printed(conf)) == 1
+
+
+def test_json_prints_the_events_as_they_lie_in_the_log(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, UNLOAD, SPLIT)
+    issue(tmp_path, NEXT)
+    result = tail(conf, "--no-follow", "--json")
+    assert result.exit_code == 0
+    assert result.stdout_bytes == (tmp_path / "log" / "commands" / f"{T:015d}.jsonl").read_bytes()
+    assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == [
+        "trimtab.epoch",
+        "trimtab.unload",
+        "trimtab.split",
+    ]
+
+
+def test_what_cannot_be_read_is_shown_with_its_place_and_the_rest_goes_on(tmp_path: Path, conf: Path) -> None:
+    path = spoil(tmp_path, b'{"specversion": "1.0"}', b"\xff[bold]")
+    issue(tmp_path, NEXT + PERIOD, UNLOAD)
+    lines = printed(conf)
+    assert lines[1] == f"undecodable, {path}, line 1: missing_field: type: Field required"
+    assert lines[2].startswith(f"undecodable, {path}, line 2: not_json: ")
+    assert LEFT in lines[4]
+
+
+def test_with_json_what_cannot_be_read_is_told_on_standard_error_alone(tmp_path: Path, conf: Path) -> None:
+    path = spoil(tmp_path, b"no json")
+    issue(tmp_path, NEXT + PERIOD, UNLOAD)
+    result = tail(conf, "--no-follow", "--json")
+    assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == ["trimtab.epoch", "trimtab.unload"]
+    assert result.stderr.startswith(f"undecodable, {path}, line 1: not_json: ")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_following_prints_what_comes_until_ctrl_c(
+    options: list[str], tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issue(tmp_path, T, UNLOAD)
+    when_waiting(monkeypatch, lambda: issue(tmp_path, NEXT, SPLIT), lambda: None)
+    result = tail(conf, *options)
+    assert result.exit_code == 0
+    assert [result.stdout.count(bundle) > 0 for bundle in (LEFT, RIGHT)] == [True, True]
+    assert result.stdout.index(LEFT) < result.stdout.index(RIGHT)
+    assert len(result.stdout.splitlines()) == (4 if options else 5), "each event once"
+
+
+def test_a_log_that_nobody_has_written_yet_is_waited_for(
+    tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    when_waiting(monkeypatch, lambda: issue(tmp_path, T, UNLOAD))
+    assert LEFT in tail(conf).stdout
+
+
+def test_settings_that_cannot_be_read_are_a_settings_error(tmp_path: Path) -> None:
+    result = tail(tmp_path / "none.toml", "--no-follow")
+    assert isinstance(result.exception, SettingsError)
+    assert result.stdout == ""

@@ -1,0 +1,181 @@
+"""``trimtab decide`` on load reports, recordings and logs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from controller.cli.decide import decide
+from controller.model.errors import SettingsError
+from tests.records import SAMPLES
+
+REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
+app = typer.Typer()
+app.command()(decide)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def answer(*arguments: object) -> tuple[int, Any]:
+    result = run(*arguments, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def conf(tmp_path: Path, **options: object) -> Path:
+    path = tmp_path / "broker.conf"
+    path.write_text("".join(f"{key}={value}\n" for key, value in options.items()))
+    return path
+
+
+def uneven(tmp_path: Path, **options: object) -> Path:
+    """Options by which the sample's brokers, at 54 to 127 msg/s, are uneven enough for UniformLoadShedder."""
+    return conf(tmp_path, minUnloadMessage=1, minUnloadMessageThroughput=1, **options)
+
+
+def test_a_balanced_cluster_is_left_alone_with_a_verdict_on_every_broker() -> None:
+    code, said = answer("--load", REPORTS, "--strategy", "ThresholdShedder")
+    assert code == 0
+    assert (said["brokers"], said["commands"], said["round"]) == (3, [], 1)
+    assert [v["reason"] for v in said["verdicts"] if v["subject"].startswith("127.0.0.1")] == ["Balanced"] * 3
+
+
+def test_what_would_be_moved_is_told_with_its_reason_and_exit_code_3(tmp_path: Path) -> None:
+    code, said = answer("--load", REPORTS, "--strategy", "UniformLoadShedder", "--broker-conf", uneven(tmp_path))
+    assert code == 3
+    first = said["commands"][0]
+    assert (first["action"], first["broker"], first["why"]["reason"]) == ("unload", "127.0.0.1:18082", "Overloaded")
+    assert first["destination"] in ("127.0.0.1:18080", "127.0.0.1:18081")
+
+
+def test_tables_say_the_same_as_json(tmp_path: Path) -> None:
+    asked = ("--load", REPORTS, "--strategy", "UniformLoadShedder", "--broker-conf", uneven(tmp_path))
+    result = run(*asked)
+    assert result.exit_code == 3
+    _, said = answer(*asked)
+    for one in said["commands"]:
+        assert one["bundle"] in result.stdout
+        assert one["destination"] in result.stdout
+    assert said["summary"] in result.stdout
+
+
+def test_nothing_that_holds_a_controller_back_hides_the_answer(tmp_path: Path) -> None:
+    observing = uneven(tmp_path, loadBalancerEnabled="false", loadBalancerSheddingIntervalMinutes=7)
+    code, said = answer("--load", REPORTS, "--strategy", "UniformLoadShedder", "--broker-conf", observing)
+    assert code == 3
+    assert said["interval"] % (7 * 60_000) == 0
+
+
+def test_a_strategy_that_counts_hits_moves_in_the_round_that_suffices(tmp_path: Path) -> None:
+    options = conf(
+        tmp_path,
+        loadBalancerBrokerLoadTargetStd=0.00001,
+        loadBalancerBundleUnloadMinThroughputThreshold=0,
+        loadBalancerBandwidthInResourceWeight=1,
+    )
+    asked = ("--load", REPORTS, "--strategy", "TransferShedder", "--broker-conf", options)
+    code, said = answer(*asked)
+    assert (code, said["round"]) == (0, 1)
+    assert "HitCount" in [verdict["reason"] for verdict in said["verdicts"]]
+    _, said = answer(*asked, "--rounds", 9)
+    hits = [v for v in said["verdicts"] if v["reason"] == "HitCount"]
+    assert said["round"] >= 4
+    assert not hits
+
+
+def test_a_split_is_looked_for_only_when_asked(tmp_path: Path) -> None:
+    small = conf(tmp_path, loadBalancerNamespaceBundleMaxTopics=2)
+    asked = ("--load", REPORTS, "--strategy", "ThresholdShedder", "--broker-conf", small)
+    assert answer(*asked)[1]["commands"] == []
+    code, said = answer(*asked, "--split")
+    assert code == 3
+    assert {one["action"] for one in said["commands"]} == {"split"}
+    assert {one["why"]["reason"] for one in said["commands"]} == {"Topics"}
+
+
+def test_a_folder_of_reports_counts_as_one_load(tmp_path: Path) -> None:
+    for name in ("load_report_1.json", "load_report_2.json"):
+        (tmp_path / name).write_bytes((SAMPLES / name).read_bytes())
+    code, said = answer("--load", tmp_path, "--strategy", "OverloadShedder")
+    assert code in (0, 3)
+    assert said["brokers"] == 2
+    assert any(v["reason"] == "Overloaded" for v in said["verdicts"])
+
+
+def test_one_report_alone_says_that_one_broker_is_too_few() -> None:
+    code, said = answer("--load", SAMPLES / "load_report_1.json", "--strategy", "ThresholdShedder")
+    assert code == 0
+    assert "NoBrokers" in [verdict["reason"] for verdict in said["verdicts"]]
+
+
+def test_a_broker_heard_of_long_before_the_others_is_told(tmp_path: Path) -> None:
+    early, *others = [json.loads(line) for line in REPORTS.read_text().splitlines()]
+    early["lastUpdate"] -= 3_600_000
+    path = tmp_path / "reports.jsonl"
+    path.write_text("".join(json.dumps(report) + "\n" for report in (early, *others)))
+    _, said = answer("--load", path, "--strategy", "ThresholdShedder")
+    assert said["brokers"] == 2
+    (note,) = said["notes"]
+    assert note.startswith("127.0.0.1:18080 is not counted: it was heard of 60 min before")
+
+
+def test_a_record_that_cannot_be_used_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "reports.jsonl"
+    path.write_bytes(REPORTS.read_bytes().rstrip() + b'\n{"v": 1\n')
+    _, said = answer("--load", path, "--strategy", "ThresholdShedder")
+    (note,) = said["notes"]
+    assert note.startswith(f"not used: {path}, line 4: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--strategy", "Mine"), "loadBalancerLoadSheddingStrategy=Mine: allowed: AvgShedder, "),
+        (
+            ("--strategy", "ThresholdShedder", "--placement", "Mine"),
+            "LoadPlacementStrategy=Mine: allowed: AvgShedder, ",
+        ),
+        (("--strategy", "AvgShedder", "--placement", "RoundRobinBrokerSelector"), "does not go with"),
+    ],
+)
+def test_a_strategy_that_is_not_there_is_refused_with_those_that_are(options: tuple[str, ...], said: str) -> None:
+    error = run("--load", REPORTS, *options).exception
+    assert isinstance(error, SettingsError)
+    assert said in str(error)
+    assert error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty: give load reports"),
+        (b"no json\n", "the first of 1 that cannot be used is"),
+        (b'{"v": 1, "type": "broker_load", "cluster": "other"}\n', "neither load reports nor sweeps"),
+    ],
+)
+def test_a_load_that_says_nothing_is_refused_with_its_file(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "load.jsonl"
+    path.write_bytes(content)
+    error = run("--load", path, "--strategy", "ThresholdShedder", "--cluster", "lab").exception
+    assert isinstance(error, SettingsError)
+    assert str(error).startswith(str(path))
+    assert said in str(error)
+
+
+def test_a_strategys_own_companions_are_taken_along(tmp_path: Path) -> None:
+    assert answer("--load", REPORTS, "--strategy", "AvgShedder")[1]["placement"] == "AvgShedder"
+    said = answer("--load", REPORTS, "--strategy", "TransferShedder")[1]
+    assert said["placement"] == "ExtLeastResourceUsageWithWeight"
+    modular = conf(tmp_path, loadManagerClassName="ModularLoadManagerImpl")
+    error = run("--load", REPORTS, "--strategy", "TransferShedder", "--broker-conf", modular).exception
+    assert "only the extensible load manager knows it" in str(error)
+
+
+def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
+    asked = ["--load", str(REPORTS), "--strategy", "UniformLoadShedder", "--broker-conf", str(uneven(tmp_path))]
+    result = CliRunner().invoke(app, asked, env={"PULSAR_PREFIX_minUnloadMessage": "1000000"})
+    assert result.exit_code == 0

@@ -1,0 +1,199 @@
+"""What is read of the cluster besides its load: one failure is one namespace's, and policies do not fail open."""
+
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping
+
+import pytest
+
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.collector.cluster_state import ClusterState, Found
+from controller.model.errors import TrimtabError
+from controller.wire.metrics import BundleData, NamespaceState
+from tests.fake_pulsar import CLUSTER, SAMPLES, FakeBroker, FakePulsar, fake_pulsar
+
+T, PERIOD = 1_795_233_660_000, 60_000
+ALL = ["lab/ns-0", "lab/ns-1", "lab/ns-2"]
+POLICY = {
+    "namespaces": ["lab/ns-1"],
+    "primary": ["127.0.0.1"],
+    "secondary": [],
+    "auto_failover_policy": {"parameters": {"min_limit": "1", "usage_threshold": "80"}, "policy_type": "min_available"},
+    "unload_scope": "none",
+}
+POLICIES = "namespaceIsolationPolicies"
+
+
+@pytest.fixture
+def pulsar() -> Iterator[FakePulsar]:
+    with fake_pulsar(3) as pulsar:
+        yield pulsar
+
+
+def state_of(pulsar: FakePulsar, *, seconds: float = 5.0, stored: "Stored | None" = None) -> ClusterState:
+    admin = PulsarAdmin(pulsar.urls[:1], cluster=CLUSTER, connect_seconds=1, read_seconds=1, connections=8)
+    return ClusterState(admin, CLUSTER, stored, most_at_once=8, seconds=seconds)
+
+
+def first(pulsar: FakePulsar) -> FakeBroker:
+    """Whom all is asked of."""
+    return pulsar.brokers[0]
+
+
+def namespaces(found: Found) -> dict[str, NamespaceState]:
+    return {state.namespace: state for state in found.states if isinstance(state, NamespaceState)}
+
+
+def test_a_namespace_that_cannot_be_read_costs_the_others_nothing_and_is_told_once(
+    pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    state = state_of(pulsar)
+    first(pulsar).broken = "ns-1/bundles"
+    for i in range(3):
+        assert list(namespaces(state.read(T + i * PERIOD, whole=i == 0))) == ["lab/ns-0", "lab/ns-2"]
+    [told] = [record.message for record in caplog.records if "cannot be read" in record.message]
+    assert ": 1 in all: " in told
+    assert "lab/ns-1: " in told
+    assert "503" in told
+    first(pulsar).broken = "nothing"
+    assert list(namespaces(state.read(T + 3 * PERIOD, whole=False))) == ALL
+    assert caplog.records[-1].message == "all of the cluster's state can be read again"
+
+
+@pytest.mark.parametrize("path", ["ns-1/bundles", "ns-1/antiAffinity"])
+def test_an_answer_that_hangs_costs_one_namespace(pulsar: FakePulsar, path: str) -> None:
+    state = state_of(pulsar, seconds=0.5)
+    first(pulsar).silent = path
+    begun = time.monotonic()
+    assert list(namespaces(state.read(T, whole=True))) == ["lab/ns-0", "lab/ns-2"]
+    assert time.monotonic() - begun < 3
+    first(pulsar).silent = "nothing"
+    assert list(namespaces(state.read(T + PERIOD, whole=True))) == ALL
+
+
+def test_namespaces_are_read_side_by_side(pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch) -> None:
+    pulsar.more = [f"lab/more-{i}" for i in range(61)]
+    state = state_of(pulsar)
+    boundaries = PulsarAdmin.boundaries
+
+    def slow(self: PulsarAdmin, namespace: str) -> tuple[int, ...]:
+        time.sleep(0.02)
+        return boundaries(self, namespace)
+
+    monkeypatch.setattr(PulsarAdmin, "boundaries", slow)
+    begun = time.monotonic()
+    assert len(namespaces(state.read(T, whole=True))) == 64
+    assert time.monotonic() - begun < 64 * 0.02
+
+
+def test_many_that_cannot_be_read_are_told_in_few_words(pulsar: FakePulsar, caplog: pytest.LogCaptureFixture) -> None:
+    pulsar.more = [f"lab/more-{i}" for i in range(200)]
+    first(pulsar).broken = "/bundles"
+    assert namespaces(state_of(pulsar).read(T, whole=True)) == {}
+    [told] = [record.message for record in caplog.records if "cannot be read" in record.message]
+    assert ": 203 in all: " in told
+    assert "and 198 more" in told
+    assert len(told) < 3000
+
+
+def test_without_policies_no_namespace_is_published_and_with_old_ones_they_stay(pulsar: FakePulsar) -> None:
+    state = state_of(pulsar)
+    pulsar.policies = {"p": POLICY}
+    first(pulsar).broken = POLICIES
+    assert namespaces(state.read(T, whole=True)) == {}
+    first(pulsar).broken = "nothing"
+    found = namespaces(state.read(T + PERIOD, whole=False))
+    assert list(found) == ALL, "asked again before everything is due"
+    assert found["lab/ns-1"].isolation_policies == (POLICY,)
+    first(pulsar).broken = POLICIES
+    found = namespaces(state.read(T + 2 * PERIOD, whole=True))
+    assert [each.isolation_policies for each in found.values()] == [None, (POLICY,), None]
+    pulsar.policies = {}
+    first(pulsar).broken = "nothing"
+    assert namespaces(state.read(T + 3 * PERIOD, whole=False))["lab/ns-1"].isolation_policies is None
+
+
+def test_policies_that_were_once_read_count_until_they_are_read_anew(pulsar: FakePulsar) -> None:
+    state = state_of(pulsar)
+    pulsar.policies = {"p": POLICY}
+    state.read(T, whole=True)
+    for broken in ("nothing", POLICIES, POLICIES):
+        first(pulsar).broken = broken
+        found = namespaces(state.read(T + PERIOD, whole=True))
+        assert found["lab/ns-1"].isolation_policies == (POLICY,)
+
+
+def test_tenants_that_cannot_be_listed_have_the_namespaces_of_before(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of(pulsar)
+    first(pulsar).broken = "/admin/v2/tenants"
+    with pytest.raises(PulsarError, match="503"):
+        state.read(T, whole=True)
+    first(pulsar).broken = "nothing"
+    state.read(T, whole=True)
+    first(pulsar).broken = "/admin/v2/tenants"
+    assert list(namespaces(state.read(T + PERIOD, whole=True))) == ALL
+    first(pulsar).broken = "nothing"
+    monkeypatch.setattr(PulsarAdmin, "namespaces", _refuse)
+    assert list(namespaces(state.read(T + 2 * PERIOD, whole=True))) == ALL
+
+
+def _refuse(_: PulsarAdmin, tenant: str) -> tuple[str, ...]:
+    raise PulsarError(f"{tenant} is not told", status=500)
+
+
+def test_a_leader_that_cannot_be_asked_costs_nothing(pulsar: FakePulsar) -> None:
+    state = state_of(pulsar)
+    leader = state.read(T, whole=True).leader
+    first(pulsar).broken = "leaderBroker"
+    found = state.read(T + PERIOD, whole=True)
+    assert (found.leader, list(namespaces(found))) == (leader, ALL)
+
+
+class Stored:
+    """Pulsar's metadata store: some namespaces fail."""
+
+    def __init__(self, *failing: str) -> None:
+        self.failing, self.asked = failing, list[str]()
+
+    def of_namespace(self, namespace: str, skip: Collection[str]) -> Mapping[str, tuple[str, bytes]]:
+        self.asked.append(namespace)
+        if namespace in self.failing:
+            raise TrimtabError("ZooKeeper is away")
+        averages = json.dumps(json.loads((SAMPLES / "bundle_data.json").read_bytes())).encode()
+        found = {f"{namespace}/0x00000000_0x40000000": ("bundle_data", averages)}
+        return {bundle: each for bundle, each in found.items() if bundle not in skip}
+
+    def close(self) -> None:
+        pass
+
+
+def stored_bundles(found: Found) -> list[str]:
+    return [state.bundle for state in found.states if isinstance(state, BundleData)]
+
+
+def test_stored_averages_of_one_namespace_that_cannot_be_read_cost_the_others_nothing(pulsar: FakePulsar) -> None:
+    found = state_of(pulsar, stored=Stored("lab/ns-1")).read(T, whole=True)
+    assert list(namespaces(found)) == ALL
+    assert [bundle.rpartition("/")[0] for bundle in stored_bundles(found)] == ["lab/ns-0", "lab/ns-2"]
+
+
+def test_a_metadata_store_that_is_away_is_left_alone_until_the_next_reading(pulsar: FakePulsar) -> None:
+    pulsar.more = [f"lab/more-{i}" for i in range(20)]
+    store = Stored(*ALL, *pulsar.more)
+    assert len(namespaces(state_of(pulsar, stored=store).read(T, whole=True))) == 23
+    assert len(store.asked) == 3
+
+
+def test_stored_averages_of_known_bundles_are_not_read_again(pulsar: FakePulsar) -> None:
+    state = state_of(pulsar, stored=Stored())
+    bundles = stored_bundles(state.read(T, whole=True))
+    assert len(bundles) == 3
+    assert stored_bundles(state.read(T + PERIOD, whole=True, known=frozenset(bundles[1:]))) == bundles[:1]
+
+
+def test_boundaries_that_are_none_are_one_namespaces_failure(pulsar: FakePulsar) -> None:
+    pulsar.boundaries = ("0x00000000", "0x00000000")
+    assert namespaces(state_of(pulsar).read(T, whole=True)) == {}

@@ -1,0 +1,417 @@
+"""Collectors on one log and one group, against brokers on loopback; the clock is the test's."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from controller.adapters.collector_group import GroupView
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.collector.cluster_state import ClusterState
+from controller.collector.loop import Collector
+from controller.collector.reports import SweepName
+from controller.collector.sweeper import Sweeper
+from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
+from controller.settings.capacity import CapacityOverride, CapacityOverrides
+from controller.settings.trimtab_toml import CollectorSettings
+from controller.wire.chunks import Arrived, Record, glance, json_chunks
+from controller.wire.metrics import BrokerState, NamespaceState, Partitions, RosterEntry, Tick, decode_metric
+from tests.fake_pulsar import CLUSTER, FakePulsar, fake_pulsar
+
+PERIOD = 60
+T = 1_795_233_660
+SETTINGS = CollectorSettings(state_every=2)
+OVERRIDES = CapacityOverrides(brokers=(CapacityOverride(match=".*", cpu_cores=4.0),))
+
+
+class Log:
+    """What several collectors write to."""
+
+    def __init__(self) -> None:
+        self.records: list[bytes] = []
+        self.fence = 0
+        self.away = False
+        #: One of its partitions is.
+        self.offline = False
+
+    def ticks(self) -> dict[int, dict[str, bool]]:
+        """T in seconds -> broker -> whether it has a sweep."""
+        heads = [glance(value) for value in self.records]
+        ticks = [head for head in heads if isinstance(head, Tick)]
+        assert len({tick.interval for tick in ticks}) == len(ticks), "ticked twice"
+        return {
+            tick.interval // 1000: {entry.broker: entry.sweep_id is not None for entry in tick.roster or ()}
+            for tick in ticks
+        }
+
+    def states(self) -> list[Any]:
+        read = [decode_metric(value, cluster=CLUSTER, period_ms=1000) for value in self.records]
+        return [record for record in read if isinstance(record, NamespaceState | BrokerState)]
+
+
+class LogEnd:
+    """One collector's end of it."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.read_to, self.fence = log, 0, -1
+
+    def publish(self, records: Iterable[Record], within_seconds: float) -> None:
+        assert within_seconds > 0
+        self._reach()
+        self.log.records += [value for _, value in records]
+
+    def lead(self, since_ms: int) -> None:  # noqa: ARG002
+        self._reach()
+        self._whole()
+        self.log.fence += 1
+        self.fence, self.read_to = self.log.fence, 0
+
+    def arrived(self) -> Iterator[Arrived]:
+        new, self.read_to = self.log.records[self.read_to :], len(self.log.records)
+        yield from (Arrived(head, None) for value in new if (head := glance(value)) is not None)
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        self._reach()
+        if self.fence != self.log.fence:
+            raise LeadershipLostError("fenced")
+        self._whole()
+        entries = tuple(RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in roster.items())
+        tick = Tick(cluster=CLUSTER, interval=interval, partitions=Partitions(metrics=1, results=1), roster=entries)
+        self.log.records.append(tick.model_dump_json(by_alias=True).encode())
+
+    def follow(self) -> None:
+        self.fence = -1
+
+    def close(self) -> None:
+        pass
+
+    def _whole(self) -> None:
+        if self.log.offline:
+            raise LogOfflineError("partitions 3 of topic 'metrics' have no leader")
+
+    def _reach(self) -> None:
+        if self.log.away:
+            raise TrimtabError("the log is away")
+
+
+class Room:
+    """Where the group meets."""
+
+    def __init__(self) -> None:
+        self.members: list[str] = []
+        self.shares: Mapping[str, Sequence[str]] = {}
+
+
+class Member:
+    def __init__(self, room: Room, me: str) -> None:
+        self.room, self.me = room, me
+        #: What it believes, when it is cut off.
+        self.cut_off: GroupView | None = None
+
+    def look(self) -> GroupView:
+        if self.cut_off is not None:
+            return self.cut_off
+        if self.me not in self.room.members:
+            self.room.members.append(self.me)
+        return GroupView(me=self.me, members=tuple(self.room.members), shares=self.room.shares)
+
+    def share(self, shares: Mapping[str, Sequence[str]]) -> None:
+        self.room.shares = shares
+
+    def step_back(self) -> None:
+        self.leave()
+        if self.cut_off is not None:
+            self.cut_off = GroupView(me=self.me)
+
+    def leave(self) -> None:
+        self.room.members = [name for name in self.room.members if name != self.me]
+
+
+class NoLoadData:
+    def of(self, broker: str) -> None:  # noqa: ARG002
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class World:
+    def __init__(self, pulsar: FakePulsar) -> None:
+        self.pulsar, self.log, self.room = pulsar, Log(), Room()
+        self.now = T - 1.0
+        self.members: dict[str, Member] = {}
+
+    def collector(self, name: str) -> Collector:
+        admin = PulsarAdmin(self.pulsar.urls, cluster=CLUSTER, connect_seconds=1, read_seconds=1)
+        self.members[name] = Member(self.room, name)
+        return Collector(
+            cluster=CLUSTER,
+            period_ms=PERIOD * 1000,
+            settings=SETTINGS,
+            log=LogEnd(self.log),
+            group=self.members[name],
+            sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=0.4),
+            state=ClusterState(admin, CLUSTER, None),
+            overrides=OVERRIDES,
+            clock=lambda: self.now,
+        )
+
+    def step_until(self, done: Callable[[], bool], *collectors: Collector) -> None:
+        """Until *done*, while the clock stands still."""
+        deadline = time.monotonic() + 10
+        while not done():
+            assert time.monotonic() < deadline, "waited in vain"
+            for collector in collectors:
+                collector.step()
+            time.sleep(0.002)
+
+    def settle(self, *collectors: Collector) -> None:
+        """For long enough that every answer has come, while the clock stands still."""
+        # Five of these, an interval, outlast the sweeper's timeout of 0.4 s.
+        until = time.monotonic() + 0.12
+        self.step_until(lambda: time.monotonic() > until, *collectors)
+
+    def interval(self, at: int, *collectors: Collector) -> dict[str, bool]:
+        """Play the interval *at*, till its deadline at most: its roster."""
+        self.now = at
+        for share in (0.0, 0.0, 0.5, 0.5, 1.0):
+            self.now = at + share * PERIOD * SETTINGS.deadline_share
+            self.settle(*collectors)
+            if at in self.log.ticks():
+                break
+        return self.log.ticks()[at]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with fake_pulsar(3) as pulsar:
+        yield World(pulsar)
+
+
+def test_a_lone_collector_sweeps_every_broker_and_ends_the_interval_as_soon_as_all_have_answered(world: World) -> None:
+    one = world.collector("one")
+    world.now = T
+    world.step_until(lambda: T in world.log.ticks(), one)
+    assert world.log.ticks() == {T: dict.fromkeys(world.pulsar.names, True)}
+
+
+def test_the_next_interval_begins_with_its_own_t_and_not_before(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.now = T + PERIOD - 0.001
+    world.settle(one)
+    assert list(world.log.ticks()) == [T]
+    assert all(world.interval(T + PERIOD, one).values())
+
+
+def test_a_broker_that_hangs_is_missing_and_costs_the_others_nothing(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one, silent = world.collector("one"), world.pulsar.brokers[1]
+    world.interval(T, one)
+    silent.answers.clear()
+    rosters = [world.interval(T + i * PERIOD, one) for i in range(1, 5)]
+    assert rosters == [{name: name != silent.name for name in world.pulsar.names}] * 4
+    told = [record.message for record in caplog.records if f"{silent.name} gives no sweep" in record.message]
+    assert len(told) == 1
+    assert "is reported missing" in told[0]
+    silent.answers.set()
+    again = [world.interval(T + i * PERIOD, one) for i in range(5, 9)]
+    assert again[-1][silent.name]
+    assert sum("answers again" in record.message for record in caplog.records) == 1
+
+
+def test_brokers_that_fail_do_not_take_threads_from_the_others_in_the_next_interval(world: World) -> None:
+    one = world.collector("one")
+    for broker in world.pulsar.brokers[1:]:
+        broker.broken = "/broker-stats/load-report"
+    assert world.interval(T, one) == {name: name == world.pulsar.brokers[0].name for name in world.pulsar.names}
+
+
+def test_collectors_share_the_brokers_out_and_each_sweeps_its_own(world: World) -> None:
+    one, two, three = (world.collector(name) for name in ("one", "two", "three"))
+    for at in (T, T + PERIOD):
+        world.interval(at, one, two, three)
+    for broker in world.pulsar.brokers:
+        broker.asked.clear()
+    assert all(world.interval(T + 2 * PERIOD, one, two, three).values())
+    assert sorted(len(share) for share in world.room.shares.values()) == [1, 1, 1]
+    assert [sum("topics" in path for path in broker.asked) for broker in world.pulsar.brokers] == [1, 1, 1]
+
+
+def test_of_a_collector_that_is_gone_no_broker_is_missing_even_in_the_interval_it_is_gone_in(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    world.interval(T, one, two)
+    assert all(world.interval(T + PERIOD, one).values()), "its share is still its own, so who leads helps out"
+    world.members["two"].leave()
+    assert all(world.interval(T + 2 * PERIOD, one).values())
+    assert list(world.room.shares) == ["one"]
+
+
+def test_when_the_one_that_leads_is_gone_another_one_ends_the_interval_it_had_not_ended(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    world.interval(T, one, two)
+    world.now = T + PERIOD
+    world.settle(two)
+    world.members["one"].leave()
+    world.now += 2
+    world.settle(two)
+    assert all(world.interval(T + PERIOD, two).values())
+    assert list(world.log.ticks()) == [T, T + PERIOD]
+
+
+def test_a_leader_that_wakes_up_in_the_belief_that_it_leads_is_fenced_and_writes_no_tick(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    world.interval(T, one, two)
+    world.members["one"].cut_off = world.members["one"].look()
+    world.room.members.remove("one")
+    world.interval(T + PERIOD, two)
+    before = len(world.log.records)
+    world.now = T + 2 * PERIOD
+    world.settle(one)
+    mine = [glance(value) for value in world.log.records[before:]]
+    assert not any(isinstance(head, Tick) for head in mine)
+    assert all(world.interval(T + 2 * PERIOD, two).values())
+
+
+def test_a_sweep_is_not_published_once_its_time_is_over(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    for broker in world.pulsar.brokers:
+        broker.answers.clear()
+    world.now = T + PERIOD
+    world.settle(one)
+    before = len(world.log.records)
+    world.now = T + PERIOD + 0.95 * SETTINGS.deadline_share * PERIOD
+    for broker in world.pulsar.brokers:
+        broker.answers.set()
+    world.settle(one)
+    assert len(world.log.records) == before
+    world.now = T + PERIOD + SETTINGS.deadline_share * PERIOD
+    world.settle(one)
+    assert not any(world.log.ticks()[T + PERIOD].values())
+
+
+def test_an_interval_that_was_slept_through_is_a_gap_and_the_next_one_is_as_ever(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    assert all(world.interval(T + 5 * PERIOD, one).values())
+    assert list(world.log.ticks()) == [T, T + 5 * PERIOD]
+
+
+def test_sweeps_are_kept_while_the_log_is_away_for_a_moment(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.log.away = True
+    world.now = T + PERIOD
+    world.settle(one)
+    world.log.away = False
+    assert all(world.interval(T + PERIOD, one).values())
+
+
+def test_a_leader_that_cannot_reach_the_log_lets_another_one_lead(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    world.interval(T, one, two)
+    world.log.away = True
+    world.now = T + PERIOD
+    world.settle(one)
+    world.now = T + PERIOD + SETTINGS.deadline_share * PERIOD
+    world.step_until(lambda: world.room.members[0] == "two", one)
+    world.log.away = False
+    assert all(world.interval(T + 2 * PERIOD, one, two).values())
+
+
+def test_while_a_partition_is_offline_no_interval_ends_nothing_piles_up_and_it_is_told_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one, two = world.collector("one"), world.collector("two")
+    world.interval(T, one, two)
+    world.log.offline = True
+    for i in range(1, 5):
+        for share in (0.0, 1.0):
+            world.now = T + i * PERIOD + share * PERIOD * SETTINGS.deadline_share
+            world.settle(one, two)
+    assert list(world.log.ticks()) == [T]
+    assert world.room.members[0] == "one", "another one would fare no better"
+    assert len(one._ticks._arrivals._complete) <= 2
+    told = [record.message for record in caplog.records if "No interval can be ended" in record.message]
+    assert len(told) == 1
+    assert "partitions 3 of topic 'metrics' have no leader" in told[0]
+    world.log.offline = False
+    assert all(world.interval(T + 5 * PERIOD, one, two).values())
+    assert sum("intervals can be ended again" in record.message for record in caplog.records) == 1
+
+
+def test_a_collector_that_begins_to_lead_while_a_partition_is_offline_ends_intervals_once_it_is_back(
+    world: World,
+) -> None:
+    world.log.offline = True
+    one = world.collector("one")
+    world.now = T
+    world.settle(one)
+    world.log.offline = False
+    assert all(world.interval(T + PERIOD, one).values())
+
+
+def test_a_broker_that_is_not_active_is_in_no_roster_though_it_was_swept(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    forged = json.loads(next(value for value in world.log.records if b"broker_sweep" in value))
+    forged |= {"broker": "made-up:8080", "interval": (T + PERIOD) * 1000, "chunk": 0, "chunks": 1}
+    world.log.records += [json.dumps(forged | {"sweepId": f"{i}"}).encode() for i in range(3)]
+    assert world.interval(T + PERIOD, one) == dict.fromkeys(world.pulsar.names, True)
+    [told] = [record.message for record in caplog.records if "passed over" in record.message]
+    assert "3 of brokers that are not active; one names broker 'made-up:8080'" in told
+
+
+def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_gives(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.step_until(lambda: sum(isinstance(each, NamespaceState) for each in world.log.states()) >= 3, one)
+    world.interval(T + PERIOD, one)
+    namespaces = {each.namespace: each for each in world.log.states() if isinstance(each, NamespaceState)}
+    assert sorted(namespaces) == ["lab/ns-0", "lab/ns-1", "lab/ns-2"]
+    assert namespaces["lab/ns-0"].anti_affinity_group == "apart"
+    brokers = {each.broker: each for each in world.log.states() if isinstance(each, BrokerState)}
+    assert sorted(brokers) == world.pulsar.names
+    first = brokers[world.pulsar.brokers[0].name]
+    assert (first.failure_domain, first.broker_version_string) == ("rack-1", "4.0.8")
+    assert first.capacity is not None
+    assert first.capacity.cpu == 400.0
+
+
+def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others_are_not(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.step_until(lambda: len(world.log.states()) == 6, one)
+    before = len(world.log.states())
+    world.pulsar.boundaries = ("0x00000000", "0x80000000", "0xffffffff")
+    world.interval(T + PERIOD, one)
+
+    def told() -> list[NamespaceState]:
+        return [each for each in world.log.states()[before:] if isinstance(each, NamespaceState)]
+
+    world.step_until(lambda: len(told()) == 3, one)
+    assert {each.boundaries for each in told()} == {(0, 0x80000000, 0xFFFFFFFF)}
+    assert {each.version for each in told()} == {(T + PERIOD) * 1000}
+
+
+def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity_is_given(world: World) -> None:
+    one = world.collector("one")
+    world.pulsar.brokers[0].extensible = True
+    assert world.interval(T, one) == {name: name != world.pulsar.brokers[0].name for name in world.pulsar.names}
+    admin = PulsarAdmin(world.pulsar.urls, cluster=CLUSTER)
+    sweeper = Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=5)
+
+    name = SweepName(cluster=CLUSTER, broker=world.pulsar.brokers[0].name, interval=T * 1000, sweep_id="s")
+    swept = sweeper.sweep(name, T * 1000)
+    fields = json.loads(swept.records[0][1])
+    assert fields["cpu"] == {"usage": 96.93477, "limit": 100.0}
+    assert len(fields["bundleStats"]) == 2
+    assert swept.report.broker_version == "4.0.8"

@@ -1,0 +1,102 @@
+"""Every broker 40 % over its limit: the work of an interval, counted, and the size of what it leaves behind.
+
+Seconds are for `trimtab bench decisions --overloaded`; here is what they come from.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.aggregate.view import assemble
+from controller.bench.overload import SHARES, cycles, overloaded, policy_for, snapshots_of
+from controller.cycle import Policy, decide
+from controller.cycle.budgets import PLACED_IN_VAIN
+from controller.model.controls import Controls
+from controller.model.decision import Decision
+from controller.model.load import ClusterView, Ints
+from controller.model.memory import Memory
+from controller.settings.guardrails import GuardrailSettings, IntervalBudgetSettings
+from controller.strategies.catalogue import SHEDDERS
+
+BROKERS, BUNDLES = 1_000, 10_000
+UNLOADS = int(IntervalBudgetSettings().unloads)
+#: Why a broker is looked at, and why it gives nothing.
+VERDICTS_OF_BROKER = 2
+#: Interval, window, in flight, and their scopes: more kinds of budget than there are.
+MOST_KINDS = 40
+
+
+class Counting:
+    """A placement that counts how often it is asked."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.asked = inner, 0
+
+    def initial_memory(self) -> Any:
+        return self.inner.initial_memory()
+
+    def acceptable(self, view: ClusterView, bundle: int, candidates: Ints, memory: Any) -> tuple[Ints, Any]:
+        self.asked += 1
+        found: tuple[Ints, Any] = self.inner.acceptable(view, bundle, candidates, memory)
+        return found
+
+
+@pytest.fixture(scope="module", params=list(SHARES.values()), ids=list(SHARES))
+def view(request: pytest.FixtureRequest) -> ClusterView:
+    return overloaded(BROKERS, BUNDLES, request.param)
+
+
+def decided(view: ClusterView, policy: Policy) -> tuple[Decision, Memory]:
+    memory = replace(policy.initial_memory(1), samples=100)
+    return decide(view, [], memory, Controls(mode="active"), policy)
+
+
+def test_the_brokers_are_forty_percent_over_their_limit(view: ClusterView) -> None:
+    share = (view.brokers.usage / view.brokers.limit).max(axis=1)
+    assert share.max() == pytest.approx(1.4 * 0.85)
+    assert np.mean(share > 0.85) in SHARES.values()
+
+
+def test_the_shards_snapshots_make_up_the_cluster(view: ClusterView) -> None:
+    made = assemble(snapshots_of(view, view.as_of_ms), {}, {})
+    assert made.bundles.names == view.bundles.names
+    for name in ("broker", "load", "long_term", "topics", "producers"):
+        assert np.array_equal(getattr(made.bundles, name), getattr(view.bundles, name))
+    assert np.array_equal(made.brokers.usage, view.brokers.usage)
+    assert (made.namespace_bundle_count > 0).all()
+
+
+@pytest.mark.parametrize("shedder", SHEDDERS)
+def test_an_interval_places_what_it_may_issue_and_little_more(view: ClusterView, shedder: str) -> None:
+    policy = policy_for(shedder, GuardrailSettings())
+    counting = Counting(policy.placement)
+    decision, _ = decided(view, replace(policy, placement=counting))
+    unloads = [command for command in decision.commands if command.action == "unload"]
+    assert len(unloads) <= UNLOADS
+    assert counting.asked <= UNLOADS + PLACED_IN_VAIN
+
+
+@pytest.mark.parametrize("shedder", SHEDDERS)
+def test_verdicts_are_as_many_as_brokers_and_commands_not_as_what_is_held_back(view: ClusterView, shedder: str) -> None:
+    decision, _ = decided(view, policy_for(shedder, GuardrailSettings()))
+    sources = {command.source for command in decision.commands}
+    destinations = {command.destination for command in decision.commands}
+    scopes = 1 + len(sources) + len(destinations)
+    assert len(decision.verdicts) <= VERDICTS_OF_BROKER * BROKERS + len(decision.commands) + MOST_KINDS + scopes
+
+
+def test_an_entry_stays_small_when_the_window_of_the_budgets_is_full() -> None:
+    view = overloaded(BROKERS, BUNDLES, 0.5)
+    entries = list(cycles("half over", view, "OverloadShedder", intervals=12))
+    assert sum(each.commands for each in entries) == 1_000, "the window's budget"
+    assert entries[-1].held_back > 1_000
+    assert max(each.entry_bytes for each in entries) < 500_000
+
+
+def test_whatever_the_budgets_hold_back_is_counted() -> None:
+    view = overloaded(BROKERS, BUNDLES, 1.0)
+    [one] = cycles("all over", view, "OverloadShedder", intervals=1)
+    assert one.commands == UNLOADS
+    assert one.held_back > BROKERS

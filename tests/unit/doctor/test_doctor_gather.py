@@ -1,0 +1,274 @@
+"""The doctor's facts, gathered from small servers that play brokers with faults, and from folders."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from controller.cli.doctor import doctor
+from controller.doctor.before_acting import refuse_rivals
+from controller.doctor.checks import judge
+from controller.doctor.finding import Finding
+from controller.doctor.gather import Patience, gather
+from controller.model.errors import SettingsError
+from controller.settings.trimtab_toml import Settings, read_settings
+from streaming import supervisor
+from tests.admin_servers import BROKERS, DYNAMIC, REPORT, RUNTIME, VERSION, AdminServer, admin_servers
+from tests.doctor import LIMITS, OFF, report
+
+QUICK = Patience(answer=0.5, brokers=3, all=5)
+
+
+@pytest.fixture
+def servers() -> Iterator[list[AdminServer]]:
+    with admin_servers(3) as servers:
+        yield servers
+
+
+def conf(folder: Path, servers: list[AdminServer], more: str = "") -> Path:
+    path = folder / "trimtab.toml"
+    path.write_text(
+        f"""cluster.name = "demo"
+log = {{kind = "folder", folder.path = "log"}}
+election = {{kind = "file", path = "election"}}
+checkpoint.path = "checkpoint"
+pulsar.admin_url = {json.dumps([f"http://{server.name}" for server in servers[:1]])}
+decisions.mode = "active"
+{more}
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def settings(folder: Path, servers: list[AdminServer], more: str = "") -> Settings:
+    return read_settings(conf(folder, servers, more))
+
+
+def found(folder: Path, servers: list[AdminServer]) -> dict[str, Finding]:
+    """By code, without what is fine and the ticks that there are none of."""
+    findings = judge(gather(settings(folder, servers), QUICK))
+    sick = [each for each in findings if each.severity != "ok" and each.code != "metrics-not-flowing"]
+    assert len({each.code for each in sick}) == len(sick), sick
+    return {each.code: each for each in sick}
+
+
+def test_healthy_brokers_and_folders_that_can_be_made_leave_nothing_to_find(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    assert found(tmp_path, servers) == {}
+    facts = gather(settings(tmp_path, servers), QUICK)
+    assert facts.pulsar is not None
+    assert [broker.name for broker in facts.pulsar.brokers] == sorted(server.name for server in servers)
+    assert all(broker.clock and abs(broker.clock.ahead_ms) < 2_000 for broker in facts.pulsar.brokers)
+    assert [folder.purpose for folder in facts.folders] == ["log", "election", "checkpoint"]
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_broker_that_hangs_is_waited_for_once_and_costs_the_others_nothing(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    servers[1].hangs = {VERSION, RUNTIME, REPORT}
+    began = time.monotonic()
+    findings = found(tmp_path, servers)
+    assert time.monotonic() - began < 2
+    assert set(findings) == {"broker-unreachable", "balancing-unknown"}
+    assert findings["broker-unreachable"].objects == (servers[1].name,)
+
+
+def test_a_broker_that_trickles_for_ever_is_given_up(servers: list[AdminServer], tmp_path: Path) -> None:
+    servers[2].hangs = {VERSION}
+    facts = gather(settings(tmp_path, servers), Patience(answer=30, brokers=0.5, all=5))
+    assert facts.pulsar is not None
+    assert {broker.name: broker.silent for broker in facts.pulsar.brokers if broker.silent} == {
+        servers[2].name: "no answer within 0.5 s"
+    }
+
+
+def test_a_broker_that_is_gone_is_unreachable(servers: list[AdminServer], tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        gone = f"127.0.0.1:{unused.getsockname()[1]}"
+        servers[0].answers[BROKERS] = (200, [servers[0].name, gone])
+        findings = found(tmp_path, servers)
+    assert findings["broker-unreachable"].objects == (gone,)
+    assert "no connection" in findings["broker-unreachable"].seen
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_brokers_that_refuse_us_are_a_matter_of_permissions(
+    servers: list[AdminServer], tmp_path: Path, status: int
+) -> None:
+    servers[0].refuse(status)
+    findings = found(tmp_path, servers)
+    assert set(findings) == {"permission-denied"}
+    assert str(status) in findings["permission-denied"].seen
+
+
+def test_who_may_list_brokers_and_not_read_their_load_is_no_super_user(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    for server in servers:
+        server.answers[REPORT] = (403, {"reason": "not a super user"})
+    findings = found(tmp_path, servers)
+    assert findings["permission-denied"].objects == tuple(sorted(server.name for server in servers))
+    assert "not a super user" in findings["permission-denied"].seen
+
+
+def test_a_clock_that_is_wrong_is_seen_by_the_date_of_an_answer(servers: list[AdminServer], tmp_path: Path) -> None:
+    servers[1].date_offset_seconds = 90
+    findings = found(tmp_path, servers)
+    assert (findings["clock-skew"].severity, findings["clock-skew"].objects) == ("error", (servers[1].name,))
+
+
+def test_old_reports_other_versions_and_missing_speeds_are_seen(servers: list[AdminServer], tmp_path: Path) -> None:
+    now = time.time_ns() // 1_000_000
+    servers[0].answers[VERSION] = (200, "4.0.7")
+    servers[1].answers[REPORT] = (200, {**report(), "lastUpdate": now - 3_600_000})
+    servers[2].answers[REPORT] = (200, {**report({**LIMITS, "bandwidthIn": 0.0}), "lastUpdate": now})
+    findings = found(tmp_path, servers)
+    assert {code: each.objects for code, each in findings.items()} == {
+        "broker-versions-differ": (servers[0].name,),
+        "load-report-time": (servers[1].name,),
+        "limit-missing": (servers[2].name,),
+    }
+
+
+def test_balancing_is_looked_up_on_every_broker_and_among_the_dynamic_settings(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    servers[2].answers[RUNTIME] = (200, {**OFF, "loadBalancerSheddingEnabled": "true"})
+    assert found(tmp_path, servers)["balancing-not-off"].objects == (servers[2].name,)
+    servers[2].answers[RUNTIME] = (200, OFF)
+    servers[0].answers[DYNAMIC] = (200, {"loadBalancerAutoBundleSplitEnabled": "true"})
+    assert len(found(tmp_path, servers)["balancing-not-off"].objects) == 3
+
+
+def test_the_extensible_load_manager_has_no_load_report_and_that_is_no_failure(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    for server in servers:
+        server.answers[REPORT] = (500, {"reason": "UnsupportedOperationException"})
+        extensible = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+        server.answers[RUNTIME] = (200, {**OFF, "loadManagerClassName": extensible})
+    assert set(found(tmp_path, servers)) == {"limits-unknown"}
+    servers[0].answers[RUNTIME] = (200, OFF)
+    assert found(tmp_path, servers)["broker-call-failed"].objects == (servers[0].name,)
+
+
+def test_an_answer_that_is_no_json_is_a_failed_call(servers: list[AdminServer], tmp_path: Path) -> None:
+    servers[0].answers[REPORT] = (200, "<html>")
+    assert "no JSON" in found(tmp_path, servers)["broker-call-failed"].seen
+
+
+def test_overrides_beside_the_settings_are_read(servers: list[AdminServer], tmp_path: Path) -> None:
+    more = 'collector.capacity_overrides = "capacity.toml"'
+    assert "capacity.toml" in gather(settings(tmp_path, servers, more), QUICK).capacity_error
+    (tmp_path / "capacity.toml").write_text('brokers = [{match = ".*", cpu_cores = 4}]', encoding="utf-8")
+    facts = gather(settings(tmp_path, servers, more), QUICK)
+    assert (facts.capacity.of("x:8080"), facts.capacity_error) == ({"cpu": 400.0}, "")
+
+
+def test_a_folder_in_the_place_of_which_there_is_a_file(servers: list[AdminServer], tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("", encoding="utf-8")
+    assert found(tmp_path, servers)["folder-not-writable"].objects == (str(tmp_path / "log"),)
+
+
+def test_the_last_tick_of_a_folder_is_found(servers: list[AdminServer], tmp_path: Path) -> None:
+    now = time.time_ns() // 1_000_000
+    (tmp_path / "log" / "results").mkdir(parents=True)
+    ticks = [{"v": 1, "type": "tick", "cluster": c, "interval": t} for c, t in (("demo", now), ("other", now + 1))]
+    lines = [json.dumps({**tick, "partitions": {"metrics": 1, "results": 1}}) for tick in ticks]
+    (tmp_path / "log" / "results" / "0.jsonl").write_text("\n".join([*lines, "{}"]), encoding="utf-8")
+    facts = gather(settings(tmp_path, servers), QUICK)
+    assert facts.last_tick == now
+    assert [each.severity for each in judge(facts) if each.code == "metrics-flow"] == ["ok"]
+
+
+def test_every_code_is_explained_in_the_documentation() -> None:
+    root = Path(__file__).parents[3]
+    sources = "".join(path.read_text(encoding="utf-8") for path in (root / "controller" / "doctor").glob("*.py"))
+    given = {*re.findall(r'code="([a-z-]+)"', sources)}
+    explained = {
+        *re.findall(r"^\| `([a-z-]+)` \| [ew]", (root / "docs" / "doctor.md").read_text("utf-8"), re.MULTILINE)
+    }
+    assert len(given) > 30
+    assert explained == given
+
+
+def run(*arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(doctor)
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_the_command_exits_0_with_warnings_1_with_errors_and_strictly_1_with_both(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    path = conf(tmp_path, servers)
+    assert run("--conf", path).exit_code == 0  # no ticks: a warning
+    assert run("--conf", path, "--strict").exit_code == 1
+    servers[0].answers[DYNAMIC] = (200, {"loadBalancerSheddingEnabled": "true"})
+    answer = run("--conf", path)
+    assert answer.exit_code == 1
+    assert "balancing-not-off" in answer.stdout
+    assert "update-dynamic-config --config loadBalancerSheddingEnabled" in answer.stdout
+    assert "1 errors, 1 warnings" in answer.stdout
+
+
+def test_as_json_every_finding_has_its_fields(servers: list[AdminServer], tmp_path: Path) -> None:
+    servers[0].answers[RUNTIME] = (200, {**OFF, "loadBalancerSheddingEnabled": "true"})
+    answer = json.loads(run("--conf", conf(tmp_path, servers), "--json").stdout)
+    assert answer["healthy"] is False
+    (error,) = [each for each in answer["findings"] if each["severity"] == "error"]
+    assert set(error) == {"code", "severity", "objects", "seen", "wanted", "advice"}
+    assert (error["code"], error["objects"]) == ("balancing-not-off", [servers[0].name])
+
+
+def test_active_mode_is_refused_while_brokers_balance_by_themselves(servers: list[AdminServer], tmp_path: Path) -> None:
+    refuse_rivals(settings(tmp_path, servers))
+    servers[1].answers[RUNTIME] = (200, {**OFF, "loadBalancerSheddingEnabled": "true"})
+    with pytest.raises(SettingsError, match=f"loadBalancerSheddingEnabled=true on {servers[1].name}"):
+        refuse_rivals(settings(tmp_path, servers))
+    refuse_rivals(settings(tmp_path, servers).model_copy(update={"pulsar": None}))
+
+
+def test_a_controller_that_would_act_is_refused_before_it_stands_for_election(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
+    servers[1].answers[RUNTIME] = (200, {**OFF, "loadBalancerAutoBundleSplitEnabled": "true"})
+    with pytest.raises(SettingsError, match="loadBalancerAutoBundleSplitEnabled=true"):
+        supervisor.run(settings(tmp_path, servers), stop=lambda: True)
+    assert not (tmp_path / "election").exists()
+
+
+def test_dry_run_is_not_refused(servers: list[AdminServer], tmp_path: Path) -> None:
+    servers[0].answers[DYNAMIC] = (200, {"loadBalancerSheddingEnabled": "true"})
+    active = settings(tmp_path, servers)
+    dry = active.decisions.model_copy(update={"mode": "dry_run"})
+    refuse_rivals(active.model_copy(update={"decisions": dry}))
+
+
+def test_who_starts_must_know_and_who_takes_over_in_an_outage_goes_on(
+    servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers[0].refuse(503)
+    with pytest.raises(SettingsError, match="could not be asked"):
+        refuse_rivals(settings(tmp_path, servers))
+    refuse_rivals(settings(tmp_path, servers), must_know=False)
+    assert "could not be checked" in caplog.text
+
+
+def test_a_single_broker_that_is_silent_does_not_keep_the_controller_from_starting(
+    servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers[1].answers[RUNTIME] = (503, {"reason": "starting"})
+    refuse_rivals(settings(tmp_path, servers))
+    assert f"{servers[1].name} did not show their settings" in caplog.text

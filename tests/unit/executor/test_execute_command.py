@@ -1,0 +1,80 @@
+"""`trimtab execute`: what the process does about an inbox that fails."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.cli import execute as execute_cli
+from controller.model.errors import TrimtabError
+from controller.ports.inbox import Delivery, Inbox, TakenOverError
+from controller.settings.trimtab_toml import Settings, read_settings
+
+CONF = """
+cluster.name = "standalone"
+log = { kind = "folder", folder.path = "log" }
+election = { kind = "file", path = "election" }
+checkpoint.path = "checkpoint"
+[pulsar]
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(execute_cli, "_AGAIN_SECONDS", 0.0)
+    conf = tmp_path / "trimtab.toml"
+    conf.write_text(CONF)
+    return read_settings(conf)
+
+
+class Failing(FolderInbox):
+    """Is taken over by another executor the first time that something is wanted of it."""
+
+    closed = 0
+
+    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
+        raise TakenOverError(f"no {most} events within {timeout_seconds} s")
+
+    def close(self) -> None:
+        super().close()
+        Failing.closed += 1
+
+
+def work(
+    settings: Settings, inboxes: Sequence[type[FolderInbox] | TrimtabError], monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """Works on *inboxes* one after the other, the last one till its first look; returns how many were opened."""
+    until, opened = threading.Event(), 0
+
+    def open_next(_: Settings) -> Inbox:
+        nonlocal opened
+        inbox = inboxes[opened]
+        opened += 1
+        if opened == len(inboxes):
+            until.set()
+        if isinstance(inbox, TrimtabError):
+            raise inbox
+        assert settings.log.folder is not None
+        return inbox(Path(settings.log.folder.path), cluster="standalone")
+
+    monkeypatch.setattr(execute_cli, "open_inbox", open_next)
+    execute_cli._work(settings, PulsarAdmin(["http://127.0.0.1:1"], cluster="standalone"), until)
+    return opened
+
+
+def test_an_executor_that_was_replaced_or_lost_its_log_starts_anew(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Failing.closed
+    assert work(settings, [Failing, TrimtabError("Kafka is away"), Failing, FolderInbox], monkeypatch) == 4
+    assert Failing.closed - before == 2
+
+
+def test_an_executor_that_cannot_even_begin_says_why_and_ends(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TrimtabError, match="no such topic"):
+        work(settings, [TrimtabError("no such topic"), FolderInbox], monkeypatch)

@@ -1,0 +1,136 @@
+"""One command on a cluster that answers by a script."""
+
+from typing import Self
+
+import pytest
+
+from controller.adapters.pulsar.admin import PulsarError
+from controller.executor.attempt import Outcome, carry_out
+from controller.executor.judge import Answer, Observation
+from controller.model.decision import Command
+from tests.commands import QUARTERS, A, B, C, unload
+
+OURS, THEIRS = Observation(boundaries=QUARTERS, owner=A), Observation(boundaries=QUARTERS, owner=B)
+NOBODYS, ELSEWHERE = Observation(boundaries=QUARTERS), Observation(boundaries=QUARTERS, owner=C)
+SERVER_ERROR = PulsarError("HTTP 500", status=500)
+NO_CONNECTION = PulsarError("no connection", sent=False)
+TIMEOUT = PulsarError("no answer")
+
+
+class Scripted:
+    """Looks and acts in this order; an error is raised, everything else returned."""
+
+    def __init__(self, *steps: Observation | PulsarError | None) -> None:
+        self.steps = list(steps)
+        #: Brokers that are none, wherever a command names them.
+        self.strange: tuple[str, ...] = ()
+
+    def within(self, _: float) -> Self:
+        return self
+
+    def not_active(self, command: Command) -> tuple[str, ...]:
+        return tuple(name for name in (command.source, command.destination) if name in self.strange)
+
+    def look(self, command: Command) -> Observation:
+        step = self._next(command)
+        assert step is not None, "the script has an act here"
+        return step
+
+    look_after = look
+
+    def act(self, command: Command) -> None:
+        assert self._next(command) is None, "the script has a look here"
+
+    def _next(self, command: Command) -> Observation | None:
+        assert self.steps, f"{command.action} goes on behind the script's end"
+        step = self.steps.pop(0)
+        if isinstance(step, PulsarError):
+            raise step
+        return step
+
+
+def obey(
+    *steps: Observation | PulsarError | None,
+    maybe_begun: bool = False,
+    may_act: Answer | None = None,
+    strange: tuple[str, ...] = (),
+    dry_run: bool = False,
+) -> Outcome:
+    cluster = Scripted(*steps)
+    cluster.strange = strange
+    outcome = carry_out(
+        unload(),
+        cluster,
+        may_act=lambda: may_act,
+        maybe_begun=maybe_begun,
+        dry_run=dry_run,
+        sleep=lambda _: None,
+    )
+    assert cluster.steps == []
+    return outcome
+
+
+def test_a_command_is_looked_at_done_and_looked_at() -> None:
+    assert obey(OURS, None, THEIRS) == Outcome(answer=Answer(status="done"), owner_before=A, owner_after=B, attempts=1)
+
+
+@pytest.mark.parametrize("strange", [(A,), (B,), (A, B)])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_command_that_names_a_broker_which_is_not_active_has_failed_without_a_look(
+    strange: tuple[str, ...], dry_run: bool
+) -> None:
+    outcome = obey(strange=strange, dry_run=dry_run)
+    assert (outcome.answer.status, outcome.attempts) == ("failed", 0)
+    assert all(repr(name) in outcome.answer.detail for name in strange)
+
+
+def test_a_command_that_was_begun_is_looked_at_though_its_source_is_gone_by_now() -> None:
+    assert obey(THEIRS, strange=(A,), maybe_begun=True).answer.status == "already_done"
+
+
+@pytest.mark.parametrize("error", [SERVER_ERROR, NO_CONNECTION])
+def test_what_the_brokers_refused_is_tried_again_behind_a_new_look(error: PulsarError) -> None:
+    outcome = obey(OURS, error, OURS, OURS, None, THEIRS)
+    assert (outcome.answer.status, outcome.attempts) == ("done", 2)
+
+
+def test_trying_ends() -> None:
+    refused: list[Observation | PulsarError | None] = [OURS, SERVER_ERROR, OURS]
+    outcome = obey(*refused * 3)
+    assert (outcome.answer.status, outcome.attempts) == ("failed", 3)
+    assert "HTTP 500" in outcome.answer.detail
+
+
+def test_what_may_still_be_under_way_is_not_sent_again() -> None:
+    outcome = obey(OURS, TIMEOUT, OURS)
+    assert (outcome.answer.status, outcome.attempts) == ("unknown", 1)
+
+
+def test_an_act_that_nobody_can_look_at_afterwards_is_unknown() -> None:
+    outcome = obey(OURS, None, NO_CONNECTION)
+    assert (outcome.answer.status, outcome.owner_before, outcome.owner_after) == ("unknown", A, "")
+
+
+def test_looking_is_tried_again_and_then_nothing_was_done() -> None:
+    assert obey(NO_CONNECTION, TIMEOUT, OURS, None, THEIRS).answer.status == "done"
+    outcome = obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION)
+    assert (outcome.answer.status, outcome.attempts) == ("failed", 0)
+    assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION, maybe_begun=True).answer.status == "unknown"
+
+
+def test_who_may_not_act_any_more_does_not() -> None:
+    expired = Answer(status="expired")
+    assert obey(OURS, may_act=expired) == Outcome(answer=expired, owner_before=A, owner_after=A)
+
+
+@pytest.mark.parametrize(("placed", "status"), [(THEIRS, "already_done"), (OURS, "unknown"), (ELSEWHERE, "unknown")])
+def test_a_bundle_that_a_dead_executor_left_without_an_owner_is_looked_up_and_not_unloaded_again(
+    placed: Observation, status: str
+) -> None:
+    outcome = obey(NOBODYS, placed, maybe_begun=True)
+    assert outcome.answer.status == status
+    assert (outcome.owner_before, outcome.owner_after, outcome.attempts) == ("", placed.owner, 0)
+
+
+def test_a_bundle_that_nobody_has_is_not_looked_up_for_a_command_that_was_never_begun() -> None:
+    assert obey(NOBODYS).answer.status == "obsolete"

@@ -1,0 +1,320 @@
+"""The executor on a log in a folder and a cluster that is a dict."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.pulsar.admin import PulsarError
+from controller.executor.judge import Observation
+from controller.executor.loop import Executor
+from controller.executor.pace import Pulse
+from controller.model.decision import Command
+from controller.model.errors import SettingsError
+from controller.ports.inbox import TakenOverError
+from controller.settings.trimtab_toml import ExecutorSettings
+from controller.wire.commands import command_event, epoch_event
+from controller.wire.results import Result, decode_result
+from tests.commands import QUARTERS, A, B, T, unload
+
+BUNDLES = [f"tenant/{name}/0x40000000_0x80000000" for name in ("one", "two", "three")]
+
+
+class Owners:
+    """Every bundle is A's; an unload gives it to its destination."""
+
+    def __init__(self, *, disturb: Callable[[], None] = lambda: None) -> None:
+        self.acted: list[str] = []
+        self._owner: dict[str, str] = {}
+        self._disturb = disturb
+
+    def within(self, _: float) -> Self:
+        return self
+
+    def not_active(self, _: Command) -> tuple[str, ...]:
+        return ()
+
+    def look(self, command: Command) -> Observation:
+        return Observation(boundaries=QUARTERS, owner=self._owner.get(command.bundle, A))
+
+    look_after = look
+
+    def act(self, command: Command) -> None:
+        self.acted.append(command.id)
+        self._disturb()
+        self._owner[command.bundle] = command.destination
+
+
+def write(folder: Path, name: str, *events: bytes) -> None:
+    (folder / "commands").mkdir(exist_ok=True)
+    (folder / "commands" / f"{name}.jsonl").write_bytes(b"\n".join(events) + b"\n")
+
+
+def executor(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> tuple[Executor, FolderInbox]:
+    inbox = FolderInbox(folder, cluster="standalone")
+    settings = ExecutorSettings(max_per_second=1000.0, batch=batch, attempts=2)
+    return Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: now_ms), inbox
+
+
+def play(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> int:
+    """Everything there is to do, by an executor of its own; returns the number of batches."""
+    works, inbox = executor(folder, cluster, now_ms=now_ms, batch=batch)
+    try:
+        batches = 0
+        while works.step():
+            batches += 1
+        return batches
+    finally:
+        inbox.close()
+
+
+def results(folder: Path) -> list[tuple[str, str]]:
+    lines = [line for path in sorted((folder / "results").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+    read = [decode_result(line, cluster="standalone", period_ms=60_000) for line in lines]
+    return [(result.id, result.status) for result in read if isinstance(result, Result)]
+
+
+def issued(command: Command, epoch: int = 1) -> bytes:
+    return command_event(command, epoch, T)
+
+
+def test_every_command_is_carried_out_and_answered_once(tmp_path: Path) -> None:
+    cluster, commands = Owners(), [unload(bundle) for bundle in BUNDLES]
+    write(tmp_path, "1", epoch_event("standalone", 1, T), *map(issued, commands))
+    assert play(tmp_path, cluster, batch=2) == 2
+    assert sorted(results(tmp_path)) == sorted((command.id, "done") for command in commands)
+    assert play(tmp_path, cluster) == 0
+    assert len(cluster.acted) == 3
+
+
+def test_a_command_that_comes_again_is_neither_done_nor_answered_again(tmp_path: Path) -> None:
+    cluster, event = Owners(), issued(unload())
+    write(tmp_path, "1", event, event)
+    write(tmp_path, "2", event)
+    play(tmp_path, cluster, batch=2)
+    write(tmp_path, "3", event)
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(unload().id, "done")]
+    assert cluster.acted == [unload().id]
+
+
+def test_what_was_answered_is_known_from_the_results_alone(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    play(tmp_path, cluster)
+    (tmp_path / "executor" / "position.json").unlink()
+    assert play(tmp_path, cluster) == 1
+    assert results(tmp_path) == [(unload().id, "done")]
+
+
+def test_no_command_of_a_dead_epoch_is_carried_out_wherever_the_newer_one_is_read(tmp_path: Path) -> None:
+    cluster = Owners()
+    late, early = unload(BUNDLES[0]), unload(BUNDLES[1])
+    write(tmp_path, "1", issued(early, epoch=1), epoch_event("standalone", 2, T))
+    play(tmp_path, cluster)
+    write(tmp_path, "2", issued(late, epoch=1))
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(early.id, "fenced"), (late.id, "fenced")]
+    assert cluster.acted == []
+
+
+def test_an_expired_command_is_answered_and_not_carried_out(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    play(tmp_path, cluster, now_ms=T + 300_000)
+    assert results(tmp_path) == [(unload().id, "expired")]
+    assert cluster.acted == []
+
+
+def test_other_clusters_commands_and_what_is_none_are_passed_over(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", b"{}", b"no JSON", issued(unload(cluster="other"), epoch=9), issued(unload()))
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(unload().id, "done")]
+
+
+def test_a_command_that_an_executor_died_at_is_answered_as_unknown_and_not_repeated(tmp_path: Path) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    dying, survivor = Owners(disturb=die), Owners()
+    write(tmp_path, "1", issued(unload()))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, dying)
+    assert json.loads((tmp_path / "executor" / "position.json").read_bytes())["begun"] == [unload().id]
+    play(tmp_path, survivor)
+    assert results(tmp_path) == [(unload().id, "unknown")]
+    assert survivor.acted == []
+
+
+def test_a_command_that_was_done_when_its_executor_died_is_found_done(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    works, inbox = executor(tmp_path, cluster)
+    inbox.answer = die  # type: ignore[assignment, method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        works.step()
+    inbox.close()
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(unload().id, "already_done")]
+    assert len(cluster.acted) == 1
+
+
+def die(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_within_a_namespace_commands_are_carried_out_in_their_order(tmp_path: Path) -> None:
+    cluster = Owners()
+    commands = [unload(id=f"id-{nth}", source=A if nth % 2 == 0 else B, destination="ab"[(nth + 1) % 2] + ":8080")
+                for nth in range(6)]  # fmt: skip
+    write(tmp_path, "1", *map(issued, commands))
+    play(tmp_path, cluster)
+    assert cluster.acted == [command.id for command in commands]
+
+
+def test_two_executors_on_one_folder_are_refused(tmp_path: Path) -> None:
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    try:
+        with pytest.raises(TakenOverError, match="another executor is at it"):
+            FolderInbox(tmp_path, cluster="standalone")
+    finally:
+        inbox.close()
+
+
+def test_a_cluster_that_does_not_answer_is_a_failed_command_not_the_end(tmp_path: Path) -> None:
+    class Away(Owners):
+        def look(self, command: Command) -> Observation:
+            raise PulsarError(f"no connection about {command.bundle}", sent=False)
+
+    write(tmp_path, "1", issued(unload()))
+    play(tmp_path, Away())
+    assert results(tmp_path) == [(unload().id, "failed")]
+
+
+def test_an_executor_ends_when_told_to(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    works, inbox = executor(tmp_path, Owners())
+    until = threading.Event()
+    thread = threading.Thread(target=works.run, args=[until])
+    thread.start()
+    while not results(tmp_path):
+        until.wait(0.01)
+    until.set()
+    thread.join(5)
+    inbox.close()
+    assert not thread.is_alive()
+
+
+def test_what_a_dead_executor_had_not_begun_is_carried_out_by_the_next_one(tmp_path: Path) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    first, second = [unload(BUNDLES[0], id=name) for name in ("first", "second")]
+    write(tmp_path, "1", issued(first), issued(second))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, Owners(disturb=die))
+    survivor = Owners()
+    play(tmp_path, survivor)
+    assert results(tmp_path) == [("first", "unknown"), ("second", "done")]
+    assert survivor.acted == ["second"]
+
+
+def test_what_was_begun_is_remembered_until_it_is_answered_however_small_the_next_batches(tmp_path: Path) -> None:
+    both = threading.Barrier(2)
+
+    def die_together() -> None:
+        both.wait(5)
+        raise KeyboardInterrupt
+
+    wanted = [unload(bundle) for bundle in ("tenant/one/0x40000000_0x80000000", "tenant/two/0x80000000_0xc0000000")]
+    write(tmp_path, "1", *map(issued, wanted))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, Owners(disturb=die_together))
+    survivor = Owners()
+    assert play(tmp_path, survivor, batch=1) == 2
+    assert results(tmp_path) == [(command.id, "unknown") for command in wanted]
+    assert survivor.acted == []
+
+
+def test_unloads_of_the_same_range_are_carried_out_one_after_the_other(tmp_path: Path) -> None:
+    # Pulsar keeps the wish for a destination by the range, without the namespace.
+    under_way, most = 0, 0
+    counting = threading.Lock()
+
+    class Busy(Owners):
+        def act(self, command: Command) -> None:
+            nonlocal under_way, most
+            with counting:
+                under_way += 1
+                most = max(most, under_way)
+            super().act(command)
+
+        def look_after(self, command: Command) -> Observation:
+            nonlocal under_way
+            time.sleep(0.02)
+            with counting:
+                under_way -= 1
+            return self.look(command)
+
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
+    play(tmp_path, Busy())
+    assert [status for _, status in results(tmp_path)] == ["done"] * 3
+    assert most == 1
+
+
+def test_an_executor_that_was_replaced_acts_on_nothing_and_answers_nothing(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    works, inbox = executor(tmp_path, cluster)
+
+    def replaced(partition: int, command: str) -> None:
+        raise TakenOverError(f"{command} of partition {partition} is another's")
+
+    inbox.begin = replaced  # type: ignore[method-assign]
+    with pytest.raises(TakenOverError):
+        works.step()
+    inbox.close()
+    assert cluster.acted == []
+    assert results(tmp_path) == []
+
+
+def test_a_process_that_stood_still_behind_its_last_look_acts_on_nothing(tmp_path: Path) -> None:
+    cluster = Owners()
+    write(tmp_path, "1", issued(unload()))
+    works, inbox = executor(tmp_path, cluster)
+    works._pulse = Pulse(0.0)
+    with pytest.raises(TakenOverError, match="stood still"):
+        works.step()
+    inbox.close()
+    assert cluster.acted == []
+
+
+def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_begun(tmp_path: Path) -> None:
+    now = T
+    deadline = unload().expires_at_ms
+
+    def pass_time() -> None:
+        nonlocal now
+        now = deadline
+
+    cluster = Owners(disturb=pass_time)
+    write(tmp_path, "1", *(issued(unload(BUNDLES[0], id=name)) for name in ("first", "second")))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    works = Executor(inbox, cluster, ExecutorSettings(max_per_second=1000.0), name="standalone", now_ms=lambda: now)
+    works.step()
+    inbox.close()
+    assert results(tmp_path) == [("first", "done"), ("second", "expired")]
+
+
+def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    play(tmp_path, Owners())
+    with pytest.raises(SettingsError, match="log of cluster 'standalone': give cluster 'other' a folder of its own"):
+        FolderInbox(tmp_path, cluster="other")
+    FolderInbox(tmp_path, cluster="standalone").close()

@@ -1,0 +1,132 @@
+"""What an attempt sees of Pulsar: the admin API answers by a script."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from controller.adapters.pulsar import admin as pulsar_admin
+from controller.adapters.pulsar.admin import PulsarError, probe_topic
+from controller.executor import attempt
+from controller.executor.attempt import PulsarTarget
+from controller.executor.judge import Observation
+from tests.commands import BUNDLE, QUARTERS, A, B, C, split, unload
+
+HALVED = (0, 0x40000000, 0x60000000, 0x80000000, 0xC0000000, 0xFFFFFFFF)
+GONE = PulsarError("404 Not Found", status=404)
+NO_BROKER_YET = PulsarError("503 Service Unavailable", status=503)
+
+
+class Admin:
+    """Lookups answer in this order; *dead* brokers serve nothing; time passes with every look at it."""
+
+    def __init__(
+        self,
+        *lookups: str | PulsarError,
+        dead: Sequence[str] = (),
+        seconds: float = 60.0,
+        boundaries: Sequence[tuple[int, ...]] = (QUARTERS,),
+    ) -> None:
+        self.lookups, self.dead, self.seconds = list(lookups), dead, seconds
+        #: One after the other, the last one for good.
+        self.cuts = list(boundaries)
+        self.acted: list[tuple[str, float]] = []
+
+    def within(self, seconds: float) -> "Admin":
+        limited = Admin(*self.lookups, dead=self.dead, seconds=seconds)
+        limited.acted = self.acted
+        return limited
+
+    @property
+    def seconds_left(self) -> float:
+        self.seconds -= 1
+        return self.seconds + 1
+
+    def boundaries(self, namespace: str) -> tuple[int, ...]:
+        if namespace != "tenant/ns":
+            raise GONE
+        return self.cuts.pop(0) if len(self.cuts) > 1 else self.cuts[0]
+
+    def is_active(self, broker: str) -> bool:
+        return broker in (A, B, C)
+
+    def owner(self, bundle: str, brokers: Sequence[str]) -> str:
+        assert bundle == BUNDLE
+        return brokers[0]
+
+    def serves(self, broker: str, bundle: str) -> bool:
+        assert bundle == BUNDLE
+        return broker not in self.dead
+
+    def lookup(self, bundle: str) -> str:
+        assert bundle == BUNDLE
+        answer = self.lookups.pop(0)
+        if isinstance(answer, PulsarError):
+            raise answer
+        return answer
+
+    def unload(self, bundle: str, destination: str) -> None:
+        self.acted.append((f"unload {bundle} {destination}", self.seconds))
+
+    def split(self, bundle: str, **how: Any) -> None:
+        self.acted.append((f"split {bundle} {how['boundaries']}", self.seconds))
+
+
+def target(admin: Admin) -> PulsarTarget:
+    return PulsarTarget(admin)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "_LOOK_AGAIN_SECONDS", 0.001)
+
+
+def test_a_look_tells_boundaries_and_owner() -> None:
+    assert target(Admin()).look(unload()) == Observation(boundaries=QUARTERS, owner=A)
+    assert target(Admin()).look(unload("tenant/ns/0x40000000_0x50000000")) == Observation(boundaries=QUARTERS)
+    assert target(Admin()).look(unload("tenant/gone/0x40000000_0x80000000")) == Observation(boundaries=())
+
+
+def test_an_unloaded_bundle_is_looked_up_until_somebody_alive_has_it() -> None:
+    admin = Admin(A, NO_BROKER_YET, A, C, dead=[A])
+    assert target(admin).look_after(unload()) == Observation(boundaries=QUARTERS, owner=C)
+    assert admin.lookups == []
+
+
+def test_a_bundle_that_is_still_a_dead_brokers_when_time_is_over_cannot_be_told_of() -> None:
+    with pytest.raises(PulsarError, match="a:8080's, which does not have it"):
+        target(Admin(A, A, A, B, dead=[A], seconds=2)).look_after(unload())
+
+
+def test_what_nobody_takes_when_time_is_over_cannot_be_told_of() -> None:
+    with pytest.raises(PulsarError, match="503"):
+        target(Admin(*[NO_BROKER_YET] * 3, B, seconds=2)).look_after(unload())
+
+
+def test_a_bundle_or_a_namespace_that_is_gone_by_then_is_not_waited_for() -> None:
+    gone = Admin(GONE, boundaries=[QUARTERS, ()])
+    assert target(gone).look_after(unload()) == Observation(boundaries=())
+    halved = Admin(NO_BROKER_YET, boundaries=[QUARTERS, HALVED])
+    assert target(halved).look_after(unload()) == Observation(boundaries=HALVED)
+    assert target(Admin(boundaries=[HALVED])).look(unload()) == Observation(boundaries=HALVED)
+
+
+def test_behind_a_split_only_the_boundaries_are_looked_at() -> None:
+    assert target(Admin()).look_after(split()) == Observation(boundaries=QUARTERS)
+
+
+def test_an_act_takes_half_of_the_time_that_is_left() -> None:
+    admin = Admin(seconds=40)
+    target(admin).act(unload())
+    target(admin).act(split())
+    assert admin.acted == [(f"unload {BUNDLE} {B}", 20), (f"split {BUNDLE} (1610612736,)", 19.5)]
+
+
+def test_a_bundle_that_could_not_be_looked_up_afterwards_is_not_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulsar_admin, "_PROBES", 0)
+    probe_topic.cache_clear()
+    with pytest.raises(PulsarError, match="too narrow") as raised:
+        target(Admin()).look(unload())
+    assert not raised.value.sent
+    assert target(Admin()).look(split()).owner == A
+    probe_topic.cache_clear()

@@ -1,0 +1,48 @@
+"""Commands as processes: real ones, on a folder, without any server."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from controller.lab.processes import Processes
+from controller.model.errors import TrimtabError
+
+
+def write_conf(folder: Path) -> Path:
+    conf = folder / "trimtab.toml"
+    conf.write_text(
+        """
+        cluster.name = "lab"
+        election = { kind = "file", path = "election" }
+        checkpoint.path = "checkpoint"
+        log = { kind = "folder", folder = { path = "log" } }
+        pulsar.admin_url = ["http://127.0.0.1:1"]
+        """,
+        encoding="utf-8",
+    )
+    return conf
+
+
+def wait_for(path: Path, processes: Processes) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        processes.check()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_command_runs_till_it_is_stopped_and_ends_in_order(tmp_path: Path) -> None:
+    with Processes(write_conf(tmp_path), tmp_path) as processes:
+        processes.start("execute")
+        processes.wait_for("execute", "")
+        wait_for(tmp_path / "log" / "executor", processes)
+        assert processes.stop() == {"execute": 0}
+        assert processes.stop() == {}
+
+
+def test_a_command_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
+    with Processes(tmp_path / "nowhere.toml", tmp_path) as processes:
+        processes.start("execute")
+        with pytest.raises(TrimtabError, match=r"trimtab execute has ended; .*execute\.log ends with\n.*nowhere\.toml"):
+            processes.wait_for("execute", "it is never said")

@@ -1,0 +1,72 @@
+"""A recording becomes a log with ticks."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from controller.model.errors import TrimtabError
+from controller.offline.recording import write_ticks
+from tests.records import CLUSTER, PERIOD, SAMPLES, T, as_bytes, broker_sweep, namespace_state, tick
+
+
+def lines(folder: Path) -> list[bytes]:
+    return [line for path in sorted((folder / "metrics").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+
+
+def kinds(folder: Path) -> list[str]:
+    return [json.loads(line).get("type", "report") for line in lines(folder)]
+
+
+def test_sweeps_are_copied_as_they_are_with_a_tick_behind_each_interval(tmp_path: Path) -> None:
+    source, target = tmp_path / "from", tmp_path / "to"
+    source.mkdir()
+    sweeps = [as_bytes(broker_sweep(broker, interval=T + i * PERIOD)) for i in range(2) for broker in ("a:1", "b:1")]
+    (source / "1.jsonl").write_bytes(as_bytes(namespace_state()) + b"\n" + sweeps[0] + b"\n")
+    (source / "2.jsonl").write_bytes(b"\n".join(sweeps[1:]) + b"\n\nnot json\n")
+    assert write_ticks(source, target, cluster=CLUSTER, period_ms=PERIOD) == 2
+
+    assert [line for line in lines(target) if b'"tick"' not in line] == [
+        as_bytes(namespace_state()),
+        *sweeps,
+        b"not json",
+    ]
+    ticks = [i for i, line in enumerate(lines(target)) if b'"tick"' in line]
+    assert ticks == [3, 6]
+    assert [json.loads(lines(target)[i])["interval"] for i in ticks] == [T, T + PERIOD]
+
+
+def test_load_reports_saved_from_real_brokers_are_a_recording(tmp_path: Path) -> None:
+    assert write_ticks(SAMPLES, tmp_path, cluster=CLUSTER, period_ms=PERIOD) >= 1
+    reports = [line for line in lines(tmp_path) if b"loadReportType" in line]
+    assert len(reports) == 5
+    last = json.loads(lines(tmp_path)[-1])
+    assert last["type"] == "tick"
+    assert [each["broker"] for each in last["roster"]] == ["127.0.0.1:18080", "127.0.0.1:18081", "127.0.0.1:18082"]
+
+
+def test_a_log_of_trimtab_is_read_where_its_metrics_lie(tmp_path: Path) -> None:
+    (tmp_path / "from" / "metrics").mkdir(parents=True)
+    (tmp_path / "from" / "metrics" / "1.jsonl").write_bytes(as_bytes(broker_sweep()) + b"\n")
+    write_ticks(tmp_path / "from", tmp_path / "to", cluster=CLUSTER, period_ms=PERIOD)
+    assert kinds(tmp_path / "to") == ["broker_sweep", "tick"]
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        ([namespace_state()], "neither sweeps nor load reports of cluster 'demo'"),
+        ([broker_sweep(cluster="other")], "neither sweeps nor load reports of cluster 'demo'"),
+        ([broker_sweep(), tick()], f"has ticks already, the first for {T}"),
+    ],
+)
+def test_a_recording_that_cannot_be_ticked_says_why(tmp_path: Path, records: list[object], told: str) -> None:
+    (tmp_path / "1.jsonl").write_bytes(b"\n".join(map(as_bytes, records)))
+    with pytest.raises(TrimtabError, match=told):
+        write_ticks(tmp_path, tmp_path / "to", cluster=CLUSTER, period_ms=PERIOD)
+
+
+def test_ticks_do_not_go_into_a_log_that_is_there_already(tmp_path: Path) -> None:
+    write_ticks(SAMPLES, tmp_path, cluster=CLUSTER, period_ms=PERIOD)
+    with pytest.raises(TrimtabError, match="holds a log already"):
+        write_ticks(SAMPLES, tmp_path, cluster=CLUSTER, period_ms=PERIOD)

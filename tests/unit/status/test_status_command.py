@@ -1,0 +1,235 @@
+"""`trimtab status` and `trimtab lookup --live`, on folders and small servers that play brokers."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from controller.adapters.folder.log import FolderJournal
+from controller.adapters.verdicts import VerdictStore
+from controller.cli.lookup import lookup
+from controller.cli.status import status
+from controller.model.decision import Decision, Reason, Verdict
+from controller.model.names import topic_hash
+from controller.status.cluster import imbalance
+from tests.admin_servers import REPORT, AdminServer, admin_servers
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, result, tick
+
+TOPIC = "persistent://tenant/ns/orders"
+HERE = LEFT if topic_hash(TOPIC) < 0x80000000 else RIGHT
+ELSEWHERE = "demo/other/0x00000000_0xffffffff"
+
+
+@pytest.fixture
+def servers() -> Iterator[list[AdminServer]]:
+    with admin_servers(2) as servers:
+        for server in servers:
+            server.answers[f"/admin/v2/brokers/{CLUSTER}"] = (200, sorted(each.name for each in servers))
+            owned(server)
+        yield servers
+
+
+def owned(server: AdminServer, **bundles: list[int]) -> None:
+    """*bundles*: by namespace-free names LEFT and RIGHT, the rates of their topics."""
+    names = {"left": LEFT, "right": RIGHT}
+    path = f"/admin/v2/brokers/{CLUSTER}/{server.name}/ownedNamespaces"
+    server.answers[path] = (200, {names[key]: {"is_active": True} for key in bundles})
+    ranges = {
+        names[key].rpartition("/")[2]: {"persistent": {f"t-{n}": topic(rate) for n, rate in enumerate(rates)}}
+        for key, rates in bundles.items()
+    }
+    server.answers["/admin/v2/broker-stats/topics"] = (200, {"tenant/ns": ranges})
+
+
+def topic(rate: int) -> dict[str, Any]:
+    return {"msgRateIn": rate, "msgRateOut": 0, "msgThroughputIn": 100 * rate, "msgThroughputOut": 0}
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    return written(tmp_path)
+
+
+def written(folder: Path, more: str = "") -> Path:
+    (folder / "broker.conf").write_text("", encoding="utf-8")
+    path = folder / "trimtab.toml"
+    path.write_text(
+        f"""cluster.name = "{CLUSTER}"
+log = {{kind = "folder", folder.path = "log"}}
+election = {{kind = "file", path = "election"}}
+checkpoint.path = "checkpoint"
+{more}
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def live(folder: Path, servers: list[AdminServer]) -> Path:
+    return written(folder, f'pulsar.admin_url = ["http://{servers[0].name}"]')
+
+
+def journal(folder: Path) -> None:
+    """Two intervals: an unload of LEFT, then a split of RIGHT; the first has its result."""
+    log = FolderJournal(folder / "log", cluster=CLUSTER)
+    log.open()
+    log.begin_epoch(3)
+    for each in (entry(T, UNLOAD), entry(T + PERIOD, replace(SPLIT, interval=T + PERIOD))):
+        log.append(each, epoch=3, issued_at_ms=T, before_commit=lambda: None)
+    results = folder / "log" / "results"
+    results.mkdir()
+    lines = [
+        tick(T, roster=None),
+        result(id=UNLOAD.id, status="failed", detail="it went elsewhere"),
+        tick(T + PERIOD, roster=None),
+    ]
+    (results / "0.jsonl").write_bytes(b"\n".join(as_bytes(line) for line in lines))
+    verdicts = (
+        Verdict(subject="broker-1:8080", reason=Reason.BALANCED, observed=0.3, limit=0.5, unit="usage", by="X"),
+        Verdict(subject=LEFT, reason=Reason.RECENTLY_UNLOADED),
+        Verdict(subject=ELSEWHERE, reason=Reason.RECENTLY_UNLOADED),
+    )
+    store = VerdictStore(folder / "checkpoint" / "verdicts")
+    store.write(Decision(interval=T + PERIOD, verdicts=verdicts, summary=""))
+
+
+def run(command: Any, *arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(command)
+    answer = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert answer.exit_code == 0, (answer.output, answer.exception)
+    return answer
+
+
+def found(command: Any, *arguments: object) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(run(command, *arguments, "--json").stdout)
+    return fields
+
+
+def test_before_the_first_decision_there_is_nothing_and_nothing_is_created(conf: Path) -> None:
+    fields = found(status, "--conf", conf)
+    assert (fields["last"], fields["epoch"], fields["ticked"], fields["commands"]) == (None, 0, None, [])
+    assert "nothing yet" in run(status, "--conf", conf).stdout
+    assert {path.name for path in conf.parent.iterdir()} == {"trimtab.toml", "broker.conf"}
+
+
+def test_the_journal_tells_who_leads_what_was_decided_and_what_became_of_it(conf: Path) -> None:
+    journal(conf.parent)
+    fields = found(status, "--conf", conf)
+    assert (fields["epoch"], fields["ticked"]) == (3, T + PERIOD)
+    assert fields["last"] == {
+        "interval": T + PERIOD,
+        "summary": "1 commands",
+        "mode": "active",
+        "paused": False,
+        "stale": True,
+        "samples": 2,
+    }
+    assert [(each["id"], each["result"] and each["result"]["status"]) for each in fields["commands"]] == [
+        (SPLIT.id, None),
+        (UNLOAD.id, "failed"),
+    ]
+    assert set(fields["inFlight"]) == {"c-1", "c-2"}
+    assert (fields["judged"], fields["reasons"]) == (T + PERIOD, {"RecentlyUnloaded": 2, "Balanced": 1})
+    text = run(status, "--conf", conf).stdout
+    assert "active, stale" in text
+    assert f"unload {LEFT}  broker-1:8080 -> broker-2:8080: failed it went elsewhere" in text
+    assert f"split {RIGHT}  by range_equally_divide 0xc0000000: no result yet" in text
+    assert "RecentlyUnloaded 2, Balanced 1" in text
+
+
+def test_without_brokers_the_last_sweeps_tell_how_even_the_cluster_is(conf: Path) -> None:
+    journal(conf.parent)
+    metrics = conf.parent / "log" / "metrics"
+    metrics.mkdir()
+    rates = {"a:8080": 30, "b:8080": 10}
+    sweeps = [
+        broker_sweep(name, msgRateIn=rate, msgRateOut=0, msgThroughputIn=1, msgThroughputOut=1)
+        for name, rate in rates.items()
+    ]
+    roster = [{"broker": name, "sweepId": f"{name}@{T}"} for name in rates] + [{"broker": "c:8080", "sweepId": None}]
+    noise = broker_sweep("a:8080", sweepId="does not count", msgRateIn=1e6)
+    lines = [*sweeps, noise, tick(T, roster=None), tick(T, roster=roster), tick(T + PERIOD, roster=None)]
+    (metrics / "0.jsonl").write_bytes(b"\n".join(as_bytes(line) for line in lines))
+    even = found(status, "--conf", conf)["imbalance"]
+    assert even == {"brokers": 2, "msg_rate": 1.5, "msg_throughput": 1.0, "busiest": "a:8080"}
+
+
+def test_brokers_that_answer_tell_how_even_the_cluster_is_and_the_others_are_named(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    path = live(tmp_path, servers)
+    for server, rate in zip(servers, (90, 10), strict=True):
+        server.answers[REPORT] = (200, {"msgRateIn": rate, "msgThroughputIn": 5})
+    even = found(status, "--conf", path)["imbalance"]
+    assert (even["msg_rate"], even["msg_throughput"], even["busiest"]) == (1.8, 1.0, servers[0].name)
+    assert "max/mean of 2 brokers 1.80 by messages, 1.00 by bytes" in run(status, "--conf", path).stdout
+    servers[1].answers[REPORT] = (500, {"reason": "broken"})
+    assert list(found(status, "--conf", path)["silent"]) == [servers[1].name]
+
+
+def test_a_cluster_in_which_nothing_flows_is_even() -> None:
+    even = imbalance({"a:8080": {}, "b:8080": {}})
+    assert even is not None
+    assert (even.msg_rate, even.msg_throughput) == (1.0, 1.0)
+    assert imbalance({}) is None
+
+
+def test_a_bundle_has_its_owner_now_its_load_and_the_last_decision_with_the_reason(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    path = live(tmp_path, servers)
+    journal(tmp_path)
+    owned(servers[1], left=[3, 4])
+    fields = found(status, LEFT, "--conf", path)
+    assert fields["owner"] == servers[1].name
+    assert fields["load"] == {
+        "msgRateIn": 7,
+        "msgRateOut": 0,
+        "msgThroughputIn": 700,
+        "msgThroughputOut": 0,
+        "topics": 2,
+    }
+    assert fields["lastCommand"]["id"] == UNLOAD.id
+    assert fields["lastCommand"]["result"]["status"] == "failed"
+    assert fields["lastCommand"]["why"]["reason"] == "Overloaded"
+    assert [each["subject"] for each in fields["verdicts"]] == [LEFT]
+    text = run(status, LEFT, "--conf", path).stdout
+    assert f"owner      {servers[1].name}, now" in text
+    assert "because    broker-1:8080: Overloaded (0.9 vs 0.6 usage)" in text
+    assert f"{LEFT}: RecentlyUnloaded" in text
+
+
+def test_a_bundle_that_nobody_has_is_left_without_an_owner(servers: list[AdminServer], tmp_path: Path) -> None:
+    path = live(tmp_path, servers)
+    fields = found(status, RIGHT, "--conf", path)
+    assert (fields["owner"], fields["load"], fields["lastCommand"]) == (None, {}, None)
+    assert "nobody, until a client looks up" in run(status, RIGHT, "--conf", path).stdout
+
+
+def test_without_brokers_only_the_decision_about_a_bundle_is_told(conf: Path) -> None:
+    journal(conf.parent)
+    fields = found(status, RIGHT, "--conf", conf)
+    assert "owner" not in fields
+    assert fields["lastCommand"]["id"] == SPLIT.id
+
+
+def test_a_topic_is_looked_up_on_the_brokers(servers: list[AdminServer], tmp_path: Path) -> None:
+    path = live(tmp_path, servers)
+    journal(tmp_path)
+    halves = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "numBundles": 2}
+    servers[0].answers["/admin/v2/namespaces/tenant/ns/bundles"] = (200, halves)
+    owned(servers[0], left=[1], right=[1, 1])
+    fields = found(lookup, TOPIC, "--live", "--conf", path)
+    assert (fields["bundle"], fields["bundles"], fields["owner"]) == (HERE, 2, servers[0].name)
+    assert fields["lastCommand"]["id"] == (UNLOAD.id if HERE == LEFT else SPLIT.id)
+    text = run(lookup, TOPIC, "--live", "--conf", path).stdout
+    assert f"bundle     {HERE}" in text
+    assert f"owner      {servers[0].name}, now" in text
+    assert "because" in text

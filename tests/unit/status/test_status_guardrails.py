@@ -1,0 +1,80 @@
+"""`trimtab status` on guardrails: what stops commands, who set it, and how much of the budgets is used."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from controller.adapters.control_store import ABSENT, control_store
+from controller.model.controls import Choice, OperatorControls
+from controller.model.memory import Breaker, Memory, Roster
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.status.guardrails import guardrail_fields, guardrail_rows, guardrail_status
+from tests.journal_entries import UNLOAD, entry
+from tests.records import T
+from tests.unit.adapters.test_controls_outlive import CONF
+
+
+def settings(tmp_path: Path) -> Settings:
+    file = tmp_path / "trimtab.toml"
+    file.write_text(CONF)
+    return read_settings(file)
+
+
+def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Path) -> None:
+    found = settings(tmp_path)
+    rows = guardrail_rows(guardrail_status(found, None))
+    assert (rows["mode"], rows["paused"]) == ("active, by the settings", "no, by the settings")
+    chosen = OperatorControls(
+        mode=Choice(value="dry_run", reason="", by="bob", at_ms=T),
+        pause=Choice(value="paused", reason="upgrade", by="ada", at_ms=T),
+    )
+    store = control_store(found)
+    Path(found.election.path).mkdir()
+    store.write(chosen, ABSENT)
+    rows = guardrail_rows(guardrail_status(found, None))
+    assert rows["mode"].startswith("dry_run, set by bob at 20")
+    assert rows["mode"].endswith("Z; the settings say active")
+    assert rows["paused"].startswith("yes, set by ada at 20")
+    assert rows["paused"].endswith("Z: upgrade; the settings say no")
+    fields = guardrail_fields(guardrail_status(found, None))
+    assert fields["mode"]["inForce"] == "dry_run"
+    assert fields["paused"]["set"] == {"value": "paused", "reason": "upgrade", "by": "ada", "atMs": T}
+
+
+def test_budgets_show_what_is_used_of_the_cluster_s_and_of_the_fullest_others(tmp_path: Path) -> None:
+    found = guardrail_status(settings(tmp_path), entry(T, UNLOAD))
+    rows = guardrail_rows(found)
+    assert "1 of 1000 unloads in 3600 s" in rows["used"]
+    assert "0 of 200 splits in 3600 s" in rows["used"]
+    assert "12 of 500000 connections in 3600 s" in rows["used"]
+    assert "2 of 200 commands in flight" in rows["used"]
+    assert "broker-2:8080: 1 of 400 unloads in 3600 s" in rows["fullest"]
+    budgets = {each["budget"]: each for each in guardrail_fields(found)["budgets"]}
+    assert budgets["guardrails.window.unloads"] == {
+        "budget": "guardrails.window.unloads",
+        "of": "cluster",
+        "used": 1,
+        "limit": 1000,
+        "unit": "unloads in 3600 s",
+    }
+    assert budgets["guardrails.in_flight_per_broker"]["used"] == 2
+
+
+def test_a_tripped_breaker_brokers_that_came_and_windows_are_told(tmp_path: Path) -> None:
+    tripped = Breaker(tripped_at=T, why="10 commands failed")
+    memory = Memory(breaker=tripped, roster=Roster(brokers=("a",), came={"a": T}))
+    found = guardrail_status(settings(tmp_path), replace(entry(), memory=memory))
+    rows = guardrail_rows(found)
+    assert rows["breaker"].startswith("TRIPPED at 20")
+    assert rows["breaker"].endswith(": 10 commands failed; run `trimtab resume`")
+    assert rows["brokers"] == "came or went: a"
+    assert rows["windows"] == "commands are allowed now"
+    assert guardrail_fields(found)["breaker"]["trippedAt"] == T
+
+
+def test_choices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    found = settings(tmp_path)
+    Path(found.election.path).mkdir()
+    (Path(found.election.path) / "controls.json").write_text("?")
+    assert guardrail_rows(guardrail_status(found, None))["controls"].startswith(
+        "cannot be read, so nothing is issued: "
+    )

@@ -1,0 +1,152 @@
+"""The sink, with Spark's batches played."""
+
+import errno
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from controller.adapters.folder.log import FolderCommandLog, read_journal
+from controller.model.controls import Controls
+from controller.model.errors import JournalError, LeadershipLostError
+from controller.model.memory import Memory
+from controller.wire import journal_records
+from tests.batches import batch, sink, snapshots
+from tests.logs import Shape, located, log
+
+CLOSED = snapshots([*located(log(Shape(calm=True)))])
+INTERVALS = [each.interval for each in CLOSED]
+
+
+def stale_before(interval: int) -> Callable[[int], Controls]:
+    return lambda t: Controls(mode="active", stale=t < interval)
+
+
+def journalled(folder: Path) -> list[int]:
+    return [entry.interval for entry in read_journal(folder)]
+
+
+def memory(folder: Path) -> Memory:
+    return [*read_journal(folder)][-1].memory
+
+
+def test_verdicts_that_cannot_be_kept_are_said_once_and_decisions_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    full = Mock()
+    full.write.side_effect = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with caplog.at_level(logging.WARNING):
+        sink(tmp_path, verdicts=full)(batch(CLOSED), 0)
+    assert full.write.call_count == len(CLOSED)
+    assert journalled(tmp_path) == INTERVALS
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "verdicts are not kept, decisions go on" in told
+    assert "No space left" in told
+
+
+def test_of_intervals_too_old_to_act_on_only_the_last_is_journalled_and_all_move_the_memory(tmp_path: Path) -> None:
+    one_by_one, at_once = tmp_path / "one", tmp_path / "all"
+    for closed in CLOSED:
+        sink(one_by_one, controls=stale_before(INTERVALS[-1] + 1))(batch([closed]), 0)
+    assert journalled(one_by_one) == INTERVALS
+    sink(at_once, controls=stale_before(INTERVALS[-1] + 1))(batch(CLOSED), 0)
+    assert journalled(at_once) == INTERVALS[-1:]
+    assert memory(at_once) == memory(one_by_one)
+
+
+def test_an_interval_to_act_on_follows_from_all_old_ones_before_it(tmp_path: Path) -> None:
+    one_by_one, at_once = tmp_path / "one", tmp_path / "all"
+    for closed in CLOSED:
+        sink(one_by_one, controls=stale_before(INTERVALS[3]))(batch([closed]), 0)
+    sink(at_once, controls=stale_before(INTERVALS[3]))(batch(CLOSED), 0)
+    assert journalled(at_once) == INTERVALS[2:]
+    assert [*read_journal(at_once)] == [*read_journal(one_by_one)][2:]
+    assert any(entry.decision.commands for entry in read_journal(at_once))
+
+
+def test_what_an_operator_changed_among_old_intervals_is_journalled(tmp_path: Path) -> None:
+    def controls(interval: int) -> Controls:
+        return Controls(mode="active", stale=True, paused=interval >= INTERVALS[2])
+
+    sink(tmp_path, controls=controls)(batch(CLOSED), 0)
+    assert journalled(tmp_path) == [INTERVALS[1], INTERVALS[-1]]
+
+
+def test_a_batch_of_old_intervals_that_comes_again_after_a_crash_is_decided_as_before(tmp_path: Path) -> None:
+    crashed, whole = tmp_path / "crashed", tmp_path / "whole"
+    controls = stale_before(INTERVALS[3])
+    sink(whole, controls=controls)(batch(CLOSED), 0)
+    leaves = Mock(check=Mock(side_effect=[None, None, LeadershipLostError("another leads")]))
+    with pytest.raises(LeadershipLostError):
+        sink(crashed, controls=controls, leadership=leaves)(batch(CLOSED), 0)
+    assert journalled(crashed) == INTERVALS[2:3]
+    sink(crashed, controls=controls)(batch(CLOSED), 0)
+    assert [*read_journal(crashed)] == [*read_journal(whole)]
+
+
+def test_more_commands_than_an_entry_holds_are_held_back_and_the_interval_is_journalled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(journal_records, "LARGEST_ENTRY", 100)
+    sink(tmp_path)(batch(CLOSED), 0)
+    assert journalled(tmp_path) == INTERVALS
+    entries = [*read_journal(tmp_path)]
+    assert not any(entry.decision.commands for entry in entries)
+    held = [entry.interval for entry in entries if entry.controls.mode == "observe"]
+    assert held
+    for interval in held:
+        assert f"interval {interval}: " in caplog.text
+    assert "commands are held back" in caplog.text
+    assert FolderCommandLog(tmp_path).poll() == []
+
+
+class Pruned:
+    """A journal that only remembers what it was to prune."""
+
+    def __init__(self, *failures: JournalError) -> None:
+        self.calls: list[tuple[int, int]] = []
+        self._failures = [*failures]
+
+    def append(self, *_: object, **__: object) -> None:
+        """Nothing is kept."""
+
+    def prune(self, *, committed: int, before: int) -> None:
+        self.calls.append((committed, before))
+        if self._failures:
+            raise self._failures.pop()
+
+
+def test_pruned_is_what_spark_has_committed_once_an_hour(tmp_path: Path) -> None:
+    journal, clock = Pruned(), iter(range(10**12, 2 * 10**12, 1_000_000))
+    ours = sink(tmp_path, journal=journal, now_ms=lambda: next(clock), retention_ms=5)
+    for closed in CLOSED:
+        ours(batch([closed]), 0)
+    # A batch may run again until the next one begins, so nothing of the first is committed while it runs.
+    assert [committed for committed, _ in journal.calls] == INTERVALS[0::2][: len(journal.calls)]
+    assert len(journal.calls) == 2
+    assert all(before % 1_000_000 == 1_000_000 - 5 for _, before in journal.calls)
+
+
+def test_a_journal_that_cannot_be_pruned_is_said_once_and_decisions_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal, clock = Pruned(*[JournalError("not authorised")] * 9), iter(range(10**12, 2 * 10**12, 10_000_000))
+    ours = sink(tmp_path, journal=journal, now_ms=lambda: next(clock))
+    for closed in CLOSED:
+        ours(batch([closed]), 0)
+    assert len(journal.calls) == len(CLOSED) - 1
+    assert caplog.text.count("not authorised") == 1
+
+
+def test_rows_that_waited_too_long_for_a_tick_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second, *_ = CLOSED
+    deciding = sink(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        deciding(batch([replace(first, dropped=7)]), 0)
+        deciding(batch([replace(second, dropped=7)]), 1)
+    [told] = [record.getMessage() for record in caplog.records]
+    assert f"interval {first.interval}: 7 rows dropped" in told
