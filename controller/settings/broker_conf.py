@@ -19,7 +19,6 @@ from typing import Any, Final, TypeVar, get_type_hints
 import javaproperties
 
 from controller.model.errors import SettingsError
-from controller.strategies.catalogue import short_name
 
 T = TypeVar("T")
 
@@ -107,17 +106,6 @@ def build(cls: type[T], conf: Mapping[str, str]) -> T:
             if "broker_conf" in field.metadata
         }
     )
-
-
-def choose(catalogue: Mapping[str, type[T]], key: str, name: str, conf: Mapping[str, str]) -> T:
-    """The strategy that *conf* calls *name* under *key*, with its options: by Pulsar's short or full class name.
-
-    Raises SettingsError naming what the catalogue has.
-    """
-    cls = catalogue.get(short_name(name))
-    if cls is None:
-        raise SettingsError(f"{key}={name}: allowed: {', '.join(sorted(catalogue))}")
-    return build(cls, conf)
 
 
 def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:

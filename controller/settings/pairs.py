@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.errors import SettingsError
-from controller.strategies.catalogue import short_name
+from controller.strategies.catalogue import is_python_name, short_name
 
 SHEDDER: Final = "loadBalancerLoadSheddingStrategy"
 PLACEMENT: Final = "loadBalancerLoadPlacementStrategy"
 LOAD_MANAGER: Final = "loadManagerClassName"
 SPLIT_ALGORITHM: Final = "defaultNamespaceBundleSplitAlgorithm"
+ASSIGNMENT: Final = "topicBundleAssignmentStrategy"
 SUPPORTED_ALGORITHMS: Final = "supportedNamespaceBundleSplitAlgorithms"
 EXTENSIBLE: Final = "ExtensibleLoadManagerImpl"
 #: By which trimtab sends the cuts that it computed.
@@ -31,6 +32,8 @@ class _Needs:
     other: str
     values: frozenset[str]
     why: str
+    #: Whether the other one may also be a strategy that a user wrote, which brokers do not know and do not run.
+    or_own: bool = False
 
 
 #: Settings that are refused unless the other one fits.
@@ -62,6 +65,7 @@ _BELONG_TOGETHER: Final = (
         other=SHEDDER,
         values=frozenset({"TransferShedder"}),
         why="the extensible load manager knows that shedder alone, and takes it in place of any other",
+        or_own=True,
     ),
 )
 
@@ -81,6 +85,8 @@ def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, sever
     """Raise SettingsError where two of the names *given*, by their keys, do not go together."""
     for needs in _BELONG_TOGETHER:
         key, other = given[needs.key], given[needs.other]
+        if needs.or_own and is_python_name(other):
+            continue
         if short_name(key) == needs.value and short_name(other) not in needs.values:
             raise SettingsError(
                 f"{needs.key}={key} does not go with {needs.other}={other}: {needs.why};"
@@ -96,9 +102,10 @@ def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, sever
 
 
 def _refuse_unsupported(algorithm: str, supported: str, *, isolates_hot_topics: bool) -> None:
-    """Raise SettingsError where brokers that do but what is *supported* would refuse the splits asked for."""
+    """Raise SettingsError where brokers would refuse the splits asked for, as *supported* does not list them."""
     allowed = [name.strip() for name in supported.split(",")]
-    if algorithm not in allowed:
+    own = is_python_name(algorithm)
+    if algorithm not in allowed and not own:
         raise SettingsError(
             f"{SPLIT_ALGORITHM}={algorithm} does not go with {SUPPORTED_ALGORITHMS}={supported}: it is not in that list"
         )

@@ -9,14 +9,14 @@ from typing import Any, Final
 from controller.cycle import BalancerOptions, Policy
 from controller.model.errors import SettingsError
 from controller.model.option import option
-from controller.settings.broker_conf import build, choose, read_broker_conf, told
+from controller.settings.broker_conf import build, read_broker_conf, told
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.guardrails import GuardrailSettings, limits_of
 from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
-from controller.settings.pairs import EXTENSIBLE, PLACEMENT, SHEDDER, of_load_manager, refuse_misfits
+from controller.settings.pairs import EXTENSIBLE, of_load_manager, refuse_misfits
+from controller.settings.strategy_kinds import ASSIGNMENT_KIND, PLACEMENT_KIND, SHEDDER_KIND, SPLIT_ALGORITHM_KIND
 from controller.settings.trimtab_toml import DecisionSettings, Settings
 from controller.strategies.catalogue import (
-    ASSIGNMENTS,
     EXTENSIBLE_FILTERS,
     FILTERS,
     PLACEMENTS,
@@ -40,7 +40,7 @@ from controller.strategies.splitting.split_hours import SplitHours, WithinHours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyNames:
-    """Which strategies: by short name, or by the full name of Pulsar's class."""
+    """Which strategies: by short name, by the full name of Pulsar's class, or by the Python name of a user's class."""
 
     shedder: str = option(
         "loadBalancerLoadSheddingStrategy", default="ThresholdShedder", meaning="which bundles leave their broker"
@@ -117,7 +117,7 @@ def policy_of(
         cluster=cluster,
         period_ms=period_ms,
         shedder=_shedder(names, filters, conf),
-        placement=choose(PLACEMENTS, PLACEMENT, names.placement, conf),
+        placement=PLACEMENT_KIND.choose(names.placement, conf),
         split_policy=_split_policy(names, algorithm, conf),
         split_algorithm=algorithm,
         membership=_membership(conf),
@@ -138,12 +138,12 @@ def policy_of(
 
 def read_assignment(conf: Mapping[str, str]) -> TopicBundleAssignment:
     """How the brokers with *conf* assign topics to bundles, or SettingsError."""
-    return choose(ASSIGNMENTS, "topicBundleAssignmentStrategy", build(StrategyNames, conf).assignment, conf)
+    return ASSIGNMENT_KIND.choose(build(StrategyNames, conf).assignment, conf)
 
 
 def _split_algorithm(names: StrategyNames, conf: Mapping[str, str]) -> SplitAlgorithm:
     """Where bundles are cut; hot topics are isolated first, where that is on."""
-    chosen = choose(SPLIT_ALGORITHMS, "defaultNamespaceBundleSplitAlgorithm", names.split_algorithm, conf)
+    chosen = SPLIT_ALGORITHM_KIND.choose(names.split_algorithm, conf)
     return isolating(build(HotTopic, conf), chosen)
 
 
@@ -170,7 +170,7 @@ def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
 
 def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[str, str]) -> Shedder[Any]:
     """Which bundles leave their broker; the shedder that asks the *filters* itself is given them."""
-    chosen = choose(SHEDDERS, SHEDDER, names.shedder, conf)
+    chosen = SHEDDER_KIND.choose(names.shedder, conf)
     return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder) else chosen
 
 

@@ -1,6 +1,7 @@
-"""Every strategy there is, by the name broker.conf gives it.
+"""Every strategy of trimtab, by the name that broker.conf gives it.
 
-A new strategy is one file and one line here; the laws in tests/property hold it from then on.
+A new strategy is one file and one line here; the laws of all strategies (controller/laws) then apply to it.  Users name
+strategies of their own in broker.conf by their Python names: see controller/settings/strategy_kinds.py.
 """
 
 from collections.abc import Mapping
@@ -110,7 +111,31 @@ EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
 }
 
 
+#: Every strategy's own name.
+_KNOWN: Final = frozenset({*SHEDDERS, *PLACEMENTS, *SPLIT_POLICIES, *SPLIT_ALGORITHMS, *ASSIGNMENTS})
+_PULSAR: Final = "org.apache.pulsar."
+#: What Java packages begin with, besides the two letters of a country: a domain, the other way round.
+_DOMAINS: Final = frozenset({"com", "dev", "edu", "gov", "net", "org"})
+
+
 def short_name(name: str) -> str:
-    """A strategy's key here: *name* itself, or the last part of a full Java class name, with or without ``.class``."""
+    """A strategy's key here, or *name* itself where it is the Python name of a strategy that a user wrote.
+
+    A key is given as it is, or as the last part of a full Java class name, with or without ``.class``.
+    """
+    if is_python_name(name):
+        return name
     name = name.removesuffix(".class")
     return _OTHER_NAMES.get(name) or name.rpartition(".")[2]
+
+
+def is_python_name(name: str) -> bool:
+    """Whether *name* can only be the full Python name of a strategy that a user wrote: ``package.module.Class``.
+
+    Not so: names without a dot, classes of Pulsar, and Java class names whose last part is a strategy here.
+    """
+    package, _, last = name.removesuffix(".class").rpartition(".")
+    if not package or package.startswith(_PULSAR):
+        return False
+    domain = package.partition(".")[0]
+    return last not in _KNOWN or not (domain in _DOMAINS or len(domain) == 2)

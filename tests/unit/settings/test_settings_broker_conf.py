@@ -7,8 +7,9 @@ import pytest
 
 from controller.model.errors import SettingsError
 from controller.model.option import option
-from controller.settings.broker_conf import build, choose, read_broker_conf
+from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.policy import StrategyNames, options_table, read_policy
+from controller.settings.strategy_kinds import PLACEMENT_KIND, SHEDDER_KIND
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
@@ -198,14 +199,14 @@ def test_an_old_spelling_counts_where_the_new_one_says_nothing_but_the_default(
 )
 def test_a_strategy_is_known_by_its_short_and_its_full_name(name: str) -> None:
     conf = {"loadBalancerBrokerThresholdShedderPercentage": "25"}
-    shedder = choose(SHEDDERS, "loadBalancerLoadSheddingStrategy", name, conf)
+    shedder = SHEDDER_KIND.choose(name, conf)
     assert isinstance(shedder, ThresholdShedder)
     assert shedder.threshold_percent == 25
 
 
 def test_a_strategy_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(SettingsError) as caught:
-        choose(PLACEMENTS, "loadBalancerLoadPlacementStrategy", "RoundRobin", {})
+        PLACEMENT_KIND.choose("RoundRobin", {})
     assert str(caught.value) == (
         f"loadBalancerLoadPlacementStrategy=RoundRobin: allowed: {', '.join(sorted(PLACEMENTS))}"
     )

@@ -1,0 +1,145 @@
+"""The kinds of strategies that broker.conf names, and how a name becomes a strategy with its options.
+
+A name is that of a strategy of trimtab (controller/strategies/catalogue.py), short or as Pulsar's full class name; or
+the full Python name of a class that a user wrote, ``my_package.my_module.MyShedder``.  Such a class is imported from
+where Python finds it, and checked before anything is decided: it has to be a frozen dataclass with the methods of its
+protocol, options of a kind that broker.conf can hold, and a memory that the journal can hold.
+"""
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Final, Generic, TypeVar, get_args
+
+from controller.model.errors import SettingsError
+from controller.model.memory import StrategyMemory
+from controller.settings.broker_conf import build
+from controller.settings.pairs import ASSIGNMENT, PLACEMENT, SHEDDER, SPLIT_ALGORITHM
+from controller.strategies.catalogue import (
+    ASSIGNMENTS,
+    PLACEMENTS,
+    SHEDDERS,
+    SPLIT_ALGORITHMS,
+    is_python_name,
+    short_name,
+)
+from controller.strategies.protocols import Placement, Shedder, SplitAlgorithm, TopicBundleAssignment
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyKind(Generic[T]):
+    """One kind of strategy: where broker.conf names it, and which there are."""
+
+    #: The key in broker.conf.
+    key: str
+    #: The class in controller.strategies.protocols that says which methods it has.
+    protocol: type[Any]
+    catalogue: Mapping[str, type[T]]
+
+    def choose(self, name: str, conf: Mapping[str, str]) -> T:
+        """The strategy that *conf* calls *name*, with its options.  Raises SettingsError naming key, name and flaw."""
+        known = self.catalogue.get(short_name(name))
+        if known is not None:
+            return build(known, conf)
+        if is_python_name(name):
+            return self._built(name, self.load(name), conf)
+        allowed = ", ".join(sorted(self.catalogue))
+        if "." in name:
+            raise SettingsError(f"{self.key}={name}: a Java class that trimtab does not have; allowed: {allowed}")
+        raise SettingsError(f"{self.key}={name}: allowed: {allowed}")
+
+    def load(self, name: str) -> type[T]:
+        """The class with the full Python *name*, if it has what the protocol wants; else SettingsError."""
+        cls = self._imported(name)
+        flaw = flaw_of(cls, self.protocol)
+        if flaw is not None:
+            raise SettingsError(f"{self.key}={name}: {flaw}")
+        return cls  # type: ignore[no-any-return]
+
+    def _imported(self, name: str) -> Any:
+        """What Python finds under *name*."""
+        module, _, attribute = name.rpartition(".")
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if not _is_part_of(error.name, module):
+                raise SettingsError(f"{self.key}={name}: cannot import {module}: {error}") from error
+            raise SettingsError(
+                f"{self.key}={name}: there is no Python module {module} ({error}), and no strategy of trimtab has this"
+                f" name; a Java class cannot be used.  Allowed: {', '.join(sorted(self.catalogue))}, or the full Python"
+                " name of a class of your own, package.module.Class, that is installed beside trimtab"
+                " or lies on PYTHONPATH"
+            ) from error
+        except (Exception, SystemExit) as error:  # whatever a module does when it is imported
+            flaw = f"{type(error).__name__}: {error}"
+            raise SettingsError(f"{self.key}={name}: cannot import {module}: {flaw}") from error
+        if not hasattr(found, attribute):
+            raise SettingsError(f"{self.key}={name}: the module {module} has no {attribute} ({found.__file__})")
+        return getattr(found, attribute)
+
+    def _built(self, name: str, cls: type[T], conf: Mapping[str, str]) -> T:
+        """A user's *cls* with its options, and a memory that the journal can hold."""
+        try:
+            strategy = build(cls, conf)
+            memory = strategy.initial_memory() if hasattr(strategy, "initial_memory") else None
+        except SettingsError:
+            raise
+        except Exception as error:  # whatever the class does when it is made
+            raise SettingsError(f"{self.key}={name}: cannot be built: {type(error).__name__}: {error}") from error
+        if memory is not None and not isinstance(memory, get_args(StrategyMemory)):
+            kinds = ", ".join(kind.__name__ for kind in get_args(StrategyMemory))
+            raise SettingsError(
+                f"{self.key}={name}: initial_memory() returns {type(memory).__name__}, which the journal cannot hold:"
+                f" allowed are the classes of controller.model.memory: {kinds}"
+            )
+        return strategy
+
+
+def flaw_of(cls: Any, protocol: type[Any]) -> str | None:
+    """What keeps *cls* from being a strategy of *protocol*, in words; None: nothing that can be seen from outside."""
+    if not isinstance(cls, type):
+        return f"is a {type(cls).__name__}, not a class"
+    if not is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return "is no frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
+    for member, wanted in vars(protocol).items():
+        if member.startswith("_"):
+            continue
+        found = inspect.getattr_static(cls, member, None)
+        if found is None:
+            return f"has no {member}, which {protocol.__module__}.{protocol.__name__} asks for"
+        if inspect.isfunction(wanted) and not _takes_as_many(found, wanted):
+            arguments = ", ".join(inspect.signature(wanted).parameters)
+            return f"{member} takes other arguments than {protocol.__name__} asks for: {member}({arguments})"
+    return None
+
+
+def _takes_as_many(found: Any, wanted: Any) -> bool:
+    """Whether *found* can be called with as many positional arguments as *wanted*."""
+    if not callable(found):
+        return False
+    try:
+        inspect.signature(found).bind(*inspect.signature(wanted).parameters)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_part_of(missing: str | None, module: str) -> bool:
+    """Whether the module that was not found is *module* or one of the packages around it."""
+    return missing is not None and (module == missing or module.startswith(f"{missing}."))
+
+
+SHEDDER_KIND: Final = StrategyKind(key=SHEDDER, protocol=Shedder, catalogue=SHEDDERS)
+PLACEMENT_KIND: Final = StrategyKind(key=PLACEMENT, protocol=Placement, catalogue=PLACEMENTS)
+SPLIT_ALGORITHM_KIND: Final = StrategyKind(key=SPLIT_ALGORITHM, protocol=SplitAlgorithm, catalogue=SPLIT_ALGORITHMS)
+ASSIGNMENT_KIND: Final = StrategyKind(key=ASSIGNMENT, protocol=TopicBundleAssignment, catalogue=ASSIGNMENTS)
+#: All of them.
+STRATEGY_KINDS: Final[tuple[StrategyKind[Any], ...]] = (
+    SHEDDER_KIND,
+    PLACEMENT_KIND,
+    SPLIT_ALGORITHM_KIND,
+    ASSIGNMENT_KIND,
+)
