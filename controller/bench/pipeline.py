@@ -20,8 +20,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.control_store import control_store
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.kafka.client import TransactionalProducer
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
+from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from kazoo.security import make_digest_acl_credential
 
 from controller.adapters import files
-from controller.adapters.kafka import client as kafka
+from controller.adapters.kafka import topics as kafka_topics
 from controller.lab.servers import KafkaServer, ZooKeeperServer, free_port, is_free
 
 #: Who may do everything, for whoever prepares a server; the password is worth nothing outside of this machine.
@@ -84,7 +84,7 @@ allow.everyone.if.no.acl.found=false
 """
 
     def _answers(self) -> bool:
-        return not is_free(self.port) and (self._trusting or kafka.ping(self.bootstrap, 2.0, self.client()))
+        return not is_free(self.port) and (self._trusting or kafka_topics.ping(self.bootstrap, 2.0, self.client()))
 
 
 class SecuredZooKeeper(ZooKeeperServer):

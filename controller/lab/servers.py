@@ -22,7 +22,7 @@ from typing import Final, Protocol, TypeVar
 from uuid import uuid4
 
 from controller.adapters import files, jars, signals
-from controller.adapters.kafka import client as kafka
+from controller.adapters.kafka import topics as kafka_topics
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -226,7 +226,7 @@ share.coordinator.state.topic.min.isr=1
 
     def _answers(self) -> bool:
         # A client complains of every refused connection: first see whether anybody listens.
-        return not is_free(self.port) and kafka.ping(self.bootstrap, 1.0)
+        return not is_free(self.port) and kafka_topics.ping(self.bootstrap, 1.0)
 
 
 class ZooKeeperServer(Server):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters import opened as transport
-from controller.adapters.kafka.client import read_all
+from controller.adapters.kafka.reader import read_all
 from controller.lab.demo_view import Imbalance
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings, read_settings

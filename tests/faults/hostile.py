@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 
-from controller.adapters.kafka.client import Producer
+from controller.adapters.kafka.writer import Producer
 from controller.model.names import namespace_of
 from controller.simulator.cluster import BrokerSweep
 from controller.simulator.encode import json_records

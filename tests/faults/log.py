@@ -5,7 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from controller.adapters.kafka.client import Producer, Record, read_all
+from controller.adapters.kafka.reader import Record, read_all
+from controller.adapters.kafka.writer import Producer
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError, WireError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings

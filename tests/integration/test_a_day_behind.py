@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka.client import Producer
 from controller.adapters.kafka.journal import read_journal
 from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer
 from controller.settings.trimtab_toml import KafkaLogSettings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster

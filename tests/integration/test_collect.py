@@ -17,8 +17,8 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.kafka.client import Record, read_all
 from controller.adapters.kafka.log import KafkaMetricsLog
+from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.adapters.kafka.client import Producer
 from controller.adapters.kafka.journal import KafkaJournal
+from controller.adapters.kafka.writer import Producer
 from controller.cli.commands import app
 from controller.lab.servers import KafkaServer
 from controller.model.errors import LeadershipLostError

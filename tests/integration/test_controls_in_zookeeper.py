@@ -15,8 +15,8 @@ from controller.adapters.control_store import (
     control_store,
 )
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.kafka.client import read_all
 from controller.adapters.kafka.journal import KafkaJournal
+from controller.adapters.kafka.reader import read_all
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import Choice, OperatorControls

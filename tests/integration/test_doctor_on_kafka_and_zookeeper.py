@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.adapters.kafka.client import TopicSpec, ensure_topics
 from controller.adapters.kafka.inspect import newest_first
 from controller.adapters.kafka.journal import KafkaJournal
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
+from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.cli.lookup import lookup
 from controller.cli.status import status
 from controller.doctor.before_acting import refuse_producers_clocks

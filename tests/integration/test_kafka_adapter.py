@@ -9,17 +9,12 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka import client as adapter
-from controller.adapters.kafka.client import (
-    Producer,
-    Reader,
-    Record,
-    TopicSpec,
-    TransactionalProducer,
-    ensure_topics,
-    read_all,
-    tail,
-)
+from controller.adapters.kafka import reader as kafka_reader
+from controller.adapters.kafka import transactions as kafka_transactions
+from controller.adapters.kafka.reader import Reader, Record, read_all, tail
+from controller.adapters.kafka.topics import TopicSpec, ensure_topics
+from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer, kafka_server
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 
@@ -307,7 +302,7 @@ def test_a_transaction_with_a_record_too_large_is_a_journal_error_and_leaves_not
 
 
 def test_a_writer_without_a_broker_gives_up_with_a_journal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(kafka_transactions, "PATIENCE_SECONDS", 0.5)
     with pytest.raises(JournalError, match="init_transactions"):
         TransactionalProducer("127.0.0.1:1", "nobody", {"log_level": 0}).init()
 
@@ -378,6 +373,6 @@ def test_a_broker_that_went_silent_is_an_error_not_an_end(tmp_path: Path, monkey
         records = read_all(server.bootstrap, name, 0, client=little_by_little)
         next(records)
         server.stop(signal.SIGKILL)
-        monkeypatch.setattr(adapter, "PATIENCE_SECONDS", 1.0)
+        monkeypatch.setattr(kafka_reader, "PATIENCE_SECONDS", 1.0)
         with pytest.raises(TrimtabError, match=f"{name}.*silent"):
             list(records)

@@ -14,9 +14,10 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka.client import Producer, read_all
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.reader import read_all
+from controller.adapters.kafka.writer import Producer
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
@@ -180,12 +181,12 @@ def _die(_: object) -> None:
 #: An executor that stops in the middle of its batch; prints when it is there and how it ended.
 _HUNG = """
 import sys, time
-from controller.adapters.inbox import TakenOverError
-from controller.adapters.kafka_inbox import KafkaInbox
+from controller.ports.inbox import TakenOverError
+from controller.adapters.kafka.inbox import KafkaInbox
 from controller.settings.trimtab_toml import KafkaLogSettings
 from tests.commands import T
 from tests.integration.test_kafka_inbox import executor, settings, work
-from tests.unit.test_executor_loop import Owners
+from tests.unit.executor.test_executor_loop import Owners
 
 log = KafkaLogSettings.model_validate_json(sys.argv[1])
 inbox = KafkaInbox(log, settings(log), cluster="standalone")

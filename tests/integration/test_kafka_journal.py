@@ -14,9 +14,11 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.kafka import journal as kafka_journal
-from controller.adapters.kafka.client import Record, TopicSpec, TransactionalProducer, ensure_topics, read_all, tail
 from controller.adapters.kafka.journal import KafkaJournal, read_journal
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
+from controller.adapters.kafka.reader import Record, read_all, tail
+from controller.adapters.kafka.topics import TopicSpec, ensure_topics
+from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.lab.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.model.memory import UsageHistory
@@ -214,7 +216,7 @@ def test_a_leader_fenced_off_between_its_check_and_its_commit_issues_nothing(set
 
 CONTROLLER = """
 import sys
-from controller.adapters.kafka_journal import KafkaJournal
+from controller.adapters.kafka.journal import KafkaJournal
 from controller.settings.trimtab_toml import KafkaLogSettings
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, T

@@ -7,10 +7,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from controller.adapters.kafka.client import Producer, Reader, TransactionalProducer, read_all
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.journal import KafkaJournal
+from controller.adapters.kafka.reader import Reader, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.kafka.writer import Producer
 from controller.collector.roster import Arrivals
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
@@ -160,7 +162,7 @@ def results(log: KafkaLogSettings, partition: int) -> list[str]:
 def test_executors_take_commands_of_new_partitions_once_the_results_have_those_too(
     log: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("controller.adapters.kafka.client.inbox._REFRESH_MS", 1_000)
+    monkeypatch.setattr("controller.adapters.kafka.inbox._REFRESH_MS", 1_000)
     settings = ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6, max_per_second=1000.0)
 
     def work(done: Callable[[], bool]) -> None:

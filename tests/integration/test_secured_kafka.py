@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from controller.adapters.kafka.acls import read_acls
-from controller.adapters.kafka.client import Reader
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.journal import KafkaJournal
 from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.reader import Reader
 from controller.adapters.kafka.rights import rights
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.lab.secured_servers import SUPER, SecuredKafka
@@ -159,7 +159,7 @@ def test_the_reader_may_read_the_acls_and_finds_those_of_the_page(server: Secure
 _SPARK = """
 import json, sys
 from controller.adapters import jars
-from controller.adapters.java_kafka import refusal
+from controller.adapters.kafka.java_options import refusal
 from controller.settings.trimtab_toml import KafkaLogSettings
 from streaming.session import start_session
 from streaming.sources import kafka_options

@@ -14,7 +14,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from controller.adapters.kafka.words import Client, failure
+from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.words import failure
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.kafka.client import Client, read_all
+from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.words import failure
 from controller.aggregate.backlog import Backlog
 from controller.model.errors import WireError

@@ -14,9 +14,11 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.kafka.client import PATIENCE_SECONDS, TransactionalProducer, read_all
+from controller.adapters.kafka.client import PATIENCE_SECONDS
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import executor_group, result_writer
+from controller.adapters.kafka.reader import read_all
+from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.words import DENIED, failure, text
 from controller.model.errors import (
     AccessDeniedError,

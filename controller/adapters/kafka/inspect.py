@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
-from controller.adapters.kafka.client import Client, Record, read_all
+from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.words import failure, silence, text
 from controller.model.errors import TrimtabError
 

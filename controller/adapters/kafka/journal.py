@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from controller.adapters.failpoints import failpoint
-from controller.adapters.kafka.client import Record, Transaction, TransactionalProducer, delete_before, read_all
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import journal_writer
+from controller.adapters.kafka.reader import Record, read_all
+from controller.adapters.kafka.topics import delete_before
+from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
 from controller.model.errors import JournalError, TrimtabError, WireError
 from controller.ports.journal import JournalHead
 from controller.settings.trimtab_toml import KafkaLogSettings

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from controller.adapters.kafka.client import Producer, Reader, TopicSpec, Transaction, ensure_topics
+from controller.adapters.kafka.reader import Reader
+from controller.adapters.kafka.topics import TopicSpec, ensure_topics
+from controller.adapters.kafka.transactions import Transaction
+from controller.adapters.kafka.writer import Producer
 from controller.ports.log import IssuedEvent
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.base import encode

@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from controller.adapters.kafka.client import Producer, Reader, TransactionalProducer
 from controller.adapters.kafka.log import create_topics, ticks
 from controller.adapters.kafka.names import tick_writer
+from controller.adapters.kafka.reader import Reader
+from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.kafka.writer import Producer
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings
 from controller.wire.chunks import Arrived, Record, glance

@@ -7,16 +7,15 @@ Kafka does not answer, it is asked once more, with nothing else in mind.
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 
 from controller.adapters import tls
+from controller.adapters.kafka.client import Client
 from controller.model.errors import AccessDeniedError, TrimtabError
-
-Client: TypeAlias = Mapping[str, str | int | float | bool]
 
 _SECTION: Final = "log.kafka.client"
 _PROBE_SECONDS: Final = 3.0

@@ -7,11 +7,13 @@ from unittest.mock import Mock
 import pytest
 from confluent_kafka import KafkaError
 
-from controller.adapters.kafka import client as kafka
 from controller.adapters.kafka import log as kafka_log
-from controller.adapters.kafka.client import Producer, TopicSpec, TransactionalProducer, ensure_topics
+from controller.adapters.kafka import topics as kafka_topics
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog
 from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.kafka.topics import TopicSpec, ensure_topics
+from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.kafka.writer import Producer
 from controller.model.errors import LogOfflineError, TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings
 
@@ -46,9 +48,9 @@ class Cluster:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster({})
-    for name in ("AdminClient", "ck.Producer", "ck.Consumer"):
-        monkeypatch.setattr(f"controller.adapters.kafka.client.{name}", Mock(return_value=made))
-    monkeypatch.setattr(kafka, "_LEADERS_SECONDS", 0.0)
+    for name in ("topics.AdminClient", "writer.ck.Producer", "reader.ck.Consumer"):
+        monkeypatch.setattr(f"controller.adapters.kafka.{name}", Mock(return_value=made))
+    monkeypatch.setattr(kafka_topics, "_LEADERS_SECONDS", 0.0)
     return made
 
 

@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import confluent_kafka as ck
 import pytest
 
-from controller.adapters.kafka import client as kafka
-from controller.adapters.kafka.client import Transaction, TransactionalProducer
+from controller.adapters.kafka import transactions as kafka
+from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
 from controller.model.errors import JournalError
 
 
@@ -54,7 +54,7 @@ def test_offsets_that_are_taken_go_with_the_time_that_there_is() -> None:
 
 def test_a_producer_that_is_stuck_is_not_called_again(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck = producer(**{"send_offsets_to_transaction.side_effect": lambda *_: never.wait(60)})
-    monkeypatch.setattr("controller.adapters.kafka.client.ck.Producer", Mock(return_value=stuck))
+    monkeypatch.setattr("controller.adapters.kafka.transactions.ck.Producer", Mock(return_value=stuck))
     transactional = TransactionalProducer("localhost:1", "id")
     transactional.init()
     with pytest.raises(JournalError, match="no answer about the group's offsets"), transactional.transaction() as one:
@@ -68,7 +68,7 @@ def test_a_producer_that_is_stuck_is_not_called_again(never: threading.Event, mo
 def test_what_is_refused_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ck.KafkaException(ck.KafkaError(ck.KafkaError.ILLEGAL_GENERATION))
     refused = producer(**{"send_offsets_to_transaction.side_effect": error})
-    monkeypatch.setattr("controller.adapters.kafka.client.ck.Producer", Mock(return_value=refused))
+    monkeypatch.setattr("controller.adapters.kafka.transactions.ck.Producer", Mock(return_value=refused))
     transactional = TransactionalProducer("localhost:1", "id")
     transactional.init()
     with pytest.raises(JournalError), transactional.transaction() as one:

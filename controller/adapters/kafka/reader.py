@@ -1,0 +1,219 @@
+"""Reading Kafka's topics: committed records, in order within a partition, up to the present end or on and on."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import confluent_kafka as ck
+
+from controller.adapters.kafka.client import (
+    LARGEST_RECORD,
+    NO_CLIENT,
+    PATIENCE_SECONDS,
+    Client,
+    Headers,
+    connection_options,
+)
+from controller.adapters.kafka.topics import topics_there
+from controller.adapters.kafka.words import failure, silence
+from controller.model.errors import TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: How often a reader of a whole topic looks whether it has new partitions, and how long it waits for the answer.
+_LOOK_SECONDS: Final = 2.0
+_LOOK_ANSWER_SECONDS: Final = 1.0
+_READING: Final[Client] = {
+    # A group is demanded, but never joined and nothing committed in it.
+    "group.id": "trimtab-reader",
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 100,
+    "fetch.message.max.bytes": LARGEST_RECORD,
+}
+#: Reading on will not help.
+_GONE: Final = frozenset(
+    {
+        ck.KafkaError._UNKNOWN_TOPIC,
+        ck.KafkaError._UNKNOWN_PARTITION,
+        ck.KafkaError.UNKNOWN_TOPIC_OR_PART,
+        ck.KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        ck.KafkaError._AUTHENTICATION,
+    }
+)
+
+
+class Record(NamedTuple):
+    """One record as it lies in a topic."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes
+    #: Epoch ms; the broker's append time in the topics that trimtab creates.
+    timestamp_ms: int
+    headers: Headers
+
+
+class Reader:
+    """Reads what is committed, in order within a partition: all partitions of a topic, or *partition* alone.
+
+    *offset* is where to start, None for the present end; with *since_ms* it is what was appended then or later.
+    Partitions that a topic gets later are read, too, from their beginning.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        *,
+        partition: int | None = None,
+        offset: int | None = ck.OFFSET_BEGINNING,
+        since_ms: int | None = None,
+        client: Client = NO_CLIENT,
+    ) -> None:
+        self._name, self._topic, self._client = f"Kafka at {bootstrap}, topic {topic!r}", topic, client
+        self._bootstrap = bootstrap
+        self._consumer = ck.Consumer(connection_options(bootstrap, client, **_READING), logger=log)
+        try:
+            there = topics_there(self._consumer, bootstrap, client, topic).get(topic)
+            if there is None:
+                raise TrimtabError(f"{self._name} does not exist")
+        except BaseException:
+            self._consumer.close()
+            raise
+        wanted = range(there.partitions) if partition is None else (partition,)
+        #: How many are read; None: one alone.
+        self._partitions = there.partitions if partition is None else None
+        self._look_at = time.monotonic() + _LOOK_SECONDS
+        self._consumer.assign([self._start(topic, each, offset, since_ms) for each in wanted])
+        self._unfinished = set(wanted)
+        self._heard = time.monotonic()
+
+    def _start(self, topic: str, partition: int, offset: int | None, since_ms: int | None) -> ck.TopicPartition:
+        start = ck.TopicPartition(topic, partition)
+        if since_ms is not None:
+            offset = self._offset_of(ck.TopicPartition(topic, partition, since_ms))
+        if offset is None:
+            # Asked for now: an offset of "end" would be looked up some time later, past what came meanwhile.
+            try:
+                _, offset = self._consumer.get_watermark_offsets(start, timeout=PATIENCE_SECONDS)
+            except ck.KafkaException as error:
+                raise self._meaning(error) from error
+        start.offset = offset
+        return start
+
+    def _offset_of(self, time: ck.TopicPartition) -> int | None:
+        """Where the records begin that were appended at the *time* in its offset or later; None: at the end."""
+        try:
+            [found] = self._consumer.offsets_for_times([time], timeout=PATIENCE_SECONDS)
+        except ck.KafkaException as error:
+            raise self._meaning(error) from error
+        return found.offset if found.offset >= 0 else None
+
+    def poll(self, timeout_seconds: float) -> Record | None:
+        """The next record, or None when none came within *timeout_seconds* or a partition's end was reached."""
+        self._look()
+        message: Any = self._consumer.poll(timeout_seconds)
+        if message is None:
+            if self._unfinished and time.monotonic() - self._heard > PATIENCE_SECONDS:
+                raise silence(self._bootstrap, self._client, f"{self._name}: silent for {PATIENCE_SECONDS:g} s")
+            return None
+        error = message.error()
+        if error is None:
+            self._heard = time.monotonic()
+            self._unfinished.add(message.partition())
+            return _record(message)
+        if error.code() == ck.KafkaError._PARTITION_EOF:
+            self._heard = time.monotonic()
+            # Offsets tell nothing about the end: the markers of transactions have some, too.
+            self._unfinished.discard(message.partition())
+        elif error.fatal() or error.code() in _GONE:
+            raise self._meaning(error)
+        else:
+            log.warning("%s", self._meaning(error))
+        return None
+
+    def _look(self) -> None:
+        """Read new partitions, too."""
+        if self._partitions is None or time.monotonic() < self._look_at:
+            return
+        try:
+            there = topics_there(self._consumer, self._bootstrap, self._client, self._topic, _LOOK_ANSWER_SECONDS).get(
+                self._topic
+            )
+        except TrimtabError:  # reading will say so, if it lasts
+            there = None
+        self._look_at = time.monotonic() + _LOOK_SECONDS
+        if there is None or there.partitions <= self._partitions:
+            return
+        log.info("%s has %d partitions now, %d before", self._name, there.partitions, self._partitions)
+        new = range(self._partitions, there.partitions)
+        self._consumer.incremental_assign([ck.TopicPartition(self._topic, each, ck.OFFSET_BEGINNING) for each in new])
+        self._unfinished.update(new)
+        self._partitions, self._heard = there.partitions, time.monotonic()
+
+    def _meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
+        group = str(_READING["group.id"])
+        return failure(self._name, error, self._client, operation="Read", topics=[self._topic], group=group)
+
+    def at_end(self) -> bool:
+        """True when everything has been read that was committed when its partition's end was last reached."""
+        return not self._unfinished
+
+    def close(self) -> None:
+        """End the connection."""
+        self._consumer.close()
+
+
+def read_all(
+    bootstrap: str, topic: str, partition: int, from_offset: int = ck.OFFSET_BEGINNING, client: Client = NO_CLIENT
+) -> Iterator[Record]:
+    """Every committed record of a partition from *from_offset* on, up to its present end.
+
+    Starts at the oldest record where that offset is gone.  Raises TrimtabError where Kafka stays silent.
+    """
+    reader = Reader(bootstrap, topic, partition=partition, offset=from_offset, client=client)
+    return _records(reader, stop=reader.at_end)
+
+
+def tail(
+    bootstrap: str,
+    topic: str,
+    *,
+    follow: bool = True,
+    from_beginning: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+    client: Client = NO_CLIENT,
+) -> Iterator[Record]:
+    """Every committed record of a whole topic, from now or *from_beginning* on.
+
+    With *follow* until *stop* says so, else up to the present end.  Where it starts is settled when this returns,
+    not with the first record.
+    """
+    reader = Reader(bootstrap, topic, offset=ck.OFFSET_BEGINNING if from_beginning else None, client=client)
+    return _records(reader, stop=stop if follow else reader.at_end)
+
+
+def _records(reader: Reader, stop: Callable[[], bool]) -> Iterator[Record]:
+    try:
+        while not stop():
+            record = reader.poll(0.2)
+            if record is not None:
+                yield record
+    finally:
+        reader.close()
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        partition=message.partition(),
+        offset=message.offset(),
+        key=message.key(),
+        value=message.value() or b"",
+        timestamp_ms=message.timestamp()[1],
+        headers=dict(message.headers() or ()),
+    )

@@ -1,0 +1,188 @@
+"""Kafka's transactions: records that appear together or not at all, written by one process at a time."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import confluent_kafka as ck
+
+from controller.adapters.kafka.client import (
+    NO_CLIENT,
+    NO_HEADERS,
+    PATIENCE_SECONDS,
+    Client,
+    Headers,
+    connection_options,
+)
+from controller.adapters.kafka.words import failure, text
+from controller.adapters.kafka.writer import WRITING, Writer, produce
+from controller.model.errors import AccessDeniedError, JournalError, LeadershipLostError, TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: How long to wait for a group's coordinator, which is asked when the brokers have answered already; then some grace.
+_OFFSETS_SECONDS: Final = 15.0
+_GRACE_SECONDS: Final = 2.0
+#: How long an abort waits for records under way; none of them matters any more.
+_SETTLE_SECONDS: Final = 5.0
+_FENCED: Final = frozenset(
+    {
+        ck.KafkaError._FENCED,
+        ck.KafkaError.PRODUCER_FENCED,
+        ck.KafkaError.INVALID_PRODUCER_EPOCH,
+        ck.KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+
+
+class Transaction:
+    """Records that appear together or not at all."""
+
+    def __init__(self, producer: ck.Producer) -> None:
+        self._producer = producer
+        #: What is written to.
+        self.topics: set[str] = set()
+        #: A call has not ended, and never may: this producer is not to be called any more.
+        self.stuck = False
+
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = NO_HEADERS,
+    ) -> None:
+        """Add one record; whether it could be written is known at ``flush``, and at the commit."""
+        self.topics.add(topic)
+        produce(self._producer, topic, value, key, partition, headers, None)
+
+    def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
+        """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
+        # Behind an outage of Kafka this call was seen never to return, whatever time it was given.
+        call = partial(self._producer.send_offsets_to_transaction, offsets, group, _OFFSETS_SECONDS)
+        self.stuck = not _ends(call, _OFFSETS_SECONDS + _GRACE_SECONDS)
+        if self.stuck:
+            raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, "no answer about the group's offsets"))
+
+    def flush(self) -> None:
+        """Return when every record lies in its topic, or was refused: only the commit is missing then.
+
+        Who is fenced by now learns it here; a record refused makes the commit fail.
+        """
+        # No delivery callbacks: a fatal error is an exception by itself, and would break into them.
+        unwritten = self._producer.flush(PATIENCE_SECONDS)
+        if unwritten:
+            why = f"{unwritten} records unwritten after {PATIENCE_SECONDS:g} s"
+            raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, why))
+
+
+class TransactionalProducer(Writer):
+    """Writes transactions under a fixed *transactional_id*: the last to ``init`` writes, earlier ones are fenced.
+
+    Where the id was taken over, LeadershipLostError is raised; every other failure is a JournalError.  After either
+    only ``init`` is allowed, and only reading the topics behind it tells whether a failed commit took place.
+    """
+
+    def __init__(self, bootstrap: str, transactional_id: str, client: Client = NO_CLIENT) -> None:
+        self._bootstrap, self._client = bootstrap, client
+        self._config = connection_options(bootstrap, client, **WRITING, **{"transactional.id": transactional_id})
+        self._id = transactional_id
+        self._current: Transaction | None = None
+        self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init comes first")
+
+    def init(self) -> None:
+        """Fence earlier producers of this id and finish what they left: open transactions are aborted."""
+        # A new one each time: some failures leave librdkafka's in a state that it does not come out of.
+        self._producer = ck.Producer(self._config, logger=log)
+        self._failure = None
+        with self._failures("init_transactions"):
+            _retry(lambda: self._producer.init_transactions(PATIENCE_SECONDS))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A transaction, committed at the end of the block.  What the block raises aborts it and is raised on."""
+        if self._failure is not None:
+            raise self._failure
+        with self._failures("transaction"):
+            self._producer.begin_transaction()
+            transaction = self._current = Transaction(self._producer)
+            try:
+                yield transaction
+            except BaseException:
+                # Where a call is stuck the brokers abort it by themselves, when its time is over.
+                if not transaction.stuck:
+                    self._abort()
+                raise
+            self._commit()
+
+    def _commit(self) -> None:
+        try:
+            _retry(lambda: self._producer.commit_transaction(PATIENCE_SECONDS))
+        except ck.KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                self._abort()
+            raise
+
+    def _abort(self) -> None:
+        try:
+            # To abort while the brokers still add partitions breaks the producer for good: librdkafka, issue 4849.
+            self._producer.flush(_SETTLE_SECONDS)
+            _retry(lambda: self._producer.abort_transaction(PATIENCE_SECONDS))
+        except ck.KafkaException as error:
+            # Nothing is committed either way: the brokers abort it at the next init, or after a minute.
+            log.warning("%s: abort_transaction: %s", self._id, text(error))
+            self._failure = self._meaning(error, "abort_transaction")
+
+    @contextmanager
+    def _failures(self, during: str) -> Iterator[None]:
+        try:
+            yield
+        except (ck.KafkaException, BufferError) as error:
+            # Behind a fatal error most calls only say that there was one; the abort says which.
+            if not isinstance(self._failure, LeadershipLostError):
+                self._failure = self._meaning(error, during)
+            raise self._failure from error
+
+    def _meaning(self, error: ck.KafkaException | BufferError, during: str) -> TrimtabError:
+        if isinstance(error, ck.KafkaException) and error.args[0].code() in _FENCED:
+            return LeadershipLostError(f"{self._id}: another process writes under this id now")
+        where = f"Kafka at {self._bootstrap}, {self._id}: {during}"
+        topics = sorted(self._current.topics) if self._current is not None else ()
+        denied = failure(where, error, self._client, operation="Write", topics=topics, transactional_id=self._id)
+        return denied if isinstance(denied, AccessDeniedError) else JournalError(str(denied))
+
+
+def _ends(call: Callable[[], None], seconds: float) -> bool:
+    """Whether *call* ends within *seconds*; raises what it raises.  Else it is left behind in its thread."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failures:
+        raise failures[0]
+    return not thread.is_alive()
+
+
+def _retry(call: Callable[[], None]) -> None:
+    """*call* until it succeeds or fails for good, for PATIENCE_SECONDS; such calls go on where they had stopped."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return call()
+        except ck.KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
