@@ -11,6 +11,8 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer, kafka_server, z
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile.
 settings.register_profile("quick", max_examples=4, deadline=None)
 settings.register_profile("thorough", max_examples=80, deadline=None)
+# scripts/mutate asks for the same examples each time.
+settings.register_profile("repeatable", max_examples=4, deadline=None, derandomize=True)
 settings.load_profile("quick")
 
 

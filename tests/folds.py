@@ -1,5 +1,6 @@
 """Small logs written by hand, record by record, and folded in one shard."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,7 +8,8 @@ from controller.aggregate import state_blob
 from controller.aggregate.rows import METRICS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
-from controller.model.load import RATE_IN
+from controller.aggregate.view import assemble
+from controller.model.load import RATE_IN, ClusterView
 from controller.wire.base import validate
 from controller.wire.metrics import MODELS
 from controller.wire.rows import Located, rows_from_records
@@ -46,6 +48,14 @@ def closings(*batches: list[dict[str, Any]], options: FoldOptions = OPTIONS) -> 
     return [shard.feed(*batch) for batch in batches]
 
 
+def view_of(
+    *batches: list[dict[str, Any]], sent: Mapping[str, str] | None = None, options: FoldOptions = OPTIONS
+) -> ClusterView:
+    """The view of the last interval that *batches* close, by way of the blobs that states and snapshots travel in."""
+    snapshot = snapshots(*batches, options=options)[-1]
+    return assemble([Snapshot.from_blob(snapshot.to_blob())], {}, sent or {})
+
+
 def rates(snapshot: Snapshot) -> dict[str, tuple[str, float]]:
     """Bundle -> its broker and msg/s in."""
     owner = [snapshot.roster[row] for row in snapshot.owner.tolist()]
@@ -75,6 +85,6 @@ class Shard:
         """Fold one batch."""
         records = [place((METRICS, 0), self.offset + i, record) for i, record in enumerate(batch)]
         self.offset += len(batch)
-        state, snapshots = fold(self.state, rows_from_records(records, NO_DETAIL), self.options)
+        state, snapshots = fold(self.state, rows_from_records(records, self.options.detail), self.options)
         self.state = state_blob.load(state_blob.dump(state))
         return snapshots

@@ -1,0 +1,1 @@
+"""Tries mutants of the core: small mistakes that the tests ought to catch.  See __main__."""

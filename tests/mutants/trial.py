@@ -1,0 +1,211 @@
+"""Runs the tests on mutants, from within a pytest session that has collected all of plain pytest.
+
+A mutant inside a function is tried in a fork of this process: the function gets the mutant's code, and the tests that
+run the function run again, those of its folder first.  A mutant that they let pass, or that is not inside a function,
+is written into a copy of the tree, where plain pytest runs from the start.
+"""
+
+import ast
+import contextlib
+import gc
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing import get_context
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+import pytest
+
+from tests.mutants.operators import Mutant
+
+CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
+OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
+_CONTEXT = get_context("fork")
+
+
+class Trial:
+    """A pytest plugin: instead of the tests, all *mutants* are run, *jobs* at a time."""
+
+    def __init__(
+        self,
+        mutants: Sequence[Mutant],
+        *,
+        jobs: int,
+        quick: bool,
+        record: Path,
+        told: Callable[[Mutant, str, int], None],
+    ) -> None:
+        self._mutants, self._jobs, self._quick, self._told = mutants, jobs, quick, told
+        self._record = record
+        self._failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Notice a failure."""
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run all tests once, then the mutants."""
+        self._items = session.items
+        self._functions = _live_functions()
+        if not self._record.exists():
+            print(f"{len(self._items)} tests run once without a mutant ...", flush=True)  # noqa: T201
+            _forked(self._write_record, None, log="record.log")
+        self._read_record()
+        results = _CONTEXT.SimpleQueue()
+        for part in range(self._jobs):
+            _CONTEXT.Process(target=self._work, args=(part, results)).start()
+        for _ in self._mutants:
+            index, verdict, tests = results.get()
+            self._told(self._mutants[index], verdict, tests)
+        return True
+
+    def _work(self, part: int, results: "object") -> None:
+        for index in range(part, len(self._mutants), self._jobs):
+            results.put((index, *self._tried(self._mutants[index])))  # type: ignore[attr-defined]
+
+    # ---- which tests run which functions ----
+
+    def _write_record(self) -> None:
+        """Of each test: how long it takes, and which functions of the core it runs."""
+        seen: set[CodeType] = set()
+
+        def called(frame: FrameType, _event: str, _arg: object) -> None:
+            seen.add(frame.f_code)
+
+        recorded = {}
+        core = f"{Path.cwd()}/"
+        threading.settrace(called)
+        for item, after in zip(self._items, [*self._items[1:], None], strict=True):
+            seen.clear()
+            sys.settrace(called)
+            began = time.perf_counter()
+            self._run(item, after)
+            seconds = time.perf_counter() - began
+            sys.settrace(None)
+            inside = [code for code in seen if code.co_filename.startswith(f"{core}controller/")]
+            runs = sorted({_function(code.co_filename.removeprefix(core), code.co_qualname) for code in inside})
+            recorded[item.nodeid] = {"seconds": seconds, "runs": runs}
+        self._record.write_text(json.dumps({"tests": recorded, "failed": self._failed}))
+
+    def _read_record(self) -> None:
+        """Set the seconds that each test takes, and the tests that run each function.  A new test runs them all."""
+        recorded = json.loads(self._record.read_text())
+        if recorded["failed"]:
+            raise pytest.UsageError(f"these fail without a mutant: {', '.join(recorded['failed'])}")
+        self._seconds: list[float] = []
+        self._runs: dict[str, list[int]] = {}
+        self._new: list[int] = []
+        for i, item in enumerate(self._items):
+            known = recorded["tests"].get(item.nodeid)
+            self._seconds.append(known["seconds"] if known else 1.0)
+            for function in known["runs"] if known else ():
+                self._runs.setdefault(function, []).append(i)
+            self._new += [] if known else [i]
+
+    def _tests_of(self, mutant: Mutant) -> list[int]:
+        """The tests that run the mutant's function, or any of its file: those of its folder first, quick ones first."""
+        wanted = _function(str(mutant.path), mutant.function)
+        tests = {
+            i
+            for name, those in self._runs.items()
+            if name == wanted or (not mutant.function and name.startswith(wanted))
+            for i in those
+        }
+        near = [mutant.path.stem, *mutant.path.parent.parts[1:]]
+        return sorted(
+            {*tests, *self._new}, key=lambda i: (not any(n in self._items[i].nodeid for n in near), self._seconds[i])
+        )
+
+    # ---- one mutant ----
+
+    def _tried(self, mutant: Mutant) -> tuple[str, int]:
+        """What came of it, and how many tests ran the mutant's function."""
+        tests = self._tests_of(mutant)
+        verdict = SURVIVED
+        if mutant.function and tests:
+            limit = 20 + 6 * sum(self._seconds[i] for i in tests)
+            verdict = _forked(lambda: self._run_with(mutant, tests), limit)
+        if verdict == SURVIVED and not (self._quick and mutant.function and tests):
+            verdict = self._in_a_copy(mutant, tests)
+        return verdict, len(tests)
+
+    def _run_with(self, mutant: Mutant, tests: Sequence[int]) -> None:
+        mutated = compile(mutant.compiled(), str(mutant.path.absolute()), "exec", dont_inherit=True)
+        for code in _codes(mutated):
+            for function in self._functions.get((code.co_filename, code.co_qualname, code.co_firstlineno), ()):
+                function.__code__ = code
+        for i, after in zip(tests, [*tests[1:], None], strict=True):
+            self._run(self._items[i], None if after is None else self._items[after])
+            if self._failed:
+                os._exit(1)
+
+    def _run(self, item: pytest.Item, after: pytest.Item | None) -> None:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+
+    def _in_a_copy(self, mutant: Mutant, tests: Iterable[int]) -> str:
+        files = dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "copy"
+            shutil.copytree(Path.cwd(), copy)
+            (copy / mutant.path).write_text(ast.unparse(mutant.compiled()))
+            mutant.undone()
+            command = [sys.executable, "-m", "pytest", *OPTIONS, *files, "tests"]
+            limit = 60 + 6 * sum(self._seconds)
+            return _forked(lambda: os.execve(sys.executable, command, _environment(copy)), limit, copy)
+
+
+def _environment(copy: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(copy)}
+
+
+def _forked(run: Callable[[], object], limit: float | None, folder: Path | None = None, log: str = os.devnull) -> str:
+    """Run it in a fork with a temporary folder of its own, for *limit* seconds."""
+    with tempfile.TemporaryDirectory() as temporary:
+
+        def alone() -> None:
+            os.setsid()
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = temporary
+            os.chdir(folder or Path.cwd())
+            for stream in (1, 2):
+                os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+            run()
+            os._exit(0)
+
+        process = _CONTEXT.Process(target=alone)
+        process.start()
+        process.join(limit)
+        verdict = HUNG if process.exitcode is None else SURVIVED if process.exitcode == 0 else CAUGHT
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
+        process.join()
+        return verdict
+
+
+def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
+    """File, qualified name and first line -> the functions made there."""
+    found: dict[tuple[str, str, int], list[FunctionType]] = {}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType):
+            code = function.__code__
+            found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(function)
+    return found
+
+
+def _function(file: str, name: str) -> str:
+    """The function as a record names it; one inside a function is part of that."""
+    return f"{file}:{name.partition('.<locals>')[0]}"
+
+
+def _codes(code: CodeType) -> Iterable[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes(inner)
