@@ -1,11 +1,11 @@
 """Small logs written by hand, record by record, and folded in one shard."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.aggregate import state_blob
-from controller.aggregate.rows import METRICS
+from controller.aggregate.rows import METRICS, Rows
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
@@ -85,6 +85,14 @@ class Shard:
         """Fold one batch."""
         records = [place((METRICS, 0), self.offset + i, record) for i, record in enumerate(batch)]
         self.offset += len(batch)
-        state, snapshots = fold(self.state, rows_from_records(records, self.options.detail), self.options)
+        return self._fold(rows_from_records(records, self.options.detail))
+
+    def feed_file(self, name: str, *lines: dict[str, Any]) -> list[Snapshot]:
+        """Fold one batch that is one file of a folder."""
+        records = [replace(place((METRICS, 0), i, line), file=name) for i, line in enumerate(lines)]
+        return self._fold(rows_from_records(records, self.options.detail, files=True))
+
+    def _fold(self, rows: Rows) -> list[Snapshot]:
+        state, snapshots = fold(self.state, rows, self.options)
         self.state = state_blob.load(state_blob.dump(state))
         return snapshots

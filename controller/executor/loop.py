@@ -17,7 +17,7 @@ from typing import Final
 from controller.adapters.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
-from controller.executor.pace import Pace, Pulse
+from controller.executor.pace import Pace, Pulse, seconds_awake_or_not
 from controller.model.decision import Command
 from controller.model.errors import WireError
 from controller.ports.inbox import AnswerRecord, Inbox, TakenOverError
@@ -53,12 +53,13 @@ class Executor:
         name: str,
         give_up_seconds: float = 60.0,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        awake_or_not: Callable[[], float] = seconds_awake_or_not,
     ) -> None:
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
         self._give_up_seconds, self._now_ms = give_up_seconds, now_ms
         self._inbox_turn = threading.Lock()
         self._pace = Pace(settings.max_per_second)
-        self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL)
+        self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
         self._pool = ThreadPoolExecutor(settings.max_concurrent, thread_name_prefix="command")
 
     def run(self, until: threading.Event) -> None:

@@ -11,7 +11,8 @@ _BEAT_SECONDS: Final = 0.2
 _CLOCK_ID: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-def _awake_or_not() -> float:
+def seconds_awake_or_not() -> float:
+    """Seconds since some moment, the time in which the machine slept included where it has such a clock."""
     return time.clock_gettime(_CLOCK_ID)
 
 
@@ -45,7 +46,7 @@ class Pulse:
     worker, finds the gap; once found it stays found, until the pulse is taken anew.
     """
 
-    def __init__(self, limit_seconds: float, *, clock: Callable[[], float] = _awake_or_not) -> None:
+    def __init__(self, limit_seconds: float, *, clock: Callable[[], float] = seconds_awake_or_not) -> None:
         self._limit, self._clock = limit_seconds, clock
         self._last, self._stopped = clock(), False
         self._lock = threading.Lock()

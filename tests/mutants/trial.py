@@ -84,6 +84,7 @@ class Trial:
         core = f"{Path.cwd()}/"
         threading.settrace(called)
         for item, after in zip(self._items, [*self._items[1:], None], strict=True):
+            print(item.nodeid, flush=True)  # noqa: T201
             seen.clear()
             sys.settrace(called)
             began = time.perf_counter()
@@ -97,6 +98,8 @@ class Trial:
 
     def _read_record(self) -> None:
         """Set the seconds that each test takes, and the tests that run each function.  A new test runs them all."""
+        if not self._record.exists():
+            raise pytest.UsageError(f"the tests ended this process: {Path('record.log').read_text()[-2000:]}")
         recorded = json.loads(self._record.read_text())
         if recorded["failed"]:
             raise pytest.UsageError(f"these fail without a mutant: {', '.join(recorded['failed'])}")

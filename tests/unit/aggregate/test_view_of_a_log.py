@@ -90,6 +90,7 @@ def ended(interval: int) -> dict[str, Any]:
 THREE_TOPICS = (("x", (1.0, 2.0, 100.0, 200.0)), ("y", (3.0, 4.0, 300.0, 400.0)))
 ONE_MORE = ("z", (0.001, 0.002, 0.5, 0.25))
 BEFORE = [
+    namespace_state(namespace="acme/one", version=3, boundaries=["0x00000000", "0x80000000", "0xffffffff"]),
     namespace_state(
         namespace="acme/one", version=3, boundaries=["0x00000000", "0x40000000", "0x80000000", "0xffffffff"]
     ),
@@ -219,3 +220,25 @@ def test_averages_stop_counting_at_10_and_at_1000_samples() -> None:
     assert (view.bundles.short_samples.tolist(), view.bundles.long_samples.tolist()) == ([10], [1000])
     assert view.bundles.short_term[0, 0] == pytest.approx(1000 * 0.9**2, rel=1e-6)
     assert view.bundles.long_term[0, 0] == pytest.approx(1000 * 0.999**2, rel=1e-6)
+
+
+def test_a_bundle_with_a_quota_starts_with_all_samples_of_it() -> None:
+    quota = dict(
+        zip(("msgRateIn", "msgRateOut", "bandwidthIn", "bandwidthOut"), (100.0, 200.0, 300.0, 400.0), strict=True)
+    )
+    stored = bundle_data(bundle=FIRST, bundleData=None, resourceQuota={**quota, "memory": 1.0, "dynamic": True})
+    view = view_of([stored, swept(SWEPT, T, 0, 1, listed(FIRST, ("x", (0.0, 0.0, 0.0, 0.0)))), ended(T)])
+    assert (view.bundles.short_samples.tolist(), view.bundles.long_samples.tolist()) == ([10], [1000])
+    assert view.bundles.short_term[0] == pytest.approx(np.array([90.0, 180.0, 270.0, 360.0]))
+    assert view.bundles.long_term[0] == pytest.approx(np.array([99.9, 199.8, 299.7, 399.6]))
+
+
+def test_a_later_file_of_a_folder_lies_behind_an_earlier_one_whatever_its_name() -> None:
+    shard = Shard(options=OPTIONS)
+    shard.feed_file(
+        "z", reported(T - 9, **{SECOND: (1.0, 1.0, 1.0, 1.0)}), reported(T - 8, **{SECOND: (2.0, 2.0, 2.0, 2.0)})
+    )
+    shard.feed_file("a", reported(T - 7, **{SECOND: (3.0, 3.0, 3.0, 3.0)}))
+    (snapshot,) = shard.feed_file("b", ended(T))
+    assert snapshot.load.tolist() == [[3.0, 3.0, 3.0, 3.0]]
+    assert shard.state.files == 3

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,25 @@ def test_a_sweep_too_large_for_a_record_comes_in_chunks_that_keep_every_topic() 
     assert len(chunks) > 1
     assert [(chunk.chunk, chunk.chunks) for chunk in chunks] == [(i, len(chunks)) for i in range(len(chunks))]
     assert sum(len(stats.topic) for chunk in chunks for stats in chunk.bundle_stats) == 13
+
+
+@pytest.mark.parametrize(("max_bytes", "chunks"), [(900_000, 1), (22_000, 5), (12_000, 21)])
+def test_arrow_chunks_have_room_for_the_names_of_their_bundles(max_bytes: int, chunks: int) -> None:
+    columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), sample("topics_1.json"))
+    n = 200
+    large = replace(
+        columns,
+        bundles=[f"tenant/{'namespace-' * 20}/0x{i:08x}_0x{i + 1:08x}" for i in range(n)],
+        total_load=np.zeros((n, 4)),
+        total_counts=np.zeros((n, 3), np.int64),
+        starts=np.arange(n + 1),
+        topics=["persistent://tenant/ns/t"] * n,
+        load=np.zeros((n, 4)),
+        counts=np.zeros((n, 4), np.int64),
+    )
+    values = [value for _, value in arrow_chunks(large, max_bytes=max_bytes)]
+    assert max(map(len, values)) <= max_bytes
+    assert len(values) == chunks
 
 
 def test_a_bundle_that_only_the_older_topic_statistics_list_has_been_unloaded_and_is_left_out() -> None:

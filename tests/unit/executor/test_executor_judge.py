@@ -108,6 +108,8 @@ def test_what_a_dead_executor_had_begun_is_never_done_again(command: Command, se
         (unload(), at(A), failure(403), "failed"),
         (unload(), at(A), REFUSED, "go on"),
         (unload(), at(""), REFUSED, "go on"),
+        (unload(), at(""), failure(500), "unknown"),
+        (unload(), at(""), TIMEOUT, "unknown"),
         (unload(), at(A), TIMEOUT, "unknown"),
         (unload(), at(B), TIMEOUT, "done"),
         (split(), HALVED, None, "done"),

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +14,6 @@ from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.pulsar.admin import PulsarError
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
-from controller.executor.pace import Pulse
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.ports.inbox import TakenOverError
@@ -284,15 +284,33 @@ def test_an_executor_that_was_replaced_acts_on_nothing_and_answers_nothing(tmp_p
     assert results(tmp_path) == []
 
 
-def test_a_process_that_stood_still_behind_its_last_look_acts_on_nothing(tmp_path: Path) -> None:
-    cluster = Owners()
+@pytest.mark.parametrize(("still_seconds", "acts"), [(4.9, True), (5.1, False)])
+def test_a_process_that_stood_still_for_half_its_session_acts_on_nothing(
+    tmp_path: Path, still_seconds: float, acts: bool
+) -> None:
+    now, cluster = 100.0, Owners()
+
+    def stand_still(partition: int, command: str) -> None:
+        nonlocal now
+        now += still_seconds
+
     write(tmp_path, "1", issued(unload()))
-    works, inbox = executor(tmp_path, cluster)
-    works._pulse = Pulse(0.0)
-    with pytest.raises(TakenOverError, match="stood still"):
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox.begin = stand_still  # type: ignore[method-assign]
+    settings = ExecutorSettings(max_per_second=1000.0, session_timeout_seconds=10)
+    works = Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, awake_or_not=lambda: now)
+    with nullcontext() if acts else pytest.raises(TakenOverError, match="stood still"):
         works.step()
     inbox.close()
-    assert cluster.acted == []
+    assert cluster.acted == [unload().id] * acts
+
+
+def test_once_one_of_a_batch_cannot_be_carried_out_no_other_that_waits_is_begun(tmp_path: Path) -> None:
+    cluster = Owners(disturb=lambda: die(None))
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, cluster)
+    assert len(cluster.acted) == 1
 
 
 def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_begun(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ def may_leave(view: ClusterView, bundle: str) -> bool:
     return AntiAffinity().may_leave(view, view.bundles.code_of[bundle], np.arange(len(view.brokers), dtype=np.int64))
 
 
+def may_leave_for(view: ClusterView, bundle: str, *brokers: str) -> bool:
+    to = np.array([view.brokers.code_of[name] for name in brokers], np.int64)
+    return AntiAffinity().may_leave(view, view.bundles.code_of[bundle], to)
+
+
 def test_brokers_with_the_fewest_namespaces_of_the_group_are_kept() -> None:
     both = cluster(owning("x", A, B), owning("y", C), owning("z", FREE))
     assert kept(AntiAffinity(), both, A) == ["z"]
@@ -68,3 +73,11 @@ def test_a_bundle_stays_where_every_broker_owns_as_many_of_its_group() -> None:
     assert may_leave(cluster(owning("x", A), owning("y", B), owning("z")), A)
     assert may_leave(cluster(owning("x", A, B), owning("y", C)), A)
     assert may_leave(cluster(owning("x", FREE), owning("y", A)), FREE)
+
+
+def test_a_bundle_may_leave_for_candidates_of_which_some_own_fewer_also_where_its_broker_is_none() -> None:
+    owners = cluster(owning("x", A, B, C), owning("y", A2), owning("z", "acme/b/1", "acme/c/1"))
+    assert may_leave_for(owners, A, "y", "z")
+    assert may_leave_for(owners, A, "x", "y")
+    assert not may_leave_for(owners, A, "y")
+    assert not may_leave_for(owners, A, "z")
