@@ -1,13 +1,11 @@
-"""The shapes of records and rows in Spark."""
+"""The shapes of rows, states and snapshots in Spark."""
 
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
-    DoubleType,
     IntegerType,
     LongType,
-    MapType,
     StringType,
     StructField,
     StructType,
@@ -18,54 +16,7 @@ def _struct(**fields: object) -> StructType:
     return StructType([StructField(name, kind) for name, kind in fields.items()])  # type: ignore[arg-type]
 
 
-_INT, _LONG, _DOUBLE, _STRING, _BYTES = IntegerType(), LongType(), DoubleType(), StringType(), BinaryType()
-
-#: Load of one topic; in a broker_sweep each is an array parallel to ``topic``.
-RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-COUNTS = ("producerCount", "consumerCount", "storageSize", "backlogSize")
-
-_RESOURCE = _struct(usage=_DOUBLE, limit=_DOUBLE)
-RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
-_BUNDLE_TOTALS = _struct(**dict.fromkeys(RATES, _DOUBLE), producerCount=_LONG, consumerCount=_LONG, topics=_LONG)
-_BROKER_FIELDS: dict[str, object] = {
-    "lastUpdate": _LONG,
-    **dict.fromkeys(RESOURCES, _RESOURCE),
-    **dict.fromkeys(RATES, _DOUBLE),
-    **dict.fromkeys(("numTopics", "numBundles", "numProducers", "numConsumers"), _LONG),
-}
-_ADDRESSES: dict[str, object] = {"webServiceUrl": _STRING, "webServiceUrlTls": _STRING}
-_LAST_STATS: dict[str, object] = {"lastStats": MapType(_STRING, _BUNDLE_TOTALS)}
-
-#: One bundle of a sweep as it is published: its totals, and its topics as parallel arrays.
-_BUNDLE_STATS = _struct(
-    bundle=_STRING,
-    totals=_BUNDLE_TOTALS,
-    topic=ArrayType(_STRING),
-    **dict.fromkeys(RATES, ArrayType(_DOUBLE)),
-    **dict.fromkeys(COUNTS, ArrayType(_LONG)),
-)
-
-#: Every field of every record of the metrics and result topics that matters before Python, as Spark would parse it.
-RECORD = _struct(
-    v=_LONG,
-    type=_STRING,
-    cluster=_STRING,
-    broker=_STRING,
-    interval=_LONG,
-    sweepId=_STRING,
-    chunk=_LONG,
-    chunks=_LONG,
-    **_BROKER_FIELDS,
-    **_ADDRESSES,
-    **_LAST_STATS,
-    bundleStats=ArrayType(_BUNDLE_STATS),
-    bundle=_STRING,
-    topic=_STRING,
-    **dict.fromkeys(COUNTS, _LONG),
-    partitions=_struct(metrics=_LONG, results=_LONG),
-    report=_struct(**_BROKER_FIELDS, **_ADDRESSES, **_LAST_STATS),
-    _corrupt_record=_STRING,
-)
+_INT, _LONG, _STRING, _BYTES = IntegerType(), LongType(), StringType(), BinaryType()
 
 #: A row for one shard, without where its record lies.  Several bundles can share it: ``bundles`` are their names, one a
 #: line, and each binary column holds numbers of eight bytes, little-endian, of one bundle after another.

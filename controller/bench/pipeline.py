@@ -22,13 +22,13 @@ from controller.adapters.control_store import control_store
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.bench.record_schema import RECORD
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import KafkaLogSettings, Settings
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
 from controller.simulator.encode import FORMS, Record, topic_records
 from streaming import assembly
 from streaming.query import decision_query
-from streaming.schemas import RECORD
 
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"

@@ -39,6 +39,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="run the tests alone that run the function itself")
     parser.add_argument("--line", type=int, help="mutants of this line alone")
     parser.add_argument("--record", type=Path, help="a file for which test runs what: written, or read if it exists")
+    parser.add_argument(
+        "--tests", nargs="+", default=["tests"], help="the tests to begin with; with --quick no others run"
+    )
     parser.add_argument("--here", action="store_true", help="change files here: this is a copy already")
     given = parser.parse_args()
     if not given.here:
@@ -94,7 +97,7 @@ def _score(chosen: list[Mutant], given: argparse.Namespace) -> str:
             print(f"{verdict}, {tests} tests run it: {_said(mutant)}", flush=True)  # noqa: T201
 
     trial = Trial(chosen, jobs=given.jobs, quick=given.quick, record=given.record, told=told)
-    ended = pytest.main([*OPTIONS, "-s"], plugins=[trial])
+    ended = pytest.main([*OPTIONS, "-s", *given.tests], plugins=[trial])
     if len(verdicts) != len(chosen):
         return f"pytest ended with {ended!s} after {len(verdicts)} of {len(chosen)} mutants"
     survivors = verdicts.count(SURVIVED)

@@ -1,0 +1,58 @@
+"""The query's Java and its columns against controller.wire: what one side adds, the other has to know.
+
+Names alone are compared here; tests/integration/test_rows_in_spark_and_python.py compares what both make of records.
+"""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from controller.wire.metrics import BrokerLoad, LocalBrokerData, Tick, TopicStats
+from controller.wire.rows import rows_from_columns
+from controller.wire.sweep import BrokerSweep
+from streaming import jvm
+from streaming.schemas import ROW
+
+#: What Java reads field by field; controller.wire alone reads the other types.
+MODELS: list[type[BaseModel]] = [BrokerSweep, TopicStats, BrokerLoad, LocalBrokerData, Tick]
+JAVA = "\n".join(path.read_text(encoding="utf-8") for path in sorted(Path(jvm.__file__).parent.glob("*.java")))
+#: Columns of the rows beside those that Java makes.
+PLACED = {"source", "partition", "offset", "file", "body"}
+
+
+def names(annotation: Any) -> set[str]:
+    """The names of all fields in a record, as they stand in JSON."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        fields = annotation.model_fields.values()
+        return {str(field.alias) for field in fields}.union(*(names(field.annotation) for field in fields))
+    return set().union(*map(names, get_args(annotation)))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_java_knows_every_field_of_a_record_that_it_reads(model: type[BaseModel]) -> None:
+    assert {name for name in names(model) if f'"{name}"' not in JAVA} == set()
+
+
+class Columns(dict[str, NDArray[Any]]):
+    """Columns without rows; keeps the names of those that were read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: set[str] = set()
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        self.read.add(name)
+        return np.zeros(0, object)
+
+
+def test_the_fold_reads_every_column_of_a_row_but_the_shard_and_no_other() -> None:
+    columns = Columns()
+    rows = rows_from_columns(columns, cluster="lab", period_ms=60_000, files=True)
+    assert len(rows) == 0
+    assert columns.read <= {*ROW.names, *PLACED}
+    # Without rows there is nothing to look for in the last three.
+    assert {*ROW.names, *PLACED} - columns.read == {"shard", "bundles", "numbers", "body"}
