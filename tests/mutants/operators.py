@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -27,7 +28,7 @@ class Mutant:
     line: int
     tree: ast.Module
     #: The list, or the __dict__ of the node, that holds the old node at ``key``.
-    holder: list[ast.AST] | dict[str, ast.AST]
+    holder: Any
     key: int | str
     old: ast.AST
     new: ast.AST
@@ -38,12 +39,12 @@ class Mutant:
 
     def compiled(self) -> ast.Module:
         """The whole module with the mistake in it.  Undo it with :meth:`undone`."""
-        self.holder[self.key] = self.new  # type: ignore[index, call-overload]
+        self.holder[self.key] = self.new
         return self.tree
 
     def undone(self) -> None:
         """Put the old node back."""
-        self.holder[self.key] = self.old  # type: ignore[index, call-overload]
+        self.holder[self.key] = self.old
 
     def change(self) -> tuple[str, str]:
         """The first line of the statement that differs: as it was, as it is; what is long is cut on both sides."""
@@ -80,9 +81,10 @@ def _inside(
         inner = function
         if not function and isinstance(node, _FUNCTIONS) and name == "body":
             inner = owner + getattr(node, "name", "<lambda>")
-        holder, keys = (value, range(len(value))) if isinstance(value, list) else (vars(node), [name])
+        holder: Any = value if isinstance(value, list) else vars(node)
+        keys: list[Any] = list(range(len(value))) if isinstance(value, list) else [name]
         for key in keys:
-            old = holder[key]
+            old: Any = holder[key]
             if not isinstance(old, ast.AST):
                 continue
             around = old if isinstance(old, ast.stmt) else statement
