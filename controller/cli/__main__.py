@@ -1,4 +1,4 @@
-"""``python -m controller.cli.main``."""
+"""``python -m controller.cli``."""
 
 from controller.cli.main import main
 

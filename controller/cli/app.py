@@ -1,127 +1,84 @@
-"""The commands of ``trimtab``; controller.cli.main is the entry point."""
+"""The commands of ``trimtab``: the visible table.  Each is loaded when it is called.  controller.cli.main is the entry.
 
-import logging
-import threading
-from pathlib import Path
-from typing import Annotated
+A new command is a function in a file beside this one, with its options in the signature, and a line in the table.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from typer.core import TyperCommand, TyperGroup
 
-from controller.adapters import signals
-from controller.cli import bench as bench_cli
-from controller.cli import collect as collect_cli
-from controller.cli import commands as commands_cli
-from controller.cli import controls as controls_cli
-from controller.cli import decide as decide_cli
-from controller.cli import doctor as doctor_cli
-from controller.cli import execute as execute_cli
-from controller.cli import lookup as lookup_cli
-from controller.cli import rebalance as rebalance_cli
-from controller.cli import status as status_cli
-from controller.cli import ticks as ticks_cli
-from controller.lab.demo import INTERVALS, demo_settings, run_demo
-from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
 from controller.model.errors import TrimtabError
-from controller.settings.policy import options_table
-from controller.settings.trimtab_toml import Settings, read_settings
-
-app = typer.Typer(help="trimtab: an external load-balance controller for Apache Pulsar.", no_args_is_help=True)
-app.add_typer(commands_cli.app, name="commands")
-app.add_typer(bench_cli.app, name="bench")
-app.command()(lookup_cli.lookup)
-app.command()(collect_cli.collect)
-app.command()(decide_cli.decide)
-app.command()(doctor_cli.doctor)
-app.command()(execute_cli.execute)
-app.command()(rebalance_cli.rebalance)
-app.command()(status_cli.status)
-app.command()(controls_cli.pause)
-app.command()(controls_cli.resume)
-app.command()(controls_cli.mode)
-app.command()(controls_cli.stop_all)
-app.command()(ticks_cli.ticks)
 
 
-class _ControllerThread(threading.Thread):
-    """The controller beside the modelled cluster; remembers what ended it."""
+class Listed(NamedTuple):
+    """Where a command lies, and what ``trimtab --help`` says of it without loading it."""
 
-    def __init__(self, settings: Settings, stop: threading.Event) -> None:
-        super().__init__(name="controller", daemon=True)
-        self._settings, self._until = settings, stop
-        self.failure: Exception | None = None
-
-    def run(self) -> None:
-        """Until told to stop."""
-        from streaming import supervisor  # only where Spark runs: it takes seconds to load
-
-        try:
-            supervisor.run(self._settings, self._until.is_set)
-        except Exception as error:
-            self.failure = error
+    #: Of controller.cli.
+    module: str
+    #: A function, or a typer.Typer with commands of its own.
+    name: str
+    help: str
 
 
-@app.command()
-def demo(
-    seed: Annotated[int, typer.Option(help="Of the modelled cluster; the same seed, the same decisions.")] = 1,
-    intervals: Annotated[
-        int | None, typer.Option(min=1, help="How many intervals to play.", show_default="20; 12 with --pulsar")
-    ] = None,
-    folder: Annotated[Path, typer.Option(help="Where runs keep their logs, a folder each.")] = Path(".trimtab/demo"),
-    pulsar: Annotated[
-        bool,
-        typer.Option(
-            "--pulsar", help="A real Pulsar cluster on this machine, with real traffic, collector and executor."
-        ),
-    ] = False,
-) -> None:
-    """Balance a modelled cluster with the real controller: no server, some minutes at most."""
-    if pulsar:
-        with signals.interrupts():
-            run_pulsar_demo(folder, console=Console(), intervals=intervals or PULSAR_INTERVALS)
-        return
-    with signals.interrupts():
-        _demo(folder, seed, intervals or INTERVALS)
+COMMANDS: Final[Mapping[str, Listed]] = {
+    "demo": Listed("demo", "demo", "Balance a modelled cluster, or a real one, with the real controller, and watch."),
+    "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C."),
+    "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C."),
+    "execute": Listed("execute", "execute", "Carry out the commands on Pulsar until SIGTERM or Ctrl-C."),
+    "commands": Listed("commands", "app", "Print the command topic."),
+    "status": Listed("status", "status", "Show who leads, the last decision and its commands; or one bundle."),
+    "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts."),
+    "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`."),
+    "resume": Listed("controls", "resume", "Let commands be issued again, and reset the breaker."),
+    "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster."),
+    "stop-all": Listed(
+        "controls", "stop_all", "Pause, and make executors refuse every command that they have not begun."
+    ),
+    "decide": Listed("decide", "decide", "Decide once on recorded load, and say why.  Nothing is moved."),
+    "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic."),
+    "rebalance": Listed("rebalance", "rebalance", "Play a rebalance protocol of Kafka Connect on a described group."),
+    "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs."),
+    "options": Listed("options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads."),
+    "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine."),
+}
 
 
-def _demo(folder: Path, seed: int, intervals: int) -> None:
-    settings = demo_settings(folder)
-    controllers: list[_ControllerThread] = []
+class CommandTable(TyperGroup):
+    """Lists all commands, and loads only the one that is called: some import Spark, pandas and Kafka's client."""
 
-    def start(settings: Settings, stop: threading.Event) -> _ControllerThread:
-        controllers.append(_ControllerThread(settings, stop))
-        controllers[0].start()
-        return controllers[0]
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, help=listed.help) for name, listed in COMMANDS.items()}
 
-    try:
-        run_demo(settings, start_controller=start, console=Console(), seed=seed, intervals=intervals)
-    except TrimtabError as error:
-        raise (controllers[0].failure if controllers else None) or error from error
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that *args* begin with, loaded; an error that names the nearest one where there is none."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, loaded(name) if command is not None and name is not None else None, rest
 
 
-@app.command()
-def run(
-    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
-) -> None:
-    """Run the controller until SIGTERM or Ctrl-C."""
-    from streaming import supervisor
+def loaded(name: str) -> Any:
+    """The command *name* of the table, as Typer runs it."""
+    listed = COMMANDS[name]
+    part = getattr(import_module(f"controller.cli.{listed.module}"), listed.name)
+    group = typer.Typer(add_completion=False)
+    group.callback()(lambda: None)
+    if isinstance(part, typer.Typer):
+        group.add_typer(part, name=name)
+    else:
+        group.command(name)(part)
+    commands: Any = typer.main.get_command(group)
+    return commands.commands[name]
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
-    settings = read_settings(conf)
-    signals.run_until_told(lambda ending: supervisor.run(settings, ending.is_set, ending.may_take))
+
+app = typer.Typer(cls=CommandTable, no_args_is_help=True)
 
 
-@app.command()
-def options() -> None:
-    """Print every option of broker.conf and trimtab.toml that trimtab reads."""
-    table = Table("key", "default", "unit", "meaning")
-    for row in options_table():
-        # Brackets in them are text, no markup.
-        table.add_row(*map(escape, (row.key, row.default, row.unit, row.meaning)))
-    Console().print(table)
+@app.callback()
+def _trimtab() -> None:
+    """trimtab: an external load-balance controller for Apache Pulsar."""
 
 
 def main() -> None:
@@ -129,5 +86,5 @@ def main() -> None:
     try:
         app()
     except TrimtabError as error:
-        Console(stderr=True).print(f"trimtab: {error}", markup=False, highlight=False, soft_wrap=True)
+        typer.echo(f"trimtab: {error}", err=True)
         raise SystemExit(error.exit_code) from error

@@ -6,12 +6,12 @@ from typing import Final
 from controller.adapters import signals
 
 #: Commands that run until they are told to end: a signal ends them with exit code 0.
-_UNTIL_TOLD: Final = ("run", "execute", "collect", "demo")
+UNTIL_TOLD: Final = ("run", "execute", "collect", "demo")
 
 
 def main() -> None:
     """Run the command that the arguments name."""
-    if sys.argv[1:2] and sys.argv[1] in _UNTIL_TOLD:
+    if sys.argv[1:2] and sys.argv[1] in UNTIL_TOLD:
         signals.end_at_once()
     from controller.cli.app import main as run_command
 

@@ -1,0 +1,81 @@
+"""``trimtab demo``: the real controller on a modelled cluster, or on a real Pulsar on this machine."""
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from controller.adapters import signals
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import Settings
+
+
+def demo(
+    seed: Annotated[
+        int, typer.Option(help="Seed of the modelled cluster.  The same seed gives the same decisions.")
+    ] = 1,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="Number of intervals to play.", show_default="20; 12 with --pulsar")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Each run keeps its log in a new folder here.")] = Path(".trimtab/demo"),
+    pulsar: Annotated[
+        bool,
+        typer.Option(
+            "--pulsar", help="Start a real Pulsar cluster on this machine, with traffic, a collector and an executor."
+        ),
+    ] = False,
+) -> None:
+    """Balance a modelled cluster with the real controller.  No server is needed; it takes about a minute."""
+    with signals.interrupts():
+        if pulsar:
+            _pulsar_demo(folder, intervals)
+        else:
+            _modelled_demo(folder, seed, intervals)
+
+
+def _pulsar_demo(folder: Path, intervals: int | None) -> None:
+    from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
+
+    run_pulsar_demo(folder, console=Console(), intervals=intervals or PULSAR_INTERVALS)
+
+
+def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
+    from controller.lab.demo import INTERVALS, demo_settings, run_demo
+
+    controllers: list[_ControllerThread] = []
+
+    def start(settings: Settings, stop: threading.Event) -> _ControllerThread:
+        controllers.append(_ControllerThread(settings, stop))
+        controllers[0].start()
+        return controllers[0]
+
+    try:
+        run_demo(
+            demo_settings(folder),
+            start_controller=start,
+            console=Console(),
+            seed=seed,
+            intervals=intervals or INTERVALS,
+        )
+    except TrimtabError as error:
+        raise (controllers[0].failure if controllers else None) or error from error
+
+
+class _ControllerThread(threading.Thread):
+    """The controller beside the modelled cluster; remembers what ended it."""
+
+    def __init__(self, settings: Settings, stop: threading.Event) -> None:
+        super().__init__(name="controller", daemon=True)
+        self._settings, self._until = settings, stop
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Decide until told to stop."""
+        from streaming import supervisor  # only where Spark runs: it takes seconds to load
+
+        try:
+            supervisor.run(self._settings, self._until.is_set)
+        except Exception as error:
+            self.failure = error

@@ -1,0 +1,16 @@
+"""``trimtab options``: what can be set."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from controller.settings.policy import options_table
+
+
+def options() -> None:
+    """Print every option of broker.conf and trimtab.toml that trimtab reads."""
+    table = Table("key", "default", "unit", "meaning")
+    for row in options_table():
+        # Brackets in these texts are text, not markup.
+        table.add_row(*map(escape, (row.key, row.default, row.unit, row.meaning)))
+    Console().print(table)

@@ -1,0 +1,46 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli import app as cli
+from controller.cli.main import UNTIL_TOLD
+
+_HEAVY = {"confluent_kafka", "kazoo", "numpy", "pandas", "pulsar", "pyarrow", "pydantic", "pyspark"}
+
+
+def test_help_lists_every_command_without_loading_any() -> None:
+    program = (
+        "import sys; from controller.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print('LOADED', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    run = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True)
+    told, _, loaded = run.stdout.partition("LOADED")
+    assert all(f" {name} " in told for name in cli.COMMANDS)
+    assert not _HEAVY & set(loaded.split())
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_of_the_table_is_there_and_tells_its_options(name: str) -> None:
+    answer = CliRunner().invoke(cli.app, [name, "--help"])
+    assert answer.exit_code == 0, answer.output
+    assert f"Usage: root {name}" in " ".join(answer.output.split())
+
+
+def test_every_file_beside_the_table_is_a_command_or_known() -> None:
+    files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert files - {"__init__", "__main__", "main", "app", "common"} == {one.module for one in cli.COMMANDS.values()}
+
+
+def test_a_mistyped_command_is_refused_with_the_nearest_one() -> None:
+    answer = CliRunner().invoke(cli.app, ["statsu"])
+    assert answer.exit_code == 2
+    assert "No such command 'statsu'. Did you mean 'status'?" in " ".join(answer.output.split())
+
+
+def test_commands_that_run_until_told_are_in_the_table() -> None:
+    assert set(UNTIL_TOLD) <= set(cli.COMMANDS)
