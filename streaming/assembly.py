@@ -24,6 +24,8 @@ from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.model.errors import JournalLostError, SettingsError
 from controller.ports.journal import JournalHead
 from controller.ports.leadership import Leadership
+from controller.settings.election import ElectionByFile
+from controller.settings.log import LogInFolder, LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.protocols import SplitThresholds
@@ -43,7 +45,7 @@ _DAY_MS = 86_400_000
 def leadership(settings: Settings) -> Leadership:
     """This process's part in the election."""
     election = settings.election
-    if election.kind == "file":
+    if isinstance(election, ElectionByFile):
         return FileLeadership(Path(election.path))
     return ZooKeeperLeadership(
         access=election_access(election),
@@ -84,7 +86,7 @@ def files_of_checkpoint(spark: SparkSession, settings: Settings) -> CheckpointFi
 
 def session(settings: Settings) -> SparkSession:
     """The Spark session that *settings* want; fetches Spark's Kafka connector where it is needed and missing."""
-    connector = jars.fetch(_CONNECTOR) if settings.log.kind == "kafka" else ()
+    connector = jars.fetch(_CONNECTOR) if isinstance(settings.log, LogInKafka) else ()
     return start_session(
         settings.spark.master,
         settings.spark.shuffle_partitions,
@@ -96,10 +98,8 @@ def session(settings: Settings) -> SparkSession:
 def records(spark: SparkSession, settings: Settings, max_offsets: int | None = None) -> DataFrame:
     """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
     log, max_offsets = settings.log, max_offsets or settings.spark.max_offsets_per_trigger
-    if log.kind == "kafka":
-        assert log.kafka is not None, "checked when the settings were read"
+    if isinstance(log, LogInKafka):
         return kafka_records(spark, log.kafka, max_offsets=max_offsets, now_ms=now_ms())
-    assert log.folder is not None, "checked when the settings were read"
     folder, most = Path(log.folder.path), min(FILES_PER_TRIGGER, max_offsets)
     enough = files_of(folder, settings.intervals.close_at_most)
     return folder_records(spark, folder, files_per_trigger=most if enough is None else min(most, enough))
@@ -107,7 +107,7 @@ def records(spark: SparkSession, settings: Settings, max_offsets: int | None = N
 
 def query_options(settings: Settings) -> QueryOptions:
     """What the queries need, from the settings and the split thresholds of broker.conf."""
-    intervals, in_folder = settings.intervals, settings.log.kind == "folder"
+    intervals, in_folder = settings.intervals, isinstance(settings.log, LogInFolder)
     detail = _detail_limits(read_policy(settings).split_policy.thresholds, intervals.detail_share)
     return QueryOptions(
         decode=DecodeOptions(
@@ -168,7 +168,7 @@ def decision_sink(
 
 def dead_letter_sink(settings: Settings, options: QueryOptions) -> DeadLetterSink:
     """The sink of what cannot be used."""
-    kafka = settings.log.kafka if settings.log.kind == "kafka" else None
+    kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
     topics = {} if kafka is None else {METRICS: kafka.metrics_topic, RESULTS: kafka.results_topic}
     return DeadLetterSink(transport.dead_letter_log(settings), options.decode, topics)
 

@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from controller.adapters.kafka.backlog import Offsets, backlog
+from controller.settings.log import LogInKafka
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import now_ms
 from streaming.checkpoint import checkpoint_files
@@ -32,12 +33,12 @@ def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) ->
 
     A log in a folder is no different when it is behind: its batches are cut by files.
     """
-    log_settings = settings.log.kafka if settings.log.kind == "kafka" else None
+    if not isinstance(settings.log, LogInKafka):
+        return
     few = settings.intervals.close_at_most
-    for _ in range(_TURNS if log_settings else 0):
-        assert log_settings is not None, "or there would be no turn"
+    for _ in range(_TURNS):
         ahead = backlog(
-            log_settings,
+            settings.log.kafka,
             cluster=settings.cluster.name,
             period_ms=settings.intervals.period_ms,
             read=offsets_read(spark, checkpoint),

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.folder.log import FolderMetricsLog
+from controller.settings.log import LogInKafka
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
@@ -34,7 +35,7 @@ def rehearse(spark: SparkSession, settings: Settings) -> None:
     with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:
             _run_queries(spark, settings, Path(scratch))
-            if settings.log.kafka is not None:
+            if isinstance(settings.log, LogInKafka):
                 peek(spark, settings.log.kafka)
         except PySparkException as error:
             log.warning("the rehearsal failed, so that a takeover may take longer: %s", error)

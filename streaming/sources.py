@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from controller.adapters.kafka.java_options import java_options
 from controller.aggregate.rows import METRICS, RESULTS
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 
 _FILES = "path string, modificationTime timestamp, length long, content binary"
 #: One character a byte, so that a line is cut out of a file as the bytes it was.

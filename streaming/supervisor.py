@@ -23,6 +23,7 @@ from controller.adapters.signals import MayTake, without_limit
 from controller.doctor.before_acting import refuse_producers_clocks, refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.ports.leadership import Leadership, at_ease
+from controller.settings.log import LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from streaming import assembly, catching_up
@@ -118,7 +119,7 @@ def _lead(
 
 def _failure(settings: Settings, error: Exception) -> TrimtabError:
     """Why a query ended, when it was not a sink's doing."""
-    kafka = settings.log.kafka if settings.log.kind == "kafka" else None
+    kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
     denied = None if kafka is None else java_kafka.refusal(kafka.bootstrap, kafka.client, str(error))
     return denied or TrimtabError(f"a query ended: {error}")
 

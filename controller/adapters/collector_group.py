@@ -33,7 +33,8 @@ from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
-from controller.settings.trimtab_toml import ElectionSettings, Settings
+from controller.settings.election import ElectionByFile
+from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
 
@@ -202,8 +203,8 @@ class FileGroup:
 
 def collector_group(settings: Settings) -> CollectorGroup:
     """The group that *settings* name: collectors meet where controllers elect."""
-    election: ElectionSettings = settings.election
-    if election.kind == "file":
+    election = settings.election
+    if isinstance(election, ElectionByFile):
         return FileGroup(Path(election.path) / "collectors")
     return ZooKeeperGroup(
         access=election_access(election),

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.settings.log import LogInKafka
 from controller.settings.trimtab_toml import Settings
 from controller.wire.chunks import Arrived, Record, glance
 
@@ -92,8 +93,6 @@ class FolderCollectorLog:
 
 def collector_log(settings: Settings) -> CollectorLog:
     """The log that *settings* name."""
-    if settings.log.kind == "kafka":
-        assert settings.log.kafka is not None, "checked when the settings were read"
+    if isinstance(settings.log, LogInKafka):
         return KafkaCollectorLog(settings.log.kafka, cluster=settings.cluster.name)
-    assert settings.log.folder is not None, "checked when the settings were read"
     return FolderCollectorLog(Path(settings.log.folder.path), cluster=settings.cluster.name)

@@ -16,6 +16,7 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess, election_acces
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError, WireError
+from controller.settings.election import ElectionByFile
 from controller.settings.trimtab_toml import Settings
 from controller.wire.controls import encode_controls, parse_controls
 
@@ -208,7 +209,7 @@ class ZooKeeperControls:
 def control_store(settings: Settings) -> ControlStore:
     """The store of the cluster in *settings*."""
     election = settings.election
-    if election.kind == "file":
+    if isinstance(election, ElectionByFile):
         return FileControls(Path(election.path))
     return ZooKeeperControls(
         access=election_access(election),

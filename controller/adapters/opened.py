@@ -8,7 +8,8 @@ from controller.adapters.kafka import journal as kafka_journal
 from controller.adapters.kafka import log as kafka_log
 from controller.ports.journal import Journal
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.settings.log import KafkaLogSettings, LogInKafka
+from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import JournalEntry
 
 
@@ -50,8 +51,6 @@ def read_journal(settings: Settings) -> Iterator[JournalEntry]:
 
 
 def _at(settings: Settings) -> Path | KafkaLogSettings:
-    if settings.log.kind == "kafka":
-        assert settings.log.kafka is not None, "checked when the settings were read"
+    if isinstance(settings.log, LogInKafka):
         return settings.log.kafka
-    assert settings.log.folder is not None, "checked when the settings were read"
     return Path(settings.log.folder.path)

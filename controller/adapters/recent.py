@@ -9,7 +9,8 @@ from controller.adapters.kafka.inspect import newest_first
 from controller.adapters.kafka.journal import journal_head
 from controller.model.decision import Decision
 from controller.model.errors import JournalError, WireError
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.settings.log import KafkaLogSettings, LogInKafka
+from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import DecisionEntry, DeltaEntry, JournalEntry, to_decision
 from controller.wire.journal_records import JournalRecord, PartEntry, PartJoiner, parse_record
 from controller.wire.metrics import Tick
@@ -33,10 +34,8 @@ class JournalTail(NamedTuple):
 def log_place(settings: Settings) -> Path | KafkaLogSettings:
     """Where the log lies that the settings name."""
     log = settings.log
-    if log.kind == "kafka":
-        assert log.kafka is not None, "checked when the settings were read"
+    if isinstance(log, LogInKafka):
         return log.kafka
-    assert log.folder is not None, "checked when the settings were read"
     return Path(log.folder.path)
 
 

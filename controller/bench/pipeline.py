@@ -24,7 +24,8 @@ from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.bench.record_schema import RECORD
 from controller.model.errors import TrimtabError
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
 from controller.simulator.encode import FORMS, Record, topic_records
 from streaming import assembly
@@ -65,9 +66,8 @@ def pipeline(
     On the Kafka at *bootstrap*; state in *folder*.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    settings = _settings(form, bootstrap, folder)
-    kafka = settings.log.kafka
-    assert kafka is not None
+    kafka = _log(form, bootstrap)
+    settings = _settings(kafka, folder)
     spark = assembly.session(settings)
     cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
     create_topics(kafka)
@@ -115,10 +115,13 @@ def pipeline(
     )
 
 
-def _settings(form: str, bootstrap: str, folder: Path) -> Settings:
+def _log(form: str, bootstrap: str) -> KafkaLogSettings:
     names = ("metrics", "results", "commands", "journal", "dead_letters")
     topics = {f"{name}_topic": f"{form}-{name}" for name in names}
-    kafka = KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": _PARTITIONS, **topics})
+    return KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": _PARTITIONS, **topics})
+
+
+def _settings(kafka: KafkaLogSettings, folder: Path) -> Settings:
     conf = folder / "broker.conf"
     conf.touch()
     return Settings.model_validate(

@@ -16,6 +16,7 @@ from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.ports.inbox import Inbox
+from controller.settings.log import LogInKafka
 from controller.settings.trimtab_toml import Settings, read_settings
 
 log = logging.getLogger(__name__)
@@ -74,8 +75,6 @@ def _work(
 
 def open_inbox(settings: Settings) -> Inbox:
     """The inbox on the log that the settings name."""
-    if settings.log.kind == "kafka":
-        assert settings.log.kafka is not None, "checked when the settings were read"
+    if isinstance(settings.log, LogInKafka):
         return KafkaInbox(settings.log.kafka, settings.executor, cluster=settings.cluster.name)
-    assert settings.log.folder is not None, "checked when the settings were read"
     return FolderInbox(Path(settings.log.folder.path), cluster=settings.cluster.name)

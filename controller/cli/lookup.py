@@ -17,8 +17,9 @@ from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic
 from controller.offline.namespaces import LoggedNamespace, read_boundaries, read_namespace
 from controller.settings.broker_conf import read_broker_conf
+from controller.settings.log import KafkaLogSettings, LogInFolder
 from controller.settings.policy import read_assignment
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
 from controller.status.told import bundle_fields, decision_lines, live_rows
 
@@ -110,7 +111,7 @@ def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundl
 
 def _log_place(settings: Settings | None, *, needed: bool) -> Path | KafkaLogSettings | None:
     """Where the log lies that the settings name; a log in Kafka is only read where it is *needed*."""
-    if settings is not None and (needed or settings.log.kind == "folder"):
+    if settings is not None and (needed or isinstance(settings.log, LogInFolder)):
         return log_place(settings)
     if not needed:
         return None

@@ -7,6 +7,7 @@ import typer
 
 from controller.model.errors import SettingsError
 from controller.offline.recording import write_ticks
+from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import IntervalSettings, Settings, read_settings
 
 _PERIOD_SECONDS: Final = IntervalSettings().period_seconds
@@ -53,6 +54,6 @@ def ticks(
 def _log_folder(settings: Settings | None) -> Path:
     if settings is None:
         raise typer.BadParameter("name the recording's folder, or --conf with a log in a folder", param_hint="FOLDER")
-    if settings.log.kind != "folder" or settings.log.folder is None:
+    if not isinstance(settings.log, LogInFolder):
         raise SettingsError(f"[log] kind is {settings.log.kind!r}: a recording is a folder; name it as FOLDER")
     return Path(settings.log.folder.path)

@@ -10,6 +10,7 @@ from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import Patience, pulsar_facts
 from controller.doctor.topics import timestamps
 from controller.model.errors import SettingsError
+from controller.settings.log import LogInKafka
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
@@ -54,9 +55,9 @@ def refuse_producers_clocks(settings: Settings) -> None:
     Spark cannot read every such time: one record with a time far away would end the query at every start.
     TrimtabError where Kafka does not answer.
     """
-    kafka = settings.log.kafka if settings.log.kind == "kafka" else None
-    if kafka is None:
+    if not isinstance(settings.log, LogInKafka):
         return
+    kafka = settings.log.kafka
     found, problem = topics(
         kafka.bootstrap,
         (kafka.metrics_topic, kafka.results_topic),

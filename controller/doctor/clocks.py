@@ -72,7 +72,7 @@ def report_times(facts: Facts) -> Iterator[Finding]:
 def metrics_flow(facts: Facts) -> Iterator[Finding]:
     """metrics-not-flowing, metrics-unknown: the age of the last tick."""
     intervals = facts.settings.intervals
-    kafka, log = facts.kafka, facts.settings.log.kafka
+    kafka, log = facts.kafka, facts.kafka_log
     if kafka is not None and kafka.error:
         return  # told already
     no_topic = kafka is not None and log is not None and log.results_topic not in kafka.topics
@@ -137,4 +137,4 @@ def _minutes(settings: Mapping[str, str]) -> float:
 
 
 def _bootstrap(facts: Facts) -> str:
-    return facts.settings.log.kafka.bootstrap if facts.settings.log.kafka is not None else "Kafka"
+    return "Kafka" if facts.kafka_log is None else facts.kafka_log.bootstrap

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.adapters.kafka.acls import Acl
 from controller.settings.capacity import CapacityOverrides
+from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
 
 
@@ -127,3 +128,9 @@ class Facts:
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""
+
+    @property
+    def kafka_log(self) -> KafkaLogSettings | None:
+        """[log.kafka], where the log lies in Kafka."""
+        log = self.settings.log
+        return log.kafka if isinstance(log, LogInKafka) else None

@@ -29,6 +29,8 @@ from controller.doctor.facts import (
 from controller.doctor.side_by_side import side_by_side
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
+from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
 from controller.settings.section import is_uri
 from controller.settings.trimtab_toml import Settings
 
@@ -52,10 +54,12 @@ def gather(settings: Settings, patience: Patience = Patience()) -> Facts:  # noq
     work: dict[str, Callable[[], Any]] = {"tick": lambda: _last_tick(settings)}
     if settings.pulsar is not None:
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
-    if settings.log.kind == "kafka":
-        work["kafka"] = lambda: _kafka(settings, patience)
-    if settings.election.kind == "zookeeper":
-        work["zookeeper"] = lambda: _zookeeper(settings, patience)
+    match settings.log:
+        case LogInKafka(kafka=log):
+            work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
+    match settings.election:
+        case ElectionInZooKeeper() as election:
+            work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
     late = f"no answer within {patience.all:g} s"
     found = side_by_side(work, patience.all)
     tick, tick_error = found["tick"] or (None, late)
@@ -172,9 +176,7 @@ def _ahead(report: Mapping[str, Any] | None) -> float | None:
     return made - _now_ms() if isinstance(made, int | float) and made > 0 else None
 
 
-def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
-    log = settings.log.kafka
-    assert log is not None, "checked when the settings were read"
+def _kafka(log: KafkaLogSettings, cluster: str, patience: Patience) -> KafkaFacts:
     names = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
     try:
         found, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
@@ -186,7 +188,7 @@ def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
             seen = kafka_inspect.append_time(
                 log.bootstrap,
                 log.dead_letters_topic,
-                name=doctor_writer(settings.cluster.name),
+                name=doctor_writer(cluster),
                 client=log.client,
                 answer_seconds=patience.answer,
             )
@@ -208,15 +210,14 @@ def _kafka(settings: Settings, patience: Patience) -> KafkaFacts:
     )
 
 
-def _zookeeper(settings: Settings, patience: Patience) -> ZooKeeperFacts:
-    election = settings.election
+def _zookeeper(election: ElectionInZooKeeper, cluster: str, patience: Patience) -> ZooKeeperFacts:
     try:
         access = election_access(election)
         granted = granted_timeout_ms(access, election.session_timeout_seconds, answer_seconds=patience.answer)
     except TrimtabError as error:
         return ZooKeeperFacts(error=str(error))
     try:
-        nodes = open_nodes(access, election.path, settings.cluster.name, answer_seconds=patience.answer)
+        nodes = open_nodes(access, election.path, cluster, answer_seconds=patience.answer)
     except TrimtabError as error:
         return ZooKeeperFacts(granted_ms=granted, nodes_error=str(error))
     return ZooKeeperFacts(granted_ms=granted, open_nodes=nodes)
@@ -239,8 +240,8 @@ def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:
 
 def _folders(settings: Settings) -> dict[str, str]:
     """Purpose -> the folders of this machine that trimtab writes to."""
-    folders = {"log": settings.log.folder.path} if settings.log.kind == "folder" and settings.log.folder else {}
-    if settings.election.kind == "file":
+    folders = {"log": settings.log.folder.path} if isinstance(settings.log, LogInFolder) else {}
+    if isinstance(settings.election, ElectionByFile):
         folders["election"] = settings.election.path
     if not is_uri(settings.checkpoint.path):
         folders["checkpoint"] = settings.checkpoint.path

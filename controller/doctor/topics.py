@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from controller.doctor.facts import Facts, KafkaFacts, TopicFacts
+from controller.doctor.facts import Facts, TopicFacts
 from controller.doctor.finding import Finding, fine
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 
 _MINUTE_MS: Final = 60_000
 #: Some time that is later than any start_at reaches back.
@@ -17,7 +17,7 @@ _RECORD_BYTES: Final = 1_000_000
 
 def kafka_reachable(facts: Facts) -> Iterator[Finding]:
     """kafka-unreachable, topic-config-unknown."""
-    kafka, log = facts.kafka, facts.settings.log.kafka
+    kafka, log = facts.kafka, facts.kafka_log
     if kafka is None or log is None:
         return
     if kafka.error:
@@ -44,7 +44,7 @@ def kafka_reachable(facts: Facts) -> Iterator[Finding]:
 
 def topics_exist(facts: Facts) -> Iterator[Finding]:
     """topic-missing."""
-    kafka, log = facts.kafka, facts.settings.log.kafka
+    kafka, log = facts.kafka, facts.kafka_log
     if kafka is None or log is None or kafka.error:
         return
     for name in _names(log):
@@ -224,6 +224,6 @@ def _names(log: KafkaLogSettings) -> tuple[str, ...]:
 
 def _found(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:
     """The log's settings and its topics as they are; nothing where Kafka did not answer."""
-    kafka: KafkaFacts | None = facts.kafka
-    if kafka is not None and facts.settings.log.kafka is not None and not kafka.error:
-        yield facts.settings.log.kafka, dict(kafka.topics)
+    kafka, log = facts.kafka, facts.kafka_log
+    if kafka is not None and log is not None and not kafka.error:
+        yield log, dict(kafka.topics)

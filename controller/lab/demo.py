@@ -18,7 +18,8 @@ from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
 from controller.model.records import CommandResult
-from controller.settings.trimtab_toml import FolderLogSettings, Settings, read_settings
+from controller.settings.log import FolderLogSettings, LogInFolder
+from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
 
@@ -86,7 +87,7 @@ def run_demo(
 
     Raises TrimtabError when the controller ends, or is silent, before it has decided.
     """
-    if settings.log.folder is None:
+    if not isinstance(settings.log, LogInFolder):
         raise SettingsError(f"log.kind = {settings.log.kind!r}: the demo needs 'folder'")
     folder = Path(settings.log.folder.path)
     cluster = ModelledCluster(shape or ClusterShape(), seed=seed, name=settings.cluster.name)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from controller.adapters.recent import backwards
 from controller.model.errors import TrimtabError, WireError
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.base import read_object, validate
 from controller.wire.metrics import BrokerLoad, MetricRecord, NamespaceState, Tick, decode_metric
 from controller.wire.sweep import BrokerSweep

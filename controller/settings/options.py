@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from controller.settings.section import sections_in
 from controller.settings.trimtab_toml import Settings
 
 
@@ -51,10 +52,13 @@ def trimtab_toml_rows() -> list[OptionRow]:
 
 def _section_rows(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[OptionRow]:
     for name, field in section.model_fields.items():
-        kinds = (field.annotation, *getattr(field.annotation, "__args__", ()))
-        nested = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        nested = sections_in(field.annotation)
         if nested:
-            yield from _section_rows(nested[0], (*path, name))
+            rows: dict[str, OptionRow] = {}
+            for kind in nested:  # variants share keys: the first one that has a key explains it
+                for row in _section_rows(kind, (*path, name)):
+                    rows.setdefault(row.key, row)
+            yield from rows.values()
             continue
         yield OptionRow(
             file="trimtab.toml",

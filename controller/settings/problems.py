@@ -1,15 +1,27 @@
-"""What is wrong with a file of settings, in words that name key, value and what is allowed, but no secret."""
+"""What is wrong with a file of settings: key, value and what is allowed, but no secret."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from controller.settings.section import sections_in
 from controller.settings.shown import shown
 
-#: Errors about what stands where a section or a table belongs: it could be anything, so it is not shown.
+#: A section or a table was expected.  What stands there could be anything, so it is not shown.
 _NO_TABLE: Final = {"model_type", "model_attributes_type", "dict_type"}
+
+
+class _Place(NamedTuple):
+    """Where an error is."""
+
+    #: The keys on the way, as the file has them.
+    keys: tuple[str, ...]
+    #: The section that the last key belongs to.
+    section: type[BaseModel]
+    #: The key and the value that chose this section among several, as "kind is 'kafka'"; "" where there is one alone.
+    choice: str
 
 
 def problems(error: ValidationError, settings: type[BaseModel]) -> Iterator[str]:
@@ -19,30 +31,58 @@ def problems(error: ValidationError, settings: type[BaseModel]) -> Iterator[str]
 
 
 def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:
-    key = ".".join(map(str, error["loc"]))
-    if error["type"] == "missing":
-        return f"{key} is missing"
-    if error["type"] == "extra_forbidden":
-        # Misspelt, it may be anything, a password too: only a number or a switch is shown.
-        value = error["input"]
-        told = f"{key} = {shown(error['loc'], value)}" if isinstance(value, int | float) else key
-        return f"{told}: unknown key; allowed: {', '.join(_known(error['loc'][:-1], settings))}"
+    place, given = _place(error["loc"], settings), error["input"]
+    key = ".".join(place.keys)
+    match error["type"]:
+        case "missing" if place.choice and sections_in(place.section.model_fields[place.keys[-1]].annotation):
+            return f"[{'.'.join(place.keys[:-1])}] {place.choice}, so a section [{key}] is needed"
+        case "missing":
+            return f"{key} is missing"
+        case "union_tag_not_found":
+            return f"{key}.{_discriminator(error)} is missing"
+        case "union_tag_invalid":
+            name = _discriminator(error)
+            allowed = error["ctx"]["expected_tags"].replace(", ", " or ")
+            return f"{key}.{name} = {shown((*place.keys, name), given[name])}: Input should be {allowed}"
+        case "extra_forbidden":
+            # A misspelt key may be anything, a password too: only a number or a switch is shown.
+            told = f"{key} = {shown(place.keys, given)}" if isinstance(given, int | float) else key
+            return f"{told}: unknown key; allowed: {', '.join(place.section.model_fields)}"
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] in _NO_TABLE:
         return f"{key}: a section or a table belongs here, [{key}]"
-    if isinstance(error["input"], dict):
+    if isinstance(given, dict):
         return f"[{key}] {message}"
-    return f"{key} = {shown(error['loc'], error['input'])}: {message}"
+    return f"{key} = {shown(place.keys, given)}: {message}"
 
 
-def _known(path: tuple[int | str, ...], settings: type[BaseModel]) -> list[str]:
-    """The keys allowed in the section at *path*."""
-    section: Any = settings
-    for name in path:
-        annotation = section.model_fields[str(name)].annotation
-        section = next(kind for kind in (annotation, *getattr(annotation, "__args__", ())) if _is_section(kind))
-    return list(section.model_fields)
+def _discriminator(error: ErrorDetails) -> str:
+    """The key that says which of several sections it is."""
+    return str(error["ctx"]["discriminator"]).strip("'")
 
 
-def _is_section(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _place(location: tuple[int | str, ...], settings: type[BaseModel]) -> _Place:
+    """Pydantic's *location*, without the names of variants: pydantic adds one behind a key that may hold several."""
+    names = iter(location)
+    keys: list[str] = []
+    section, choice = settings, ""
+    #: What the next key belongs to.
+    inner: tuple[type[BaseModel], ...] = (settings,)
+    chosen = ""
+    for name in names:
+        keys.append(str(name))
+        if not inner:
+            continue  # inside of a value: its parts
+        section, choice = inner[0], chosen
+        field = section.model_fields.get(str(name))
+        inner, chosen = (() if field is None else sections_in(field.annotation)), ""
+        if field is not None and isinstance(field.discriminator, str):
+            tag = next(names, None)
+            inner = tuple(kind for kind in inner if _is_variant(kind, field.discriminator, tag))
+            chosen = f"{field.discriminator} is {tag!r}"
+    return _Place(tuple(keys), section, choice)
+
+
+def _is_variant(section: type[BaseModel], discriminator: str, tag: object) -> bool:
+    allowed: Any = getattr(section.model_fields[discriminator].annotation, "__args__", ())
+    return tag in allowed

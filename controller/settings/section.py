@@ -2,7 +2,8 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from types import UnionType
+from typing import Annotated, Any, Final, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
@@ -48,3 +49,9 @@ class Section(BaseModel):
         # A section's error would show it whole, with what is secret in it.
         hide_input_in_errors=True,
     )
+
+
+def sections_in(annotation: Any) -> tuple[type[BaseModel], ...]:
+    """The sections that a key with this *annotation* may hold; none where it holds a value."""
+    kinds = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    return tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))

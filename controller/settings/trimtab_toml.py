@@ -10,32 +10,20 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    NonNegativeInt,
-    PositiveInt,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
-from controller.settings.access import KafkaPrincipals, TlsSettings, ZooKeeperAuthSettings
+from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.kafka_client import Scalar, client_options
+from controller.settings.kafka_client import Scalar
+from controller.settings.log import LogSettings
 from controller.settings.problems import problems
-from controller.settings.section import PathText, Text, Url, beside, is_uri
-from controller.settings.section import Section as _Section
+from controller.settings.section import PathText, Section, Text, Url, is_uri
 
 #: Pulsar: NamedEntity
 _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
-#: Where a log can be read from without knowing the time.
-_ENDS: Final = ("earliest", "latest")
-_AGE: Final = re.compile(r"[0-9]{1,6}[mhd]")
-_UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
 #: So many times at least collectors write a state again before it is forgotten.
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3
 _NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
@@ -57,16 +45,10 @@ def _cluster_name(name: str) -> str:
     return name
 
 
-def _start(text: str) -> str:
-    if text not in _ENDS and not _AGE.fullmatch(text):
-        raise ValueError("allowed: earliest, latest, or how long ago: 90m, 4h, 7d")
-    return text
-
-
 Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(_namespace_or_bundle)], ...], Field(strict=False)]
 
 
-class ClusterSettings(_Section):
+class ClusterSettings(Section):
     """Which cluster is balanced."""
 
     name: Annotated[str, AfterValidator(_cluster_name)]
@@ -76,7 +58,7 @@ class ClusterSettings(_Section):
     """The brokers' own configuration file: strategies and their thresholds are read from it."""
 
 
-class IntervalSettings(_Section):
+class IntervalSettings(Section):
     """How time is cut."""
 
     period_seconds: PositiveInt = 60
@@ -136,103 +118,7 @@ class IntervalSettings(_Section):
         return self
 
 
-class KafkaLogSettings(_Section):
-    """The log in Kafka."""
-
-    bootstrap: Annotated[Url, Field(min_length=1)]
-    """host:port[,host:port ...] of some brokers of the Kafka cluster."""
-    metrics_topic: Text = "trimtab-metrics"
-    """Sweeps, load reports, states and ticks."""
-    results_topic: Text = "trimtab-results"
-    """What became of the commands; as many partitions as the command topic."""
-    commands_topic: Text = "trimtab-commands"
-    """The commands, for whoever carries them out."""
-    journal_topic: Text = "trimtab-journal"
-    """The decisions with the memory they leave behind: one partition, kept without limit."""
-    dead_letters_topic: Text = "trimtab-dead-letters"
-    """Records that could not be used, with the reason."""
-    partitions: PositiveInt = 4
-    """Of the metrics, result and command topics, where trimtab has to create them."""
-    replication_factor: PositiveInt = 1
-    """Of every topic that trimtab has to create; 3 in production.  ``min.insync.replicas`` of these topics is one less,
-    and at least 1."""
-    retention_hours: PositiveInt = 168
-    """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab has to create
-    them; a week, so that a controller that was down over a weekend catches up.  The journal has a retention of its
-    own: [journal] retention_days."""
-    start_at: Annotated[str, AfterValidator(_start)] = "4h"
-    """Where a controller that has no checkpoint begins to read: so long ago (``90m``, ``4h``, ``7d``), or at the
-    ``earliest`` or the ``latest`` record there is.  Four hours are 240 samples for each average; a bundle with stored
-    averages (collector.zookeeper) starts from those.  Intervals that are in the journal are not decided again."""
-    client: Annotated[dict[str, Scalar], BeforeValidator(client_options)] = Field(default_factory=dict, repr=False)
-    """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...).
-    "sasl.password_file" names a file with the value of "sasl.password"; so it is with every option.  What trimtab sets
-    by itself is refused."""
-    principals: KafkaPrincipals = KafkaPrincipals()
-    """Who trimtab's processes are to Kafka's authorizer."""
-
-    def start_ms(self, now_ms: int) -> int | None:
-        """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""
-        if self.start_at in _ENDS:
-            return None
-        return max(0, now_ms - int(self.start_at[:-1]) * _UNITS_MS[self.start_at[-1]])
-
-
-class FolderLogSettings(_Section):
-    """The log in a folder: no server at all, for a demo or a recording."""
-
-    path: PathText
-    """Holds metrics/, results/, commands/, journal/ and dead_letters/."""
-
-
-class LogSettings(_Section):
-    """Where metrics come from and commands go to."""
-
-    kind: Literal["kafka", "folder"]
-    """Which of the two sections below is used."""
-    sweeps: Literal["json", "arrow"] = "json"
-    """In which form collectors publish sweeps; both are read.  Only a log in Kafka can hold Arrow."""
-    kafka: KafkaLogSettings | None = None
-    folder: FolderLogSettings | None = None
-
-    @model_validator(mode="after")
-    def _has_the_section_of_its_kind(self) -> Self:
-        if getattr(self, self.kind) is None:
-            raise ValueError(f"kind is {self.kind!r}, so a section [log.{self.kind}] is needed")
-        if self.kind == "folder" and self.sweeps == "arrow":
-            raise ValueError("kind is 'folder', which keeps one JSON record a line, so sweeps must be 'json'")
-        return self
-
-
-class ElectionSettings(_Section):
-    """Who leads when several controllers run."""
-
-    kind: Literal["zookeeper", "file"]
-    """"file" is a lock on this machine alone."""
-    hosts: str = ""
-    """ZooKeeper: host:port[,host:port ...]."""
-    path: Text
-    """ZooKeeper: the node under which the election lies.  File: the folder of the lock."""
-    session_timeout_seconds: PositiveInt = 10
-    """ZooKeeper: a leader that stays silent for this long is replaced.  Shorter fails over sooner and also when
-    the machine only paused."""
-    auth: ZooKeeperAuthSettings | None = None
-    """ZooKeeper: without it trimtab does not authenticate, and everybody may change its nodes."""
-    tls: TlsSettings | None = None
-    """ZooKeeper: TLS, where the section is there."""
-
-    @model_validator(mode="after")
-    def _knows_where(self) -> Self:
-        if self.kind == "zookeeper" and not self.hosts:
-            raise ValueError("kind is 'zookeeper', so hosts is needed: host:port[,host:port ...]")
-        if self.kind == "zookeeper" and not self.path.startswith("/"):
-            raise ValueError(f"path is {self.path!r}: a ZooKeeper path begins with /")
-        if self.kind == "file" and (self.auth or self.tls):
-            raise ValueError("kind is 'file', which has no [election.auth] and no [election.tls]")
-        return self
-
-
-class CheckpointSettings(_Section):
+class CheckpointSettings(Section):
     """Spark's memory of the stream."""
 
     path: PathText
@@ -241,7 +127,7 @@ class CheckpointSettings(_Section):
     "spark.jars.packages"."""
 
 
-class JournalSettings(_Section):
+class JournalSettings(Section):
     """How long decisions are kept, and what was looked at for them."""
 
     retention_days: PositiveInt = 30
@@ -265,7 +151,7 @@ class JournalSettings(_Section):
         return self
 
 
-class SparkSettings(_Section):
+class SparkSettings(Section):
     """The Spark session."""
 
     master: Text = "local[*]"
@@ -282,7 +168,7 @@ class SparkSettings(_Section):
     depends on is refused by name."""
 
 
-class DecisionSettings(_Section):
+class DecisionSettings(Section):
     """What may be done to the cluster."""
 
     mode: Literal["active", "dry_run", "observe"] = "dry_run"
@@ -307,7 +193,7 @@ class DecisionSettings(_Section):
     """Of the choice among equally good brokers: the same seed, the same choices."""
 
 
-class PulsarSettings(_Section):
+class PulsarSettings(Section):
     """How the brokers' admin API is reached."""
 
     admin_url: Annotated[tuple[Url, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
@@ -333,7 +219,7 @@ class PulsarSettings(_Section):
         return self
 
 
-class ExecutorSettings(_Section):
+class ExecutorSettings(Section):
     """How commands are carried out."""
 
     group: Text = "trimtab-executor"
@@ -352,7 +238,7 @@ class ExecutorSettings(_Section):
     """Look, answer what would be done, and do nothing, whatever the commands say."""
 
 
-class CollectorSettings(_Section):
+class CollectorSettings(Section):
     """How the brokers are swept."""
 
     timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
@@ -377,7 +263,7 @@ class CollectorSettings(_Section):
     cluster's own data says."""
 
 
-class Settings(_Section):
+class Settings(Section):
     """conf/trimtab.toml as a value."""
 
     cluster: ClusterSettings
@@ -416,13 +302,6 @@ class Settings(_Section):
                 f" {_WRITTEN_BEFORE_FORGOTTEN} times that or more, for a collector may miss some"
             )
         return self
-
-    @model_validator(mode="after")
-    def _election_folder_lies_beside_the_file(self, info: ValidationInfo) -> Self:
-        if self.election.kind == "zookeeper":
-            return self
-        election = self.election.model_copy(update={"path": beside(self.election.path, info)})
-        return self.model_copy(update={"election": election})
 
 
 def read_settings(path: Path) -> Settings:

@@ -9,7 +9,8 @@ from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.writer import Producer
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError, WireError
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import Settings
 from controller.wire import journal_records
 from controller.wire.commands import CommandEvent, parse_event
 from controller.wire.journal import JournalEntry

@@ -11,7 +11,8 @@ from kazoo.client import KazooClient
 from controller.adapters import opened as transport
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.ports.log import MetricsLog
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import BrokerSweep
 from controller.simulator.encode import json_records, namespace_record
 from streaming.assembly import query_options

@@ -16,7 +16,7 @@ from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.decision import Command
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.results import Result, decode_result
 

@@ -15,7 +15,8 @@ from controller.adapters.kafka.journal import read_journal
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer
-from controller.settings.trimtab_toml import KafkaLogSettings, read_settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from tests.records import as_bytes, tick

@@ -27,7 +27,7 @@ from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.errors import LeadershipLostError
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.base import read_object
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.rows import Located, rows_from_records

@@ -16,7 +16,8 @@ from controller.adapters.kafka.writer import Producer
 from controller.cli.commands import app
 from controller.lab.servers import KafkaServer
 from controller.model.errors import LeadershipLostError
-from controller.settings.trimtab_toml import KafkaLogSettings, read_settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import read_settings
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 

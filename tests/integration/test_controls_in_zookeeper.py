@@ -21,7 +21,8 @@ from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import LeadershipLostError
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import EpochEvent, parse_event
 from tests.integration.test_kafka_inbox import executor, inbox, issue, log, work
 from tests.integration.test_zookeeper_leadership import client, contender, eventually

@@ -24,7 +24,8 @@ from controller.doctor.gather import Patience, gather
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.errors import SettingsError
 from controller.model.names import topic_hash
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import Settings
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, bundle_stats, namespace_state, result
 

@@ -12,7 +12,7 @@ from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from tests.commands import unload
 from tests.integration.execute import executing, issue, now_ms, own_topics, results, wait_for_results, write_conf
 from tests.integration.test_pulsar_cluster import RANGES, put

@@ -22,7 +22,8 @@ from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
 from controller.ports.inbox import AnswerRecord, TakenOverError
-from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.results import Result, decode_result
 from tests.commands import T, unload
@@ -183,7 +184,7 @@ _HUNG = """
 import sys, time
 from controller.ports.inbox import TakenOverError
 from controller.adapters.kafka.inbox import KafkaInbox
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from tests.commands import T
 from tests.integration.test_kafka_inbox import executor, settings, work
 from tests.unit.executor.test_executor_loop import Owners

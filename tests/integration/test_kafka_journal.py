@@ -23,7 +23,7 @@ from controller.lab.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
 from controller.wire.journal import JournalEntry, encode_entry
@@ -217,7 +217,7 @@ def test_a_leader_fenced_off_between_its_check_and_its_commit_issues_nothing(set
 CONTROLLER = """
 import sys
 from controller.adapters.kafka.journal import KafkaJournal
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, T
 

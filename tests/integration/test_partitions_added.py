@@ -17,7 +17,8 @@ from controller.collector.roster import Arrivals
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
 from controller.ports.inbox import TakenOverError
-from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import EpochEvent, command_event, epoch_event, parse_event
 from controller.wire.metrics import Tick, decode_metric

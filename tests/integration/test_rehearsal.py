@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.settings.trimtab_toml import KafkaLogSettings, LogSettings, Settings
+from controller.settings.log import KafkaLogSettings, LogInKafka
+from controller.settings.trimtab_toml import Settings
 from streaming import rehearsal
 from tests.integration.test_query_cuts import write_settings
 
@@ -41,7 +42,7 @@ def test_a_rehearsal_that_fails_is_told_and_ends_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """This session has no connector for Kafka."""
-    kafka = LogSettings(kind="kafka", kafka=KafkaLogSettings(bootstrap="127.0.0.1:1"))
+    kafka = LogInKafka(kind="kafka", kafka=KafkaLogSettings(bootstrap="127.0.0.1:1"))
     settings: Settings = write_settings(tmp_path).model_copy(update={"log": kafka})
     rehearsal.rehearse(spark, settings)
     [warning] = said(caplog)

@@ -21,7 +21,8 @@ from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.lab.secured_servers import SUPER, SecuredKafka
 from controller.model.errors import AccessDeniedError
 from controller.ports.inbox import AnswerRecord, Delivery
-from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
 from tests.commands import T
 from tests.journal_entries import UNLOAD, entry
 from tests.secured import ANOTHER_CA, CA, EXPIRED, SERVER, grant_what_the_page_says
@@ -160,7 +161,7 @@ _SPARK = """
 import json, sys
 from controller.adapters import jars
 from controller.adapters.kafka.java_options import refusal
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from streaming.session import start_session
 from streaming.sources import kafka_options
 

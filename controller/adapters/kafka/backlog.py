@@ -11,7 +11,7 @@ from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.words import failure
 from controller.aggregate.backlog import Backlog
 from controller.model.errors import WireError
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.metrics import Tick
 from controller.wire.results import decode_result
 

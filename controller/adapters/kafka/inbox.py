@@ -29,7 +29,8 @@ from controller.model.errors import (
     WireError,
 )
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
-from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import read_object
 from controller.wire.commands import parse_event
 

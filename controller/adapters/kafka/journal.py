@@ -15,7 +15,7 @@ from controller.adapters.kafka.topics import delete_before
 from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
 from controller.model.errors import JournalError, TrimtabError, WireError
 from controller.ports.journal import JournalHead
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.journal import EpochEntry, JournalEntry, encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter

@@ -8,7 +8,7 @@ from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import Transaction
 from controller.adapters.kafka.writer import Producer
 from controller.ports.log import IssuedEvent
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, Tick

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from controller.adapters.kafka.names import doctor_writer, executor_group, journal_writer, result_writers, tick_writer
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 
 Resource: TypeAlias = Literal["topic", "group", "transactional-id", "cluster"]
 

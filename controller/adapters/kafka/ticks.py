@@ -15,7 +15,7 @@ from controller.adapters.kafka.reader import Reader
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.model.errors import LeadershipLostError, TrimtabError
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 from controller.wire.chunks import Arrived, Record, glance
 
 #: An old writer's open transaction keeps readers waiting for no longer than this.

@@ -16,8 +16,9 @@ from kazoo.security import ACL, make_acl, make_digest_acl
 from controller.adapters.tls import Tls, tls_of
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
+from controller.settings.election import ElectionInZooKeeper
 from controller.settings.secret_files import read_secret
-from controller.settings.trimtab_toml import CollectorSettings, ElectionSettings
+from controller.settings.trimtab_toml import CollectorSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ class ZooKeeperAccess:
         return read_secret(auth.password_file, f"{self.auth_section}.password_file")
 
 
-def election_access(election: ElectionSettings) -> ZooKeeperAccess:
+def election_access(election: ElectionInZooKeeper) -> ZooKeeperAccess:
     """The election's ZooKeeper."""
     tls = None if election.tls is None else tls_of(election.tls)
     return ZooKeeperAccess(hosts=election.hosts, auth=election.auth, tls=tls)

@@ -15,7 +15,7 @@ from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.model.errors import LogOfflineError, TrimtabError
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 
 SETTINGS = KafkaLogSettings(bootstrap="localhost:1")
 

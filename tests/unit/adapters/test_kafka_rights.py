@@ -8,7 +8,8 @@ from controller.adapters.kafka.names import executor_group, journal_writer, resu
 from controller.adapters.kafka.rights import rights
 from controller.adapters.kafka.words import failure
 from controller.model.errors import AccessDeniedError
-from controller.settings.trimtab_toml import ExecutorSettings, KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
 from tests.secured import lines_of_the_page
 
 LOG = KafkaLogSettings(bootstrap="kafka:9092")

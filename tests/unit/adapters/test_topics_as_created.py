@@ -3,7 +3,7 @@
 import pytest
 
 from controller.adapters.kafka.log import topic_specs
-from controller.settings.trimtab_toml import KafkaLogSettings
+from controller.settings.log import KafkaLogSettings
 
 
 @pytest.mark.parametrize(("copies", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "4")])

@@ -18,7 +18,8 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess, election_acces
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
-from controller.settings.trimtab_toml import CollectorSettings, ElectionSettings
+from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.settings.trimtab_toml import CollectorSettings
 
 PASSWORD = "hunter2"
 
@@ -107,7 +108,7 @@ def test_the_election_and_pulsars_store_have_credentials_of_their_own(password_f
     )
     assert theirs.tls is not None
     assert theirs.tls.trust_certs == "/ca.pem"
-    ours = election_access(ElectionSettings(kind="zookeeper", hosts="zk:2181", path="/trimtab"))
+    ours = election_access(ElectionInZooKeeper(kind="zookeeper", hosts="zk:2181", path="/trimtab"))
     assert (ours.identity, ours.tls) == ("", None)
     # As before there was any of this.
     assert metadata_access(CollectorSettings(zookeeper="host:2181")) == ZooKeeperAccess(
@@ -118,11 +119,11 @@ def test_the_election_and_pulsars_store_have_credentials_of_their_own(password_f
 def test_a_file_election_has_no_credentials(password_file: str) -> None:
     auth = {"scheme": "sasl", "user": "trimtab", "password_file": password_file}
     with pytest.raises(ValidationError, match=r"no \[election\.auth\]"):
-        ElectionSettings.model_validate({"kind": "file", "path": "lock", "auth": auth})
+        ElectionByFile.model_validate({"kind": "file", "path": "lock", "auth": auth})
 
 
 def test_tls_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
-    election = ElectionSettings.model_validate(
+    election = ElectionInZooKeeper.model_validate(
         {"kind": "zookeeper", "hosts": "zk:2281", "path": "/t", "tls": {"trust_certs": str(tmp_path / "none.pem")}}
     )
     with pytest.raises(TrimtabError, match=r"ZooKeeper, \[election\.tls\]: trust_certs = '.*none\.pem'"):

@@ -16,6 +16,7 @@ from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
+from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape
 from controller.wire.journal import JournalEntry
@@ -252,8 +253,8 @@ def test_every_run_has_a_folder_of_its_own_with_log_election_and_checkpoint_in_i
 
 
 def test_settings_without_a_folder_are_refused(tmp_path: Path) -> None:
-    settings = demo_settings(tmp_path)
-    kafka = settings.model_copy(update={"log": settings.log.model_copy(update={"kind": "kafka", "folder": None})})
+    log = LogInKafka(kind="kafka", kafka=KafkaLogSettings(bootstrap="127.0.0.1:1"))
+    kafka = demo_settings(tmp_path).model_copy(update={"log": log})
     with pytest.raises(SettingsError, match="'kafka': the demo needs 'folder'"):
         run_demo(kafka, start_controller=StubController, console=Console(file=io.StringIO()))
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import SettingsError
+from controller.settings.log import KafkaLogSettings
 from controller.settings.shown import shown, without_userinfo
-from controller.settings.trimtab_toml import KafkaLogSettings, Settings, read_settings
+from controller.settings.trimtab_toml import Settings, read_settings
 
 SECRET = "hunter2"
 START = """

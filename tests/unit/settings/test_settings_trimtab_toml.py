@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import SettingsError
+from controller.settings.election import ElectionByFile
+from controller.settings.log import LogInKafka
 from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
 from streaming.sources import start_options
@@ -108,6 +110,13 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ('mode = "dry_run"', 'mode = "on"', "decisions.mode = 'on': Input should be 'active', 'dry_run' or 'observe'"),
         ('kind = "kafka"', 'kind = "pulsar"', "log.kind = 'pulsar': Input should be 'kafka' or 'folder'"),
         ('kind = "kafka"', 'kind = "folder"', "[log] kind is 'folder', so a section [log.folder] is needed"),
+        ('kind = "kafka"', "", "log.kind is missing"),
+        ('kind = "kafka"', "kind = 3", "log.kind = 3: Input should be 'kafka' or 'folder'"),
+        ("[log.kafka]", "[log.kafak]", "log.kafak: unknown key; allowed: kind, sweeps, kafka, folder"),
+        ("[log.kafka]", "log = 3\n[log.kafka]", "log.log = 3: unknown key; allowed: kind, sweeps, kafka, folder"),
+        ("[log.kafka]", "[log.folder]\nurl = 3\n[log.kafka]", "log.folder.url = 3: unknown key; allowed: path"),
+        ('kind = "zookeeper"', 'kind = "none"', "election.kind = 'none': Input should be 'zookeeper' or 'file'"),
+        ('kind = "zookeeper"', 'kind = "zookeeper"\nauth = 3', "election.auth: a section or a table belongs here"),
         ('hosts = "127.0.0.1:2181"', "", "[election] kind is 'zookeeper', so hosts is needed"),
         ('path = "/trimtab"', 'path = "trimtab"', "[election] path is 'trimtab': a ZooKeeper path begins with /"),
         ("excluded = []", 'excluded = ["tenant"]', "decisions.excluded.0 = 'tenant': 'tenant' is not a bundle"),
@@ -118,6 +127,18 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
 def test_a_mistake_is_told_with_key_value_and_what_is_allowed(tmp_path: Path, old: str, new: str, told: str) -> None:
     assert old in TEXT
     assert told in refusal(tmp_path, TEXT.replace(old, new, 1))
+
+
+def test_sections_of_another_kind_may_stay_in_the_file(tmp_path: Path) -> None:
+    log = written(tmp_path, TEXT.replace("[log.kafka]", '[log.folder]\npath = "log"\n[log.kafka]')).log
+    assert isinstance(log, LogInKafka)
+    election = written(tmp_path, SMALLEST + 'election.hosts = "zk:2181"').election
+    assert isinstance(election, ElectionByFile)
+
+
+def test_a_text_in_the_place_of_a_section_is_not_shown(tmp_path: Path) -> None:
+    assert "log: a section or a table belongs here, [log]" in refusal(tmp_path, 'log = "secret"')
+    assert "secret" not in refusal(tmp_path, 'log = "secret"')
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""[log]: where metrics come from and commands go to.  ``kind`` says which log system that is.
+
+A new log system is a section of its own here, and a class that needs it: a member of ``LogSettings``.
+"""
+
+import re
+from typing import Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, model_validator
+
+from controller.settings.access import KafkaPrincipals
+from controller.settings.kafka_client import Scalar, client_options
+from controller.settings.section import PathText, Section, Text, Url
+
+#: Positions in a log that need no time.
+_ENDS: Final = ("earliest", "latest")
+_AGE: Final = re.compile(r"[0-9]{1,6}[mhd]")
+_UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _start(text: str) -> str:
+    if text not in _ENDS and not _AGE.fullmatch(text):
+        raise ValueError("allowed: earliest, latest, or how long ago: 90m, 4h, 7d")
+    return text
+
+
+class KafkaLogSettings(Section):
+    """The log in Kafka."""
+
+    bootstrap: Annotated[Url, Field(min_length=1)]
+    """host:port[,host:port ...] of some brokers of the Kafka cluster."""
+    metrics_topic: Text = "trimtab-metrics"
+    """Sweeps, load reports, states and ticks."""
+    results_topic: Text = "trimtab-results"
+    """What became of the commands; as many partitions as the command topic."""
+    commands_topic: Text = "trimtab-commands"
+    """The commands, for whoever carries them out."""
+    journal_topic: Text = "trimtab-journal"
+    """The decisions with the memory they leave behind: one partition, kept without limit."""
+    dead_letters_topic: Text = "trimtab-dead-letters"
+    """Records that could not be used, with the reason."""
+    partitions: PositiveInt = 4
+    """Of the metrics, result and command topics, where trimtab has to create them."""
+    replication_factor: PositiveInt = 1
+    """Of every topic that trimtab has to create; 3 in production.  ``min.insync.replicas`` of these topics is one less,
+    and at least 1."""
+    retention_hours: PositiveInt = 168
+    """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab has to create
+    them; a week, so that a controller that was down over a weekend catches up.  The journal has a retention of its
+    own: [journal] retention_days."""
+    start_at: Annotated[str, AfterValidator(_start)] = "4h"
+    """Where a controller that has no checkpoint begins to read: so long ago (``90m``, ``4h``, ``7d``), or at the
+    ``earliest`` or the ``latest`` record there is.  Four hours are 240 samples for each average; a bundle with stored
+    averages (collector.zookeeper) starts from those.  Intervals that are in the journal are not decided again."""
+    client: Annotated[dict[str, Scalar], BeforeValidator(client_options)] = Field(default_factory=dict, repr=False)
+    """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...).
+    "sasl.password_file" names a file with the value of "sasl.password"; so it is with every option.  What trimtab sets
+    by itself is refused."""
+    principals: KafkaPrincipals = KafkaPrincipals()
+    """Who trimtab's processes are to Kafka's authorizer."""
+
+    def start_ms(self, now_ms: int) -> int | None:
+        """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""
+        if self.start_at in _ENDS:
+            return None
+        return max(0, now_ms - int(self.start_at[:-1]) * _UNITS_MS[self.start_at[-1]])
+
+
+class FolderLogSettings(Section):
+    """The log in a folder: no server at all, for a demo or a recording."""
+
+    path: PathText
+    """Holds metrics/, results/, commands/, journal/ and dead_letters/."""
+
+
+class _Log(Section):
+    """What every log has.  The sections of other kinds may be there; nothing reads them."""
+
+    kind: str
+    sweeps: Literal["json", "arrow"] = "json"
+    """In which form collectors publish sweeps; both are read.  Only a log in Kafka can hold Arrow."""
+    kafka: KafkaLogSettings | None = None
+    folder: FolderLogSettings | None = None
+
+
+class LogInKafka(_Log):
+    """The log lies in Kafka."""
+
+    kind: Literal["kafka"]
+    """Which log: "kafka" or "folder".  The section [log.kafka] or [log.folder] is needed with it."""
+    kafka: KafkaLogSettings
+
+
+class LogInFolder(_Log):
+    """The log lies in a folder."""
+
+    kind: Literal["folder"]
+    """See LogInKafka."""
+    folder: FolderLogSettings
+
+    @model_validator(mode="after")
+    def _holds_lines_of_json(self) -> Self:
+        if self.sweeps != "json":
+            raise ValueError("kind is 'folder', which keeps one JSON record a line, so sweeps must be 'json'")
+        return self
+
+
+LogSettings: TypeAlias = Annotated[LogInKafka | LogInFolder, Field(discriminator="kind")]
