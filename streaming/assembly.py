@@ -21,8 +21,8 @@ from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
-from controller.model.errors import JournalLostError, SettingsError
-from controller.ports.journal import JournalHead
+from controller.engine import take_over
+from controller.model.errors import SettingsError
 from controller.ports.leadership import Leadership
 from controller.settings.election import ElectionByFile
 from controller.settings.log import LogInFolder, LogInKafka
@@ -139,25 +139,19 @@ def decision_sink(
     *has_begun*: Spark has committed batches, before which a leadership was journalled.  Raises JournalLostError where
     nothing is in the journal all the same, LeadershipLostError where another leads by now.
     """
-    policy, kept = read_policy(settings), settings.journal
-    journal = transport.journal(settings)
-    head = journal.open()
-    if has_begun and head == JournalHead(last=None, epoch=0):
-        raise JournalLostError(
-            f"the journal of cluster {settings.cluster.name!r} is empty, and the checkpoint {settings.checkpoint.path}"
-            " says that it was not: restore the journal; or, to begin without memory, move the checkpoint away and"
-            " start again"
-        )
-    epoch = leader.claim(head.epoch)
-    journal.begin_epoch(epoch)
-
-    return DecisionSink(
-        policy=policy,
-        memory=head.last.memory if head.last is not None else policy.initial_memory(settings.decisions.seed),
+    kept, journal = settings.journal, transport.journal(settings)
+    engine = take_over(
+        policy=read_policy(settings),
+        seed=settings.decisions.seed,
         journal=journal,
         leadership=leader,
-        epoch=epoch,
         controls=ControlsInForce(settings, store, now_ms).at,
+        now_ms=now_ms,
+        checkpoint=settings.checkpoint.path if has_begun else None,
+    )
+    return DecisionSink(
+        engine,
+        journal=journal,
         now_ms=now_ms,
         verdicts=VerdictStore(
             Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20

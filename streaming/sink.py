@@ -1,13 +1,11 @@
-"""The sink: one decision for every closed interval, exactly once, by the leader alone.
+"""The sink: hands the snapshots of each batch to the engine, and tells what was decided.
 
-foreachBatch may run a batch again, and a leader may be one no longer; the journal knows what was decided, and
-leadership is checked before each decision and again before its transaction commits.  Whatever goes wrong is raised,
-so that Spark does not commit the batch.
+Spark may run a batch again; the engine decides each interval once all the same.  Every error is raised, so that Spark
+does not commit the batch.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -15,15 +13,10 @@ from pyspark.sql import DataFrame
 from controller.adapters.failpoints import failpoint
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.view import check_complete
-from controller.cycle import Policy, decide, view_of
-from controller.model.controls import Controls
+from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
-from controller.model.errors import EntryTooLargeError, JournalError
-from controller.model.memory import Memory
+from controller.model.errors import JournalError
 from controller.ports.journal import Journal
-from controller.ports.leadership import Leadership
-from controller.wire.journal import JournalEntry
 
 log = logging.getLogger(__name__)
 
@@ -31,27 +24,21 @@ _PRUNE_EVERY_MS = 3_600_000
 
 
 class DecisionSink:
-    """Decides the intervals of each batch, oldest first; ``memory`` is the journal's last."""
+    """Decides the intervals that each batch closes; keeps their verdicts, and prunes the journal."""
 
     def __init__(
         self,
+        engine: Engine,
         *,
-        policy: Policy,
-        memory: Memory,
         journal: Journal,
-        leadership: Leadership,
-        epoch: int,
-        controls: Callable[[int], Controls],
-        now_ms: Callable[[], int],
         verdicts: VerdictStore,
+        now_ms: Callable[[], int],
         retention_ms: int,
     ) -> None:
-        """*retention_ms*: how long entries stay in the journal at least."""
-        self._policy, self._memory = policy, memory
-        self._journal, self._leadership, self.epoch = journal, leadership, epoch
-        self._controls, self._now_ms, self._verdicts = controls, now_ms, verdicts
-        self._retention_ms, self._pruned_ms = retention_ms, 0
-        #: Rows dropped by the shards, as far as it was told.
+        """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long."""
+        self._engine, self._journal, self._verdicts = engine, journal, verdicts
+        self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
+        #: Rows dropped by the shards, as far as that was logged.
         self._dropped = 0
         self._verdicts_failed = self._prune_failed = False
         #: The last interval decided by the end of the last batch.
@@ -59,14 +46,19 @@ class DecisionSink:
         #: What the last call raised: Spark keeps only its text.
         self.failure: Exception | None = None
 
+    @property
+    def epoch(self) -> int:
+        """The number of this leadership."""
+        return self._engine.epoch
+
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Decide what closed in this batch."""
         try:
             # Spark begins a batch when it has committed the one before.
             committed = self._at_rest
             # One action, on every path: none leaves state uncommitted under a committed batch, two fold twice.
-            self._decide_all(_intervals(batch.toArrow()))
-            self._at_rest = self._memory.last_interval
+            self._decide(batch.toArrow())
+            self._at_rest = self._engine.memory.last_interval
             self._prune(committed)
             failpoint("before-spark-commit")
         except Exception as error:
@@ -74,70 +66,38 @@ class DecisionSink:
             self.failure = error
             raise
 
-    def _decide_all(self, intervals: Sequence[list[Snapshot]]) -> None:
-        """Decide *intervals*, oldest first.
+    def _decide(self, table: pa.Table) -> None:
+        decided = self._engine.decide(_snapshots(table), self._tell)
+        if decided.known:
+            log.info("%d intervals were in the journal already: the batch came again", decided.known)
+        if decided.too_old:
+            log.info(
+                "%d intervals are too old to act on: they changed the memory and are not journalled", decided.too_old
+            )
 
-        Of intervals that are too old to act on only the last is journalled: the others issue nothing, and what they
-        did to the memory is in its entry.  After a crash they are decided again, from the journal's last entry.
-        """
-        last = self._memory.last_interval
-        waiting = [each for each in intervals if last is None or each[0].interval > last]
-        if len(waiting) < len(intervals):
-            log.info("%d intervals up to %s are in the journal already", len(intervals) - len(waiting), last)
-        skipped = 0
-        controls = self._controls(waiting[0][0].interval) if waiting else None
-        for number, snapshots in enumerate(waiting):
-            assert controls is not None
-            now, controls = controls, None
-            if number + 1 < len(waiting):
-                controls = self._controls(waiting[number + 1][0].interval)
-            if now.stale and now == controls:
-                skipped += 1
-                _, self._memory = self._decision(snapshots, now)
-                continue
-            self._decide(snapshots, now)
-        if skipped:
-            log.info("%d intervals are too old to act on: they changed the memory and are not journalled", skipped)
+    def _tell(self, decided: DecidedInterval) -> None:
+        self._tell_dropped(decided)
+        if not decided.journalled:
+            return
+        entry = decided.entry
+        if decided.too_large is not None:
+            log.error("%s: its commands are held back; lower the budgets in [guardrails]", decided.too_large)
+        self._keep_verdicts(entry.decision)
+        if decided.breaker_tripped:
+            why = entry.memory.breaker.why
+            log.error("the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`", why)
+        log.info("interval %d: %s", entry.interval, entry.decision.summary)
 
-    def _decide(self, snapshots: list[Snapshot], controls: Controls) -> None:
-        self._leadership.check()
-        decision, memory = self._decision(snapshots, controls)
-        failpoint("after-decide")
-        try:
-            self._append(decision, memory, controls)
-        except EntryTooLargeError as error:
-            log.error("%s: its commands are held back; lower the budgets in [guardrails]", error)
-            controls = replace(controls, mode="observe")
-            decision, memory = self._decision(snapshots, controls)
-            self._append(decision, memory, controls)
-        self._memory = memory
-        self._keep_verdicts(decision)
-        if memory.breaker.tripped_at == decision.interval:
-            log.error("the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`", memory.breaker.why)
-        log.info("interval %d: %s", decision.interval, decision.summary)
-
-    def _decision(self, snapshots: list[Snapshot], controls: Controls) -> tuple[Decision, Memory]:
-        check_complete(snapshots)
-        self._tell_dropped(snapshots)
-        results = [result for snapshot in snapshots for result in snapshot.results]
-        view = view_of(snapshots, self._memory, self._policy)
-        return decide(view, results, self._memory, controls, self._policy)
-
-    def _tell_dropped(self, snapshots: list[Snapshot]) -> None:
-        dropped = sum(snapshot.dropped for snapshot in snapshots)
-        if dropped > self._dropped:
+    def _tell_dropped(self, decided: DecidedInterval) -> None:
+        if decided.dropped_rows > self._dropped:
             log.warning(
                 "interval %d: %d rows dropped since the checkpoint began, as more waited for a tick than"
                 " intervals.waiting_intervals and intervals.waiting_mbytes allow; brokers whose sweeps lost a part have"
                 " no data: see whether collectors write ticks, and who else writes to the metrics topic",
-                snapshots[0].interval,
-                dropped,
+                decided.entry.interval,
+                decided.dropped_rows,
             )
-        self._dropped = max(self._dropped, dropped)
-
-    def _append(self, decision: Decision, memory: Memory, controls: Controls) -> None:
-        entry = JournalEntry(cluster=self._policy.cluster, decision=decision, memory=memory, controls=controls)
-        self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check)
+        self._dropped = max(self._dropped, decided.dropped_rows)
 
     def _prune(self, committed: int | None) -> None:
         """Let old entries go, now and then, once Spark has committed them; deciding never waits for it to succeed."""
@@ -164,9 +124,6 @@ class DecisionSink:
             self._verdicts_failed = True
 
 
-def _intervals(table: pa.Table) -> Sequence[list[Snapshot]]:
-    """The snapshots of each interval, oldest interval first."""
-    found: dict[int, list[Snapshot]] = {}
-    for interval, blob in zip(table["interval"].to_pylist(), table["snapshot"].to_pylist(), strict=True):
-        found.setdefault(int(interval or 0), []).append(Snapshot.from_blob(bytes(blob or b"")))
-    return [snapshots for _, snapshots in sorted(found.items())]
+def _snapshots(table: pa.Table) -> Iterator[Snapshot]:
+    """The snapshots in the column of that name, SHARD_SNAPSHOT's."""
+    return (Snapshot.from_blob(bytes(blob or b"")) for blob in table["snapshot"].to_pylist())

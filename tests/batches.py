@@ -11,6 +11,7 @@ from controller.adapters.folder.log import FolderJournal
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
+from controller.engine import Engine
 from controller.model.controls import Controls
 from controller.wire.rows import Located, rows_from_records
 from streaming.sink import DecisionSink
@@ -38,17 +39,17 @@ def batch(snapshots: Sequence[Snapshot]) -> Any:
 
 def sink(folder: Path, *, controls: Callable[[int], Controls] = active, **changed: Any) -> DecisionSink:
     """A sink that goes on where the journal in *folder* ends."""
-    journal = FolderJournal(folder, cluster=POLICY.cluster)
-    last = journal.open().last
-    parts: dict[str, Any] = {
-        "policy": POLICY,
-        "memory": POLICY.initial_memory(1) if last is None else last.memory,
-        "journal": journal,
-        "leadership": Mock(),
-        "epoch": 1,
-        "controls": controls,
-        "now_ms": lambda: 0,
-        "verdicts": VerdictStore(folder / "verdicts"),
-        "retention_ms": 30 * 86_400_000,
-    }
-    return DecisionSink(**{**parts, **changed})
+    kept = FolderJournal(folder, cluster=POLICY.cluster)
+    last = kept.open().last
+    journal, now_ms = changed.pop("journal", kept), changed.pop("now_ms", lambda: 0)
+    engine = Engine(
+        policy=POLICY,
+        memory=POLICY.initial_memory(1) if last is None else last.memory,
+        journal=journal,
+        leadership=changed.pop("leadership", Mock()),
+        epoch=1,
+        controls=controls,
+        now_ms=now_ms,
+    )
+    parts: dict[str, Any] = {"verdicts": VerdictStore(folder / "verdicts"), "retention_ms": 30 * 86_400_000}
+    return DecisionSink(engine, journal=journal, now_ms=now_ms, **{**parts, **changed})

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
+from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, UsageHistory
-from controller.wire.journal import JournalEntry
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
 WHY = Verdict(

@@ -1,34 +1,37 @@
-"""The streaming query and its sink without Spark: the same rows, fold, view, cycle and journal, purely.
+"""The streaming query and its sink without Spark: the same rows, shards, fold and engine, and a journal in memory.
 
 Its journals hold every bit of what the strategies saw: the shedder here remembers a checksum of its view, and the split
 algorithm cuts at a checksum of a bundle's topics.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 
 from controller.aggregate import state_blob
-from controller.aggregate.claims import ragged
 from controller.aggregate.limits import WaitLimits
-from controller.aggregate.rows import BUNDLE, REPORT, REPORT_BUNDLE, TICK, TOPIC, Rows
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, decide, view_of
+from controller.cycle import Policy
+from controller.engine import Engine, take_over
 from controller.model.controls import Controls
 from controller.model.decision import Decision, UnloadDecision
+from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import Memory, NoMemory, UsageHistory
-from controller.model.records import BundleSeed
+from controller.ports.journal import JournalHead
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
-from controller.wire.journal import JournalEntry, encode_entry, parse_entry
+from controller.wire.journal import encode_entry, parse_entry
 from controller.wire.rows import Located, rows_from_records
 from tests.logs import PERIOD
+from tests.sharding import chosen_rows, rows_of_shards
 
 DETAIL = DetailLimits(topics=2, sessions=1e9, msg_rate=1e4, throughput=1e18)
 OPTIONS = FoldOptions(bundle_ttl_ms=PERIOD, detail=DETAIL)
@@ -96,9 +99,31 @@ POLICY = Policy(
 )
 
 
+class KeptJournal:
+    """A journal in this process's memory."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+
+    def open(self) -> JournalHead:
+        last = parse_entry(self.entries[-1]) if self.entries else None
+        assert last is None or isinstance(last, JournalEntry)
+        return JournalHead(last=last, epoch=0)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Leaderships leave no trace in it."""
+
+    def append(self, entry: JournalEntry, *, before_commit: Callable[[], None], **_stamps: int) -> None:
+        before_commit()
+        self.entries.append(encode_entry(entry))
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """Nothing is ever old."""
+
+
 @dataclass
 class Controller:
-    """Feeds on batches of a log, remembers what a controller does, and keeps a journal."""
+    """Feeds on batches of a log as the query does, and decides with the engine that the sink decides with."""
 
     shards: int = 1
     #: Shuffles the rows of every batch, where there is one.
@@ -110,39 +135,47 @@ class Controller:
     close_at_most: int | None = None
     #: How much waits for ticks at most.
     waiting: WaitLimits = field(default_factory=WaitLimits)
-    journal: list[bytes] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.memory: Memory = self.policy.initial_memory(1)
+        self._kept = KeptJournal()
+        self._engine = self._lead()
         self.states = [ShardState(shard=i, shards=self.shards) for i in range(self.shards)]
+
+    @property
+    def journal(self) -> list[bytes]:
+        return self._kept.entries
+
+    @property
+    def memory(self) -> Memory:
+        return self._engine.memory
 
     def feed(self, batch: Sequence[Located]) -> list[int]:
         """Fold and decide one batch, in the shards that have rows in it; returns the intervals that it closed."""
         options = replace(OPTIONS, close_at_most=self.close_at_most, waiting=self.waiting)
         rows = rows_from_records(batch, DETAIL, files=self.files)
-        closed: dict[int, list[Snapshot]] = {}
-        for i, own in enumerate(_shards(rows, self.shards)):
+        closed: list[Snapshot] = []
+        for i, own in enumerate(rows_of_shards(rows, cluster=self.policy.cluster, shards=self.shards)):
             if not len(own):  # Spark does not call the fold for it
                 continue
             if self.shuffle is not None:
-                own = _take(own, np.array(self.shuffle.sample(range(len(own)), len(own)), np.int64))
+                own = chosen_rows(own, np.array(self.shuffle.sample(range(len(own)), len(own)), np.int64))
             self.states[i], snapshots = fold(self.states[i], own, options)
-            for snapshot in snapshots:
-                closed.setdefault(snapshot.interval, []).append(snapshot)
-        for interval, snapshots in closed.items():
-            if self.memory.last_interval is None or interval > self.memory.last_interval:
-                self._decide(snapshots)
-        assert all(len(snapshots) == self.shards for snapshots in closed.values()), "shards close together"
-        return list(closed)
+            closed += snapshots
+        self._engine.decide(closed, lambda decided: self.decisions.append(decided.entry.decision))
+        count = Counter(snapshot.interval for snapshot in closed)
+        assert all(of_interval == self.shards for of_interval in count.values()), "shards close together"
+        return list(count)
 
-    def _decide(self, snapshots: list[Snapshot]) -> None:
-        results = [result for snapshot in snapshots for result in snapshot.results]
-        view, controls = view_of(snapshots, self.memory, self.policy), Controls(mode="active")
-        decision, self.memory = decide(view, results, self.memory, controls, self.policy)
-        entry = JournalEntry(cluster="demo", decision=decision, memory=self.memory, controls=controls)
-        self.journal.append(encode_entry(entry))
-        self.decisions.append(decision)
+    def _lead(self) -> Engine:
+        return take_over(
+            policy=self.policy,
+            seed=1,
+            journal=self._kept,
+            leadership=Mock(),
+            controls=lambda _: Controls(mode="active"),
+            now_ms=lambda: 0,
+        )
 
     def checkpoint(self) -> list[bytes]:
         return [state_blob.dump(state) for state in self.states]
@@ -150,36 +183,7 @@ class Controller:
     def restart(self, checkpoint: Iterable[bytes]) -> None:
         """All there is now lies in the *checkpoint* and in the journal."""
         self.states = [state_blob.load(blob) for blob in checkpoint]
-        if self.journal:
-            last = parse_entry(self.journal[-1])
-            assert isinstance(last, JournalEntry)
-            self.memory = last.memory
-
-
-def _shards(rows: Rows, shards: int) -> Iterator[Rows]:
-    """What each shard gets to see: ticks and reports all of them, a bundle's rows one, everything else the first."""
-    of_bundle = np.array([zlib.crc32(name.encode()) % shards for name in rows.bundle], np.int64)
-    seeds = {i: fact.bundle for i, fact in rows.facts.items() if isinstance(fact, BundleSeed)}
-    owner = np.where(np.isin(rows.kind, (BUNDLE, TOPIC, REPORT_BUNDLE)), of_bundle, 0)
-    for i, bundle in seeds.items():
-        owner[i] = zlib.crc32(bundle.encode()) % shards
-    for_all = np.isin(rows.kind, (TICK, REPORT))
-    for shard in range(shards):
-        yield _take(rows, np.flatnonzero(for_all | (owner == shard)))
-
-
-def _take(rows: Rows, chosen: Ints) -> Rows:
-    topics = ragged(rows.detail_size, chosen)
-    picked = chosen.tolist()
-    columns: dict[str, Any] = {}
-    for name, value in ((f.name, getattr(rows, f.name)) for f in fields(rows)):
-        if isinstance(value, dict):
-            columns[name] = {new: value[old] for new, old in enumerate(picked) if old in value}
-        elif isinstance(value, list):
-            columns[name] = [value[old] for old in picked]
-        elif value is not None:
-            columns[name] = value[topics if name in ("detail_position", "detail_load") else chosen]
-    return Rows(**{"file": None, **columns})
+        self._engine = self._lead()
 
 
 def journal(records: Sequence[Located], *batches: int, **options: Any) -> list[bytes]:

@@ -6,11 +6,11 @@ from pathlib import Path
 from controller.adapters.folder import log as folder
 from controller.adapters.kafka import journal as kafka_journal
 from controller.adapters.kafka import log as kafka_log
+from controller.model.journal import JournalEntry
 from controller.ports.journal import Journal
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
-from controller.wire.journal import JournalEntry
 
 
 def metrics_log(settings: Settings) -> MetricsLog:

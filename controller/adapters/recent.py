@@ -11,7 +11,8 @@ from controller.model.decision import Decision
 from controller.model.errors import JournalError, WireError
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
-from controller.wire.journal import DecisionEntry, DeltaEntry, JournalEntry, to_decision
+from controller.model.journal import JournalEntry
+from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
 from controller.wire.journal_records import JournalRecord, PartEntry, PartJoiner, parse_record
 from controller.wire.metrics import Tick
 from controller.wire.results import Result, decode_result

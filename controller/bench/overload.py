@@ -20,7 +20,8 @@ from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.states import States
 from controller.bench.clusters import evenly_loaded
 from controller.bench.decisions import AT_ONCE
-from controller.cycle import Policy, decide, view_of
+from controller.cycle import Policy, view_of
+from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, ClusterView
 from controller.model.memory import Memory
@@ -31,7 +32,7 @@ from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDD
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
 from controller.strategies.catalogue import SHEDDERS
-from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.journal import encode_entry
 
 #: The share of its limit that a broker may use (loadBalancerBrokerOverloadedThresholdPercentage), and 40 % more.
 _LIMIT: Final = 0.85
@@ -167,13 +168,16 @@ def _cycle(
     folder: Path,
     clock: Callable[[], float],
 ) -> tuple[Decided, Memory]:
-    controls = Controls(mode="active")
     marks = [clock()]
-    view = view_of(snapshots, memory, policy)
+
+    def timed_view(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
+        view = view_of(snapshots, memory, policy)
+        marks.append(clock())
+        return view
+
+    entry = decide_interval(snapshots, memory, Controls(mode="active"), policy, timed_view)
     marks.append(clock())
-    decision, memory = decide(view, [], memory, controls, policy)
-    marks.append(clock())
-    entry = encode_entry(JournalEntry(cluster=_CLUSTER, decision=decision, memory=memory, controls=controls))
+    encoded, decision = encode_entry(entry), entry.decision
     marks.append(clock())
     VerdictStore(folder).write(decision)
     marks.append(clock())
@@ -191,9 +195,9 @@ def _cycle(
         commands=len(decision.commands),
         held_back=held,
         verdicts=len(decision.verdicts),
-        entry_bytes=len(entry),
+        entry_bytes=len(encoded),
         verdicts_bytes=file.stat().st_size,
-    ), memory
+    ), entry.memory
 
 
 def _snapshot(

@@ -24,10 +24,10 @@ from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
+from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.journal import JournalEntry
 from controller.wire.results import Result
 
 #: The settings, with a broker.conf beside them.

@@ -1,7 +1,7 @@
-"""What would be done about a load that was kept: the real fold and the real cycle, on the last interval of it.
+"""What would be done about a recorded load: the real fold and the real engine, on its last interval.
 
-What holds a controller back on its first day, or when its data is old, is left aside: the question is what the
-strategies say.
+The guardrails that hold a new controller back, or one with old data, do not apply: the question is what the strategies
+say.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,15 @@ from typing import Final
 import numpy as np
 
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
-from controller.cycle import Policy, decide, view_of
+from controller.aggregate.snapshot import Snapshot
+from controller.cycle import Policy, view_of
 from controller.cycle.limits import Limits
+from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
+from controller.model.memory import Memory
 from controller.wire.rows import Located, rows_from_records
 
 #: Nothing is forgotten on the way to the last interval.
@@ -45,17 +48,22 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
     _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
     if not snapshots:
         raise SettingsError("the load closes no interval: a tick, or reports of one, are needed")
-    memory = policy.initial_memory(seed)
-    view = _with_bundle_counts(view_of(snapshots[-1:], memory, policy))
+    last, memory = snapshots[-1], policy.initial_memory(seed)
+    view = _with_bundle_counts(view_of([last], memory, policy))
+
+    def same_load(now: Sequence[Snapshot], _memory: Memory, _policy: Policy) -> ClusterView:
+        return replace(view, as_of_ms=now[0].interval)
+
     step = policy.balancer.shedding_interval_ms
     # The next time that bundles are unloaded at all.
     begin = -(-view.as_of_ms // step) * step
     for number in range(1, rounds + 1):
-        at = replace(view, as_of_ms=begin + (number - 1) * step)
-        decision, memory = decide(at, (), memory, Controls(mode="active"), policy)
-        if decision.commands:
+        now = replace(last, interval=begin + (number - 1) * step)
+        entry = decide_interval([now], memory, Controls(mode="active"), policy, same_load)
+        if entry.decision.commands:
             break
-    return Answer(view=view, decision=decision, round=number)
+        memory = entry.memory
+    return Answer(view=view, decision=entry.decision, round=number)
 
 
 def _unhindered(policy: Policy) -> Policy:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller.wire.journal import JournalEntry
+from controller.model.journal import JournalEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

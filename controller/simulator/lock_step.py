@@ -11,12 +11,12 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from controller.adapters import opened as transport
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
+from controller.model.journal import JournalEntry
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.executor import ModelledExecutor, result_record
-from controller.wire.journal import JournalEntry
 
 T = TypeVar("T")
 #: A command, and what became of it.

@@ -9,12 +9,12 @@ from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import backwards, journal_tail, last_entry, last_tick, log_place, recent_results
 from controller.model.decision import Command
 from controller.model.errors import WireError
+from controller.model.journal import JournalEntry
 from controller.model.memory import InFlight
 from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
 from controller.status.guardrails import GuardrailStatus, guardrail_status
 from controller.wire.base import read_object
-from controller.wire.journal import JournalEntry
 from controller.wire.results import Result
 
 _INTERVALS: Final = 10

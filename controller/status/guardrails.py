@@ -8,12 +8,12 @@ from controller.adapters.control_store import control_store
 from controller.cycle.budgets import Ledger, Line
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import TrimtabError
+from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Roster
 from controller.settings.guardrails import limits_of
 from controller.settings.maintenance import Maintenance
 from controller.settings.trimtab_toml import Settings
 from controller.status.told import utc
-from controller.wire.journal import JournalEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,14 @@ floats come back as they were: the same decision has the same bytes, whoever jou
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
+from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, NoMemory, Roster, StrategyMemory
 from controller.wire.base import (
     Count,
@@ -28,23 +29,6 @@ from controller.wire.base import (
 from controller.wire.commands import CommandData, command_data, to_command
 
 V = TypeVar("V")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalEntry:
-    """What one cycle leaves behind."""
-
-    cluster: str
-    #: Without its verdicts, which are kept elsewhere and not for ever.
-    decision: Decision
-    #: After the decision: what the next cycle starts from.
-    memory: Memory
-    controls: Controls
-
-    @property
-    def interval(self) -> int:
-        """T, epoch ms."""
-        return self.decision.interval
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic_core import to_json
 
 from controller.model.errors import EntryTooLargeError, JournalError
+from controller.model.journal import JournalEntry
 from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, reader, validate
 from controller.wire.changes import Json, apply, change
 from controller.wire.journal import (
@@ -18,7 +19,6 @@ from controller.wire.journal import (
     DecisionEntry,
     DeltaEntry,
     EpochEntry,
-    JournalEntry,
     encode_entry,
     to_entry,
 )

@@ -18,9 +18,9 @@ from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.journal import JournalEntry
 
 pytestmark = pytest.mark.e2e
 

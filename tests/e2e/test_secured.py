@@ -30,7 +30,7 @@ from controller.lab.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, 
 from controller.model.errors import AccessDeniedError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.journal import JournalEntry
+from controller.model.journal import JournalEntry
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
 

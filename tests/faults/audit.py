@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from controller.model.decision import Command
+from controller.model.journal import JournalEntry
 from controller.wire.commands import CommandEvent, EpochEvent, to_command
-from controller.wire.journal import JournalEntry
 from tests.faults.log import Answered, Decided, SiteLog
 from tests.faults.pulsar import Act
 

@@ -13,7 +13,6 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 from controller.wire import journal_records
 from controller.wire.commands import CommandEvent, parse_event
-from controller.wire.journal import JournalEntry
 from controller.wire.journal_records import EntryReader
 from controller.wire.metrics import decode_metric
 from controller.wire.results import Result, decode_result

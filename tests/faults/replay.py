@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controller.aggregate.shard import ShardState, fold
-from controller.cycle import decide, view_of
+from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
-from controller.wire.journal import JournalEntry
 from controller.wire.journal_records import EntryWriter
 from controller.wire.rows import Located, rows_from_records
 from streaming.assembly import query_options
@@ -27,10 +26,8 @@ def undisturbed(settings: Settings, records: Sequence[Located], controls: Mappin
     writer = EntryWriter(whole_every_ms=every, base=None)
     for snapshot in sorted(snapshots, key=lambda each: each.interval):
         allowed = controls.get(snapshot.interval, Controls(mode=settings.decisions.mode))
-        view = view_of([snapshot], memory, policy)
-        decision, memory = decide(view, list(snapshot.results), memory, allowed, policy)
-        entry = JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=allowed)
-        encoded = writer.encode(entry)
+        entry = decide_interval([snapshot], memory, allowed, policy)
+        memory, encoded = entry.memory, writer.encode(entry)
         writer.wrote(encoded)
         entries.append(encoded.value)
     return entries

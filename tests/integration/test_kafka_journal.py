@@ -21,12 +21,13 @@ from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.lab.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
+from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
-from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.journal import encode_entry
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.results import decode_result
 from tests.journal_entries import SPLIT, UNLOAD, entry
@@ -154,13 +155,13 @@ def test_a_new_epoch_is_told_to_every_partition_of_the_commands(settings: KafkaL
         assert event.data.epoch == 7
 
 
-def test_leadership_is_asked_for_before_the_place_where_a_test_may_kill(
+def test_leadership_is_checked_with_the_decision_made_and_the_entry_written(
     settings: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed: list[str] = []
     monkeypatch.setattr(kafka_journal, "failpoint", passed.append)
     append(opened(settings), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
-    assert passed == ["before_commit", "inside-transaction", "after-commit"]
+    assert passed == ["after-decide", "before_commit", "inside-transaction", "after-commit"]
 
 
 def test_what_is_raised_before_the_commit_leaves_nothing_behind(settings: KafkaLogSettings) -> None:

@@ -50,6 +50,7 @@ from tests.records import (
 from tests.records import (
     METRICS as EVERY_TYPE,
 )
+from tests.sharding import shard_of
 from tests.unit.wire.test_wire_arrow import TOPICS, respun, with_column
 
 pytestmark = pytest.mark.integration
@@ -606,6 +607,14 @@ def test_ticks_and_reports_go_to_every_shard_and_their_bundles_to_one(said: Said
         assert sorted(found[found["kind"] == kind]["shard"]) == shards
         names = [name for names in found[found["kind"] != kind]["bundles"] for name in names.split("\n")]
         assert len(set(names)) == len(names) == bundles
+
+
+def test_a_bundle_lies_in_the_shard_that_the_tests_without_spark_give_it(said: Said) -> None:
+    loaded = said.rows[said.rows["kind"].isin((BUNDLE, TOPIC, REPORT_BUNDLE))]
+    packed = zip(loaded["bundles"], loaded["shard"], strict=True)
+    found = {(name, shard) for names, shard in packed for name in names.split("\n")}
+    assert found == {(name, shard_of(name, cluster=CLUSTER, shards=_OPTIONS.shards)) for name, _ in found}
+    assert {shard for _, shard in found} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("what", BAD)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from controller.aggregate.limits import WaitLimits
 from controller.model.decision import Reason
-from controller.wire.journal import JournalEntry, parse_entry
+from controller.model.journal import JournalEntry
+from controller.wire.journal import parse_entry
 from controller.wire.metrics import Tick
 from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal

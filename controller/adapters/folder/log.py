@@ -17,12 +17,13 @@ from typing import Final
 from controller.adapters import files
 from controller.adapters.failpoints import failpoint
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.ports.log import IssuedEvent
 from controller.wire.base import encode, read_object
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.dead_letter import DeadLetter, Source
-from controller.wire.journal import JournalEntry, encode_epoch
+from controller.wire.journal import encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
 from controller.wire.metrics import Partitions, RosterEntry, Tick
 
@@ -166,6 +167,7 @@ class FolderJournal:
 
     def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
         """See Journal."""
+        failpoint("after-decide")
 
         def before() -> None:
             before_commit()

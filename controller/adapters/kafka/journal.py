@@ -14,10 +14,11 @@ from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.topics import delete_before
 from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
 from controller.model.errors import JournalError, TrimtabError, WireError
+from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
-from controller.wire.journal import EpochEntry, JournalEntry, encode_epoch
+from controller.wire.journal import EpochEntry, encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
 
 #: A record's headers: the leadership that wrote it, which its value, the entry, knows nothing of, and what pruning
@@ -67,6 +68,7 @@ class KafkaJournal:
 
     def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
         """See Journal."""
+        failpoint("after-decide")
         partitions = self._command_partitions()
         encoded = self._writer.encode(entry)
         headers = {

@@ -24,10 +24,10 @@ from controller.cycle import decide
 from controller.model.controls import Choice, Controls, OperatorControls
 from controller.model.decision import Reason
 from controller.model.errors import LeadershipLostError, WireError
+from controller.model.journal import JournalEntry
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import epoch_event
 from controller.wire.controls import encode_controls, parse_controls
-from controller.wire.journal import JournalEntry
 from tests.cluster import INTERVAL
 from tests.commands import T, unload
 from tests.unit.cycle.test_cycle import POLICY, UNEVEN, WARM

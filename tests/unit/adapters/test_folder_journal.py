@@ -19,11 +19,12 @@ from controller.adapters.folder.log import (
     read_journal,
 )
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
-from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.journal import encode_entry
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.results import decode_result
 from tests.journal_entries import SPLIT, UNLOAD, entry
@@ -148,13 +149,13 @@ def test_what_is_raised_before_the_commit_leaves_nothing_behind(tmp_path: Path) 
     assert list(read_journal(tmp_path)) == [entry(T, UNLOAD)]
 
 
-def test_leadership_is_asked_for_before_the_place_where_a_test_may_kill(
+def test_leadership_is_checked_with_the_decision_made_and_the_entry_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed: list[str] = []
     monkeypatch.setattr(folder_module, "failpoint", passed.append)
     append(opened(tmp_path), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
-    assert passed == ["before_commit", "inside-transaction", "after-commit"]
+    assert passed == ["after-decide", "before_commit", "inside-transaction", "after-commit"]
 
 
 class Killed(BaseException):

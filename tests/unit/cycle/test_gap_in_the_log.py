@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from controller.model.decision import Decision
+from controller.model.journal import JournalEntry
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
-from controller.wire.journal import JournalEntry, parse_entry
+from controller.wire.journal import parse_entry
 from tests.logs import PERIOD, START, Shape, located, log
 from tests.pure_controller import POLICY, Controller
 

@@ -9,6 +9,7 @@ import pytest
 from controller.cycle import Policy, decide
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason
+from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
 from controller.model.memory import BrokerMembership, Memory, NoMemory
 from controller.model.policies import IsolationPolicy, Policies
@@ -20,7 +21,7 @@ from controller.strategies.rebalance.membership import RebalanceOnMembershipChan
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
-from controller.wire.journal import JournalEntry, encode_entry, parse_entry
+from controller.wire.journal import encode_entry, parse_entry
 from tests.cluster import INTERVAL, broker, view
 from tests.journal_entries import entry
 

@@ -7,10 +7,11 @@ import pytest
 
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
+from controller.model.journal import JournalEntry
 from controller.model.memory import Memory, NoMemory
 from controller.wire.base import validate
 from controller.wire.commands import CommandEvent, command_event, epoch_event, parse_event
-from controller.wire.journal import JournalEntry, encode_entry
+from controller.wire.journal import encode_entry
 from controller.wire.results import Result
 from controller.wire.rows import Located
 from tests.commands import B, C, unload

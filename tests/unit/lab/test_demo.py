@@ -14,12 +14,12 @@ from controller.lab.demo import DemoOutcome, command_line, demo_settings, run_de
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape
-from controller.wire.journal import JournalEntry
 from controller.wire.metrics import NamespaceState, Tick, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep

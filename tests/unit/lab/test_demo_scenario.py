@@ -7,7 +7,7 @@ import pytest
 
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
-from controller.cycle import decide, view_of
+from controller.engine import decide_interval
 from controller.lab.demo import SCENARIO
 from controller.lab.demo_view import Imbalance
 from controller.model.controls import Controls
@@ -69,9 +69,8 @@ def play(settings: Settings, seed: int) -> Play:
         offset += len(located)
         rows = rows_from_records(located, NO_DETAIL)
         state, snapshots = fold(state, rows, FoldOptions(bundle_ttl_ms=10 * PERIOD, detail=NO_DETAIL))
-        view = view_of(snapshots, run.memory, policy)
-        results = snapshots[0].results
-        decision, run.memory = decide(view, results, run.memory, Controls(mode="active"), policy)
+        entry = decide_interval(snapshots, run.memory, Controls(mode="active"), policy)
+        decision, run.memory = entry.decision, entry.memory
         answered = [(command, cluster.apply(command, now_ms=interval)) for command in decision.commands]
         answers = [result_record(*answer, now_ms=interval)[1] for answer in answered]
         run.commands += decision.commands

@@ -18,11 +18,11 @@ from controller.lab.pulsar_stage import Stage
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
 from controller.model.errors import TrimtabError
+from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.executor import result_record
-from controller.wire.journal import JournalEntry
 from tests.commands import T, unload
 
 BROKERS = ("127.0.0.1:20001", "127.0.0.1:20002", "127.0.0.1:20003")

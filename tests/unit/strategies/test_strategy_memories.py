@@ -5,6 +5,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from controller.model.journal import JournalEntry
 from controller.model.memory import (
     BrokerHitCounts,
     IntervalUsageHistory,
@@ -12,7 +13,7 @@ from controller.model.memory import (
     StrategyMemory,
     UsageHistory,
 )
-from controller.wire.journal import JournalEntry, encode_entry, parse_entry
+from controller.wire.journal import encode_entry, parse_entry
 from tests.journal_entries import entry
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 import pytest
 
 from controller.model.decision import Reason, UnloadDecision
+from controller.model.journal import JournalEntry
 from controller.model.load import MEMORY, ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.shedding.transfer_shedder import TransferShedder
-from controller.wire.journal import JournalEntry, encode_entry, parse_entry
+from controller.wire.journal import encode_entry, parse_entry
 from tests.cluster import INTERVAL, broker, view
 from tests.journal_entries import entry
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from controller.model.errors import EntryTooLargeError, JournalError, WireError
+from controller.model.journal import JournalEntry
 from controller.model.memory import NoMemory, UsageHistory
 from controller.wire import journal_records
-from controller.wire.journal import DeltaEntry, EpochEntry, JournalEntry, encode_entry, encode_epoch
+from controller.wire.journal import DeltaEntry, EpochEntry, encode_entry, encode_epoch
 from controller.wire.journal_records import (
     Decided,
     EntryReader,

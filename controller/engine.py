@@ -1,0 +1,194 @@
+"""The whole protocol of one interval: the snapshots of all shards, the view, the decision, the journal.
+
+    snapshots -> view -> decide -> journal
+
+The Spark sink, what-if, the bench and the tests call this code; nobody else repeats it.  Everything that is not pure
+comes through ports: the journal, the leadership, the controls and the clock.
+
+A batch may come again after a crash, and a leader may have lost its leadership.  So an interval that is in the journal
+is never decided again, and leadership is checked before each decision and again before its entry is committed.  What a
+port raises is raised on; the engine must not be used after that: the next leadership begins a new one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from controller.aggregate.snapshot import Snapshot
+from controller.cycle import Policy, decide, view_of
+from controller.model.controls import Controls
+from controller.model.errors import EntryTooLargeError, JournalLostError
+from controller.model.journal import JournalEntry
+from controller.model.load import ClusterView
+from controller.model.memory import Memory
+from controller.ports.journal import Journal, JournalHead
+from controller.ports.leadership import Leadership
+
+#: What the cluster looks like: the snapshots of one interval, the memory and the policy in, the view out.
+ViewOf: TypeAlias = Callable[[Sequence[Snapshot], Memory, Policy], ClusterView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedInterval:
+    """One interval that was decided now."""
+
+    #: Its decision still has the verdicts.
+    entry: JournalEntry
+    #: False: it is too old to act on, and a later entry holds what it did to the memory.
+    journalled: bool
+    #: Why all of its commands are held back although the guardrails allow them: the journal cannot hold so many.
+    too_large: EntryTooLargeError | None
+    #: Rows that the shards have dropped since the checkpoint began.
+    dropped_rows: int
+
+    @property
+    def breaker_tripped(self) -> bool:
+        """Whether this interval tripped the breaker."""
+        return self.entry.memory.breaker.tripped_at == self.entry.interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedBatch:
+    """How many intervals of a batch were not journalled now."""
+
+    #: They were in the journal before: the batch came again.
+    known: int
+    #: They are too old to act on.
+    too_old: int
+
+
+def decide_interval(
+    snapshots: Sequence[Snapshot], memory: Memory, controls: Controls, policy: Policy, view_of: ViewOf = view_of
+) -> JournalEntry:
+    """Decide one interval: *snapshots* are those of all its shards, in any order.
+
+    Raises StateError where a shard is missing.
+    """
+    results = [result for snapshot in snapshots for result in snapshot.results]
+    decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
+    return JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
+
+
+class Engine:
+    """Decides every interval once, oldest first, and journals it, for as long as one leadership lasts."""
+
+    def __init__(
+        self,
+        *,
+        policy: Policy,
+        memory: Memory,
+        journal: Journal,
+        leadership: Leadership,
+        epoch: int,
+        controls: Callable[[int], Controls],
+        now_ms: Callable[[], int],
+    ) -> None:
+        """Go on from *memory*, the journal's last, as leader number *epoch*; ``take_over`` finds both.
+
+        *controls* says what holds at a T (epoch ms).  *now_ms* is the wall clock: it stamps commands, nothing else.
+        """
+        self._policy, self._memory = policy, memory
+        self._journal, self._leadership, self.epoch = journal, leadership, epoch
+        self._controls, self._now_ms = controls, now_ms
+
+    @property
+    def memory(self) -> Memory:
+        """The memory after the last interval that was decided."""
+        return self._memory
+
+    def decide(
+        self, snapshots: Iterable[Snapshot], tell: Callable[[DecidedInterval], None] = lambda _: None
+    ) -> DecidedBatch:
+        """Decide the intervals that *snapshots*, one batch's, are of; *tell* is called after each one.
+
+        Of intervals that are too old to act on only the last is journalled: the others issue nothing, and what they
+        did to the memory is in its entry.  After a crash they are decided again, from the journal's last entry.
+        """
+        batch = _by_interval(snapshots)
+        last = self._memory.last_interval
+        waiting = [each for each in batch if last is None or each[0].interval > last]
+        too_old, controls = 0, list[Controls]()
+        for number, interval in enumerate(waiting):
+            # Those of the next interval are asked for as well: they say whether this one is journalled.
+            controls += [self._controls(each[0].interval) for each in waiting[len(controls) : number + 2]]
+            now, *after = controls[number:]
+            if now.stale and after == [now]:
+                too_old += 1
+                tell(self._move_on(interval, now))
+            else:
+                tell(self._decide_and_journal(interval, now))
+        return DecidedBatch(known=len(batch) - len(waiting), too_old=too_old)
+
+    def _move_on(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
+        entry = decide_interval(snapshots, self._memory, controls, self._policy)
+        self._memory = entry.memory
+        return _decided(entry, snapshots, journalled=False)
+
+    def _decide_and_journal(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
+        self._leadership.check()
+        entry, too_large = decide_interval(snapshots, self._memory, controls, self._policy), None
+        try:
+            self._append(entry)
+        except EntryTooLargeError as error:
+            too_large, controls = error, replace(controls, mode="observe")
+            entry = decide_interval(snapshots, self._memory, controls, self._policy)
+            self._append(entry)
+        self._memory = entry.memory
+        return _decided(entry, snapshots, too_large=too_large)
+
+    def _append(self, entry: JournalEntry) -> None:
+        self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check)
+
+
+def take_over(
+    *,
+    policy: Policy,
+    seed: int,
+    journal: Journal,
+    leadership: Leadership,
+    controls: Callable[[int], Controls],
+    now_ms: Callable[[], int],
+    checkpoint: str | None = None,
+) -> Engine:
+    """Begin a leadership: fence earlier writers, claim an epoch, and go on from the journal's memory.
+
+    *seed* is that of the first memory, where the journal is empty.  *checkpoint* names one in which batches are
+    committed, so that the journal cannot be empty; None where there is none.  Raises JournalLostError where it is
+    empty all the same, LeadershipLostError where another leads by now.
+    """
+    head = journal.open()
+    if checkpoint is not None and head == JournalHead(last=None, epoch=0):
+        raise JournalLostError(
+            f"the journal of cluster {policy.cluster!r} is empty, and the checkpoint {checkpoint} says that it was"
+            " not: restore the journal; or, to begin without memory, move the checkpoint away and start again"
+        )
+    epoch = leadership.claim(head.epoch)
+    journal.begin_epoch(epoch)
+    return Engine(
+        policy=policy,
+        memory=policy.initial_memory(seed) if head.last is None else head.last.memory,
+        journal=journal,
+        leadership=leadership,
+        epoch=epoch,
+        controls=controls,
+        now_ms=now_ms,
+    )
+
+
+def _by_interval(snapshots: Iterable[Snapshot]) -> list[list[Snapshot]]:
+    """*snapshots* by interval, the oldest first."""
+    found: dict[int, list[Snapshot]] = {}
+    for snapshot in snapshots:
+        found.setdefault(snapshot.interval, []).append(snapshot)
+    return [found[interval] for interval in sorted(found)]
+
+
+def _decided(
+    entry: JournalEntry,
+    snapshots: Sequence[Snapshot],
+    *,
+    journalled: bool = True,
+    too_large: EntryTooLargeError | None = None,
+) -> DecidedInterval:
+    dropped = sum(snapshot.dropped for snapshot in snapshots)
+    return DecidedInterval(entry=entry, journalled=journalled, too_large=too_large, dropped_rows=dropped)
