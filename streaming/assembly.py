@@ -11,20 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters import jars
 from controller.adapters import opened as transport
-from controller.adapters.control_store import ControlStore
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import files_of
+from controller.adapters.opened import leadership as leadership
 from controller.adapters.verdicts import VerdictStore
-from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.engine import take_over
 from controller.model.errors import SettingsError
+from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership
-from controller.settings.election import ElectionByFile
 from controller.settings.log import LogInFolder, LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -40,19 +38,6 @@ from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 _CONNECTOR = "connector"
 _DAY_MS = 86_400_000
-
-
-def leadership(settings: Settings) -> Leadership:
-    """This process's part in the election."""
-    election = settings.election
-    if isinstance(election, ElectionByFile):
-        return FileLeadership(Path(election.path))
-    return ZooKeeperLeadership(
-        access=election_access(election),
-        path=election.path,
-        cluster=settings.cluster.name,
-        session_timeout_seconds=election.session_timeout_seconds,
-    )
 
 
 def check_shared_checkpoint(settings: Settings, leader: Leadership, files: CheckpointFiles) -> None:

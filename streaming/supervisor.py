@@ -14,14 +14,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from controller.adapters.control_store import ControlStore, control_store
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.kafka import java_options as java_kafka
+from controller.adapters.opened import control_store
 from controller.adapters.recent import last_tick
 from controller.adapters.signals import MayTake, without_limit
 from controller.doctor.before_acting import refuse_producers_clocks, refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
+from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, at_ease
 from controller.settings.log import LogInKafka
 from controller.settings.policy import read_policy

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 
-from controller.adapters.folder.log import FolderJournal
+from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from controller.adapters.control_store import ControlsCorruptError, ControlStore, ControlsUnreachableError
 from controller.model.controls import Controls, OperatorControls
-from controller.model.errors import TrimtabError
+from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, TrimtabError
+from controller.ports.controls import ControlStore
 from controller.settings.maintenance import Maintenance
 from controller.settings.trimtab_toml import Settings
 

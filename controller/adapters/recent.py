@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from controller.adapters.folder.log import newest_decision
+from controller.adapters.folder.journal import newest_decision
 from controller.adapters.kafka.inspect import newest_first
 from controller.adapters.kafka.journal import journal_head
 from controller.model.decision import Decision
 from controller.model.errors import JournalError, WireError
+from controller.model.journal import JournalEntry
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
-from controller.model.journal import JournalEntry
 from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
 from controller.wire.journal_records import JournalRecord, PartEntry, PartJoiner, parse_record
 from controller.wire.metrics import Tick

@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from controller.adapters.control_store import control_store
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.opened import control_store
 from controller.bench.record_schema import RECORD
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings

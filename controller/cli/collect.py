@@ -12,8 +12,7 @@ import typer
 from rich.console import Console
 
 from controller.adapters import signals
-from controller.adapters.collector_group import collector_group
-from controller.adapters.collector_log import collector_log
+from controller.adapters.opened import collector_group, collector_log
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.tls import tls_of

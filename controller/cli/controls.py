@@ -11,10 +11,11 @@ from typing import Annotated, Final
 import typer
 
 from controller.adapters import opened as transport
-from controller.adapters.control_store import ControlsCorruptError, ControlStore, control_store
+from controller.adapters.opened import control_store
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
-from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
+from controller.ports.controls import ControlStore
 from controller.settings.trimtab_toml import Settings, read_settings
 
 _TRIES: Final = 5

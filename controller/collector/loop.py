@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
 
-from controller.adapters.collector_group import CollectorGroup, GroupView
-from controller.adapters.collector_log import CollectorLog
 from controller.collector.calls import Calls, Outcome
 from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.health import Health
@@ -28,6 +26,7 @@ from controller.collector.states import Due, State, broker_state, key_of, record
 from controller.collector.sweeper import Sweeper, Swept
 from controller.collector.ticks import TickWriter
 from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
+from controller.ports.collectors import CollectorGroup, CollectorLog, GroupView
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from controller.adapters.collector_log import CollectorLog
 from controller.collector.roster import Arrivals
 from controller.model.errors import LogOfflineError, TrimtabError
+from controller.ports.collectors import CollectorLog
 
 log = logging.getLogger(__name__)
 

@@ -58,6 +58,14 @@ class JournalLostError(JournalError):
     exit_code = 2
 
 
+class ControlsUnreachableError(TrimtabError):
+    """The operator's controls cannot be read or written now."""
+
+
+class ControlsCorruptError(TrimtabError):
+    """The stored controls make no sense; nothing may be issued until somebody sets them again."""
+
+
 class StalledError(TrimtabError):
     """A query makes no progress though there is something to read."""
 

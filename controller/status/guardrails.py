@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from controller.adapters.control_store import control_store
+from controller.adapters.opened import control_store
 from controller.cycle.budgets import Ledger, Line
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import TrimtabError

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from controller.model.controls import Choice, OperatorControls
+from controller.model.errors import ControlsCorruptError, WireError
 from controller.wire.base import VERSION, Millis, Record, encode, model_for, read_object, refuse_too_large, validate
 
 #: Far above what two choices with their reasons come to.
@@ -68,6 +69,16 @@ def parse_controls(value: bytes) -> OperatorControls:
         pause=None if record.pause is None else Choice(**dict(record.pause)),
         resumed_ms=record.resumed_ms,
     )
+
+
+def stored_controls(value: bytes, where: str) -> OperatorControls:
+    """The controls that *value*, kept at *where*, holds, or ControlsCorruptError."""
+    try:
+        return parse_controls(value)
+    except WireError as error:
+        raise ControlsCorruptError(
+            f"{where} holds no controls ({error}): set them anew with `trimtab pause` and `trimtab resume`"
+        ) from error
 
 
 def _fields(choice: Choice) -> dict[str, Any]:

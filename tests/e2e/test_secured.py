@@ -28,9 +28,9 @@ from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import StageAdmin
 from controller.lab.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
 from controller.model.errors import AccessDeniedError
+from controller.model.journal import JournalEntry
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.model.journal import JournalEntry
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
 

@@ -9,6 +9,7 @@ from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.writer import Producer
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError, WireError
+from controller.model.journal import JournalEntry
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 from controller.wire import journal_records

@@ -7,20 +7,15 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.control_store import (
-    ABSENT,
-    ControlsCorruptError,
-    ControlStore,
-    ControlsUnreachableError,
-    control_store,
-)
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.kafka.journal import KafkaJournal
 from controller.adapters.kafka.reader import read_all
+from controller.adapters.opened import control_store
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import Choice, OperatorControls
-from controller.model.errors import LeadershipLostError
+from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError
+from controller.ports.controls import ABSENT, ControlStore
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import EpochEvent, parse_event

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, read_journal
+from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.wire.commands import EpochEvent, parse_event

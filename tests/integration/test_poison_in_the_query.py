@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.control_store import control_store
+from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.log import read_journal
+from controller.adapters.opened import control_store
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster

@@ -11,9 +11,9 @@ from uuid import uuid4
 import pytest
 from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
-from controller.adapters.collector_group import ZooKeeperGroup
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata

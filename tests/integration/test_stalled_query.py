@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.failpoints import HANG_VARIABLE
-from controller.adapters.folder.log import FolderMetricsLog, read_journal
+from controller.adapters.folder.journal import read_journal
+from controller.adapters.folder.log import FolderMetricsLog
 from controller.model.errors import StalledError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records

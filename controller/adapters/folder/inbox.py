@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.adapters import files
-from controller.adapters.folder.log import FolderMetricsLog, newest_epoch
+from controller.adapters.folder.journal import newest_epoch
+from controller.adapters.folder.log import FolderMetricsLog
 from controller.model.errors import SettingsError, TrimtabError
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 

@@ -9,22 +9,18 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.control_store import (
-    ABSENT,
-    ControlsCorruptError,
-    ControlsUnreachableError,
-    FileControls,
-    control_store,
-)
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters.folder.controls import FileControls
+from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.log import FolderJournal
+from controller.adapters.opened import control_store
 from controller.cli import controls as controls_cli
 from controller.cycle import decide
 from controller.model.controls import Choice, Controls, OperatorControls
 from controller.model.decision import Reason
-from controller.model.errors import LeadershipLostError, WireError
+from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError, WireError
 from controller.model.journal import JournalEntry
+from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import epoch_event
 from controller.wire.controls import encode_controls, parse_controls

@@ -10,14 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder import log as folder_module
-from controller.adapters.folder.log import (
-    FolderCommandLog,
-    FolderDeadLetterLog,
-    FolderJournal,
-    FolderMetricsLog,
-    read_journal,
-)
+from controller.adapters.folder import journal as folder_module
+from controller.adapters.folder.journal import FolderJournal, read_journal
+from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.adapters.folder.log import FolderJournal
+from controller.adapters.folder.journal import FolderJournal
 from controller.cli.commands import app
 from controller.model.decision import Command
 from controller.model.errors import SettingsError

@@ -9,8 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.adapters.collector_group import FileGroup
-from controller.adapters.collector_log import FolderCollectorLog
+from controller.adapters.folder.collectors import FileGroup, FolderCollectorLog
 from controller.adapters.pulsar.admin import Credentials, Tls
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.cli import collect as collect_cli

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.collector_group import GroupView
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
 from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
+from controller.ports.collectors import GroupView
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 from controller.wire.chunks import Arrived, Record, glance, json_chunks

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from controller.adapters.folder.log import FolderJournal, read_journal
+from controller.adapters.folder.journal import FolderJournal, read_journal
 from controller.lab.demo import DemoOutcome, command_line, demo_settings, run_demo
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from controller.adapters.folder.log import FolderJournal, FolderMetricsLog
+from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.folder.log import FolderMetricsLog
 from controller.lab import pulsar_demo
 from controller.lab.pulsar_demo import PulsarDemoOutcome, run_pulsar_demo
 from controller.lab.pulsar_stage import Stage

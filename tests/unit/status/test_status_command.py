@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.folder.log import FolderJournal
+from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.verdicts import VerdictStore
 from controller.cli.lookup import lookup
 from controller.cli.status import status

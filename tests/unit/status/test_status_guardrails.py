@@ -3,9 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from controller.adapters.control_store import ABSENT, control_store
+from controller.adapters.opened import control_store
 from controller.model.controls import Choice, OperatorControls
 from controller.model.memory import Breaker, Memory, Roster
+from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.guardrails import guardrail_fields, guardrail_rows, guardrail_status
 from tests.journal_entries import UNLOAD, entry

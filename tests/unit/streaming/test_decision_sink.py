@@ -10,7 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.folder.log import FolderCommandLog, read_journal
+from controller.adapters.folder.journal import read_journal
+from controller.adapters.folder.log import FolderCommandLog
 from controller.model.controls import Controls
 from controller.model.errors import JournalError, LeadershipLostError
 from controller.model.memory import Memory

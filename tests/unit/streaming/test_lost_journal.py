@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.control_store import control_store
+from controller.adapters.opened import control_store
 from controller.model.errors import JournalLostError
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import decision_sink

@@ -1,10 +1,10 @@
-"""Who collects: the members of the group, the one that leads it, and what it has shared out.
+"""The group of collectors in ZooKeeper: its members, the one that leads, and which brokers each one sweeps.
 
     <path>/<cluster>/collectors/members/<id>-<sequence>   ephemeral, one a collector; the lowest sequence leads
     <path>/<cluster>/collectors/shares                    member -> brokers, JSON
 
-ZooKeeper only says who is to write the ticks; that nobody else can is for the log to see to.  So a group that loses
-ZooKeeper goes on as it was, and a member whose session ended simply joins again.
+ZooKeeper says who is to write the ticks; the log makes sure that nobody else can.  So a group that loses ZooKeeper goes
+on as it was, and a member whose session ended joins again.
 """
 
 import json
@@ -13,9 +13,8 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Any, Final
 from uuid import uuid4
 
 from kazoo.exceptions import (
@@ -29,12 +28,10 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
+from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
-from controller.settings.election import ElectionByFile
-from controller.settings.trimtab_toml import Settings
+from controller.ports.collectors import GroupView
 
 log = logging.getLogger(__name__)
 
@@ -42,46 +39,6 @@ log = logging.getLogger(__name__)
 _SEQUENCE_DIGITS: Final = 10
 #: Of one answer.  A collector has an interval to keep.
 _ANSWER_SECONDS: Final = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupView:
-    """The group as one member last saw it."""
-
-    me: str
-    #: The one that leads comes first.
-    members: tuple[str, ...] = ()
-    shares: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def leads(self) -> bool:
-        """Whether this member leads."""
-        return self.members[:1] == (self.me,)
-
-    @property
-    def share(self) -> tuple[str, ...]:
-        """This member's brokers."""
-        return tuple(self.shares.get(self.me, ()))
-
-
-class CollectorGroup(Protocol):
-    """See the module docstring.  Used from one thread."""
-
-    def look(self) -> GroupView:
-        """The group as it is now; as it was last seen where that cannot be known.  Joins it where need be."""
-        ...
-
-    def share(self, shares: Mapping[str, Sequence[str]]) -> None:
-        """Tell what was shared out; of no effect where another one has told something else since ``look``."""
-        ...
-
-    def step_back(self) -> None:
-        """Let another one lead, if there is one: leave, and join again as the last with the next look that succeeds."""
-        ...
-
-    def leave(self) -> None:
-        """Leave for good."""
-        ...
 
 
 class ZooKeeperGroup:
@@ -171,44 +128,3 @@ class ZooKeeperGroup:
 
     def _ask(self, request: Any) -> Any:
         return request.get(timeout=_ANSWER_SECONDS)
-
-
-class FileGroup:
-    """CollectorGroup on one machine: who holds the lock in *folder* does everything, the others wait."""
-
-    def __init__(self, folder: Path) -> None:
-        self._lock = FileLeadership(folder)
-        self._shares: Mapping[str, Sequence[str]] = {}
-
-    def look(self) -> GroupView:
-        """See CollectorGroup."""
-        attempts = iter((False,))
-        if self._lock.lost():
-            self._lock.acquire(lambda: next(attempts, True))
-        members = () if self._lock.lost() else ("this",)
-        return GroupView(me="this", members=members, shares=self._shares if members else {})
-
-    def share(self, shares: Mapping[str, Sequence[str]]) -> None:
-        """See CollectorGroup."""
-        self._shares = shares
-
-    def step_back(self) -> None:
-        """See CollectorGroup."""
-        self._lock.release()
-
-    def leave(self) -> None:
-        """See CollectorGroup."""
-        self._lock.release()
-
-
-def collector_group(settings: Settings) -> CollectorGroup:
-    """The group that *settings* name: collectors meet where controllers elect."""
-    election = settings.election
-    if isinstance(election, ElectionByFile):
-        return FileGroup(Path(election.path) / "collectors")
-    return ZooKeeperGroup(
-        access=election_access(election),
-        path=election.path,
-        cluster=settings.cluster.name,
-        session_timeout_seconds=election.session_timeout_seconds,
-    )

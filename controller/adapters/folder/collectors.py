@@ -1,0 +1,76 @@
+"""Collectors on one machine: the group and the log are folders, and a lock lets one collector work at a time."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import FolderMetricsLog
+from controller.ports.collectors import GroupView
+from controller.wire.chunks import Arrived, Record, glance
+
+
+class FileGroup:
+    """CollectorGroup on one machine: who holds the lock in *folder* does everything, the others wait."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = FileLeadership(folder)
+        self._shares: Mapping[str, Sequence[str]] = {}
+
+    def look(self) -> GroupView:
+        """See CollectorGroup."""
+        attempts = iter((False,))
+        if self._lock.lost():
+            self._lock.acquire(lambda: next(attempts, True))
+        members = () if self._lock.lost() else ("this",)
+        return GroupView(me="this", members=members, shares=self._shares if members else {})
+
+    def share(self, shares: Mapping[str, Sequence[str]]) -> None:
+        """See CollectorGroup."""
+        self._shares = shares
+
+    def step_back(self) -> None:
+        """See CollectorGroup."""
+        self._lock.release()
+
+    def leave(self) -> None:
+        """See CollectorGroup."""
+        self._lock.release()
+
+
+class FolderCollectorLog:
+    """CollectorLog on a folder: its lock lets one collector in, so what it wrote itself is all that arrives."""
+
+    def __init__(self, folder: Path, *, cluster: str) -> None:
+        self._folder, self._cluster = folder, cluster
+        self._log = FolderMetricsLog(folder, cluster=cluster)
+        self._metrics = folder / "metrics"
+        self._arrived: list[Arrived] = []
+
+    def publish(self, records: Iterable[Record], within_seconds: float) -> None:  # noqa: ARG002
+        """See CollectorLog."""
+        records = list(records)
+        self._log.publish(records)
+        self._arrived += [Arrived(head, None) for _, value in records if (head := glance(value)) is not None]
+
+    def lead(self, since_ms: int) -> None:  # noqa: ARG002
+        """See CollectorLog.  The newest files are enough: they begin with the last tick."""
+        self._log = FolderMetricsLog(self._folder, cluster=self._cluster)  # others may have written since
+        newest = max((path.name.partition("-")[0] for path in self._metrics.glob("*.jsonl")), default="")
+        files = sorted(self._metrics.glob(f"{newest}-*.jsonl")) if newest else []
+        lines = (line for path in files for line in path.read_bytes().splitlines())
+        self._arrived = [Arrived(head, None) for line in lines if (head := glance(line)) is not None]
+
+    def arrived(self) -> Iterator[Arrived]:
+        """See CollectorLog."""
+        arrived, self._arrived = self._arrived, []
+        yield from arrived
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        """See CollectorLog."""
+        self._log.tick(interval, roster)
+
+    def follow(self) -> None:
+        """See CollectorLog."""
+
+    def close(self) -> None:
+        """See CollectorLog."""

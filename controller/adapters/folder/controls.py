@@ -1,0 +1,83 @@
+"""The operator's controls in the folder of a file election: ``controls.json`` beside ``epoch``."""
+
+import fcntl
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from controller.adapters import files
+from controller.model.controls import OperatorControls
+from controller.model.errors import ControlsUnreachableError
+from controller.ports.controls import ABSENT
+from controller.wire.controls import encode_controls, stored_controls
+
+
+class FileControls:
+    """ControlStore in the folder of a file election: ``controls.json`` beside ``epoch``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file, self._epoch, self._lock = folder / "controls.json", folder / "epoch", folder / "controls.lock"
+
+    def read(self) -> tuple[OperatorControls, int]:
+        """See ControlStore."""
+        value = self._value()
+        if value is None:
+            return OperatorControls(), ABSENT
+        return stored_controls(value, str(self._file)), zlib.crc32(value)
+
+    def write(self, controls: OperatorControls, version: int) -> bool:
+        """See ControlStore."""
+        with self._locked():
+            if self.version() != version:
+                return False
+            files.replace(self._file, encode_controls(controls))
+            return True
+
+    def version(self) -> int:
+        """See ControlStore."""
+        value = self._value()
+        return ABSENT if value is None else zlib.crc32(value)
+
+    def epoch(self) -> int:
+        """See ControlStore."""
+        try:
+            text = self._epoch.read_text(encoding="ascii")
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise ControlsUnreachableError(f"{self._epoch}: {error.strerror}") from error
+        return int(text) if text.strip().isdigit() else 0
+
+    def raise_epoch(self, epoch: int) -> None:
+        """See ControlStore."""
+        with self._locked():
+            if self.epoch() < epoch:
+                files.replace(self._epoch, b"%d\n" % epoch)
+
+    def close(self) -> None:
+        """See ControlStore."""
+
+    def _value(self) -> bytes | None:
+        try:
+            return self._file.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ControlsUnreachableError(f"{self._file}: {error.strerror}") from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise ControlsUnreachableError(f"{self._lock}: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        except OSError as error:
+            raise ControlsUnreachableError(f"{self._file}: {error.strerror}") from error
+        finally:
+            os.close(descriptor)

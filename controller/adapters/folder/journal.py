@@ -1,0 +1,160 @@
+"""The journal in a folder: a file for each decision and each leadership, and a file for the commands of a decision.
+
+    journal/<T>.json   journal/epoch-<n>.json   decisions, leaderships
+    commands/<T>.jsonl                          the commands of T, after the epoch they were issued under
+
+A file never changes once it has a name without a leading dot.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from controller.adapters import files
+from controller.adapters.failpoints import failpoint
+from controller.adapters.folder.log import DIGITS, as_lines
+from controller.model.errors import JournalError, LeadershipLostError, WireError
+from controller.model.journal import JournalEntry
+from controller.ports.journal import JournalHead
+from controller.wire.base import read_object
+from controller.wire.commands import command_event, epoch_event
+from controller.wire.journal import encode_epoch
+from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
+
+
+class FolderJournal:
+    """Journal on a folder: whoever creates an entry first has decided, and its commands follow from it."""
+
+    def __init__(self, folder: Path, *, cluster: str, whole_every_ms: int = WHOLE_EVERY_MS) -> None:
+        self._cluster, self._whole_every_ms = cluster, whole_every_ms
+        self._folder = folder
+        self._journal, self._commands = folder / "journal", folder / "commands"
+
+    def open(self) -> JournalHead:
+        """See Journal.  Commands of the last entry that its writer did not come to write are written now."""
+        self._journal.mkdir(parents=True, exist_ok=True)
+        self._commands.mkdir(parents=True, exist_ok=True)
+        epoch = newest_epoch(self._folder)
+        newest = newest_decision(self._folder)
+        base = None if newest is None else newest.remembered
+        self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
+        if newest is None:
+            return JournalHead(last=None, epoch=epoch)
+        last, path = newest.entry, _entry_path(self._journal, newest.interval)
+        if last.cluster != self._cluster:
+            raise JournalError(
+                f"{path} is a decision about cluster {last.cluster!r}: give cluster {self._cluster!r} a folder of"
+                " its own"
+            )
+        if not self._commands_of(last.interval).exists():
+            self._issue(last, epoch=epoch, issued_at_ms=path.stat().st_mtime_ns // 1_000_000)
+        return JournalHead(last=last, epoch=epoch)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """See Journal.  Every file of commands begins with its epoch, so no more is to be written."""
+        path = self._journal / f"epoch-{epoch:09d}.json"
+        try:
+            files.create(path, encode_epoch(self._cluster, epoch))
+        except FileExistsError as error:
+            raise LeadershipLostError(f"epoch {epoch} is another's already: {path}") from error
+        except OSError as error:
+            raise JournalError(f"{path}: {error.strerror}") from error
+
+    def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
+        """See Journal."""
+        failpoint("after-decide")
+
+        def before() -> None:
+            before_commit()
+            failpoint("inside-transaction")
+
+        path, encoded = _entry_path(self._journal, entry.interval), self._writer.encode(entry)
+        try:
+            files.create(path, encoded.value, before=before)
+        except FileExistsError as error:
+            raise LeadershipLostError(f"{entry.interval} is decided already: {path}") from error
+        except OSError as error:
+            raise JournalError(f"{path}: {error.strerror}") from error
+        self._writer.wrote(encoded)
+        failpoint("after-commit")
+        self._issue(entry, epoch=epoch, issued_at_ms=issued_at_ms)
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """See Journal.  Commands go with their entries, and so do all epochs but the newest."""
+        old = [path for path in _entries(self._folder) if (t := _number(path)) < before and t <= committed]
+        kept = next((number for number in reversed(range(len(old))) if _is_whole(old[number])), 0)
+        try:
+            # The oldest first: where this is broken off, what is left is still in one piece.
+            for path in old[:kept]:
+                self._commands_of(_number(path)).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
+            for path in self._epochs()[:-1]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise JournalError(f"{self._journal}: {error.strerror}") from error
+
+    def _epochs(self) -> list[Path]:
+        return sorted(self._journal.glob("epoch-*.json"))
+
+    def _issue(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int) -> None:
+        commands = entry.decision.commands
+        if commands:
+            events = [epoch_event(self._cluster, epoch, issued_at_ms)]
+            events += [command_event(command, epoch, issued_at_ms) for command in commands]
+            files.replace(self._commands_of(entry.interval), as_lines(events))
+
+    def _commands_of(self, interval: int) -> Path:
+        return self._commands / f"{interval:0{DIGITS}d}.jsonl"
+
+
+def newest_epoch(folder: Path) -> int:
+    """The number of the newest leadership in the log at *folder*; 0 before the first."""
+    return max(map(_number, (folder / "journal").glob("epoch-*.json")), default=0)
+
+
+def read_journal(folder: Path) -> Iterator[JournalEntry]:
+    """Every decision in the log at *folder*, oldest first, from the first one with its whole memory on."""
+    reader, begun = EntryReader(None), False
+    for path in _entries(folder):
+        decided = _read_entry(path, reader)
+        begun = begun or decided.missing is None
+        if begun:
+            yield decided.entry
+
+
+def newest_decision(folder: Path) -> Decided | None:
+    """The last decision in the log at *folder*, with its memory; None before the first."""
+    paths, reader, newest = _entries(folder), EntryReader(None), None
+    whole = next((number for number in reversed(range(len(paths))) if _is_whole(paths[number])), 0)
+    for path in paths[whole:]:
+        newest = _read_entry(path, reader)
+    return newest
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted((folder / "journal").glob("[0-9]*.json"))
+
+
+def _entry_path(journal: Path, interval: int) -> Path:
+    return journal / f"{interval:0{DIGITS}d}.json"
+
+
+def _number(path: Path) -> int:
+    """The interval or the epoch that *path* is named after."""
+    return int(path.stem.removeprefix("epoch-"))
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        return read_object(path.read_bytes()).get("type") == "decision"
+    except (OSError, WireError) as error:
+        raise JournalError(f"{path}: {error}") from error
+
+
+def _read_entry(path: Path, reader: EntryReader) -> Decided:
+    try:
+        decided = reader.read(path.read_bytes())
+    except (OSError, WireError) as error:
+        raise JournalError(f"{path}: {error}") from error
+    if not isinstance(decided, Decided):
+        raise JournalError(f"{path}: holds no decision")
+    return decided

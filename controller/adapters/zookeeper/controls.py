@@ -1,0 +1,96 @@
+"""The operator's controls in ZooKeeper, beside the election."""
+
+from typing import Any, Final
+
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.model.controls import OperatorControls
+from controller.model.errors import ControlsUnreachableError, TrimtabError
+from controller.ports.controls import ABSENT
+from controller.wire.controls import encode_controls, stored_controls
+
+_ANSWER_SECONDS: Final = 5.0
+
+
+class ZooKeeperControls:
+    """ControlStore in the node ``<path>/<cluster>/controls``; connects when it is first used."""
+
+    def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
+        root = f"{path.rstrip('/')}/{cluster}"
+        self._node, self._epoch, self._access = f"{root}/controls", f"{root}/epoch", access
+        self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
+        self._client = self._connection.client
+
+    def read(self) -> tuple[OperatorControls, int]:
+        """See ControlStore."""
+        found = self._get(self._node)
+        if found is None:
+            return OperatorControls(), ABSENT
+        value, version = found
+        return stored_controls(value, self._where(self._node)), version
+
+    def write(self, controls: OperatorControls, version: int) -> bool:
+        """See ControlStore."""
+        return self._put(self._node, encode_controls(controls), version)
+
+    def version(self) -> int:
+        """See ControlStore."""
+        found = self._get(self._node)
+        return ABSENT if found is None else found[1]
+
+    def epoch(self) -> int:
+        """See ControlStore."""
+        found = self._get(self._epoch)
+        return int(found[0]) if found is not None and found[0].isdigit() else 0
+
+    def raise_epoch(self, epoch: int) -> None:
+        """See ControlStore."""
+        while True:
+            found = self._get(self._epoch)
+            stored, version = (0, ABSENT) if found is None else (int(found[0]) if found[0].isdigit() else 0, found[1])
+            if stored >= epoch or self._put(self._epoch, b"%d" % epoch, version):
+                return
+
+    def close(self) -> None:
+        """See ControlStore."""
+        self._connection.close()
+
+    def _get(self, node: str) -> tuple[bytes, int] | None:
+        try:
+            value, stat = self._ask(node, "get_async", node)
+        except NoNodeError:
+            return None
+        return bytes(value), int(stat.version)
+
+    def _put(self, node: str, value: bytes, version: int) -> bool:
+        try:
+            if version == ABSENT:
+                self._ask(node, "ensure_path_async", node.rpartition("/")[0])
+                self._ask(node, "create_async", node, value)
+            else:
+                self._ask(node, "set_async", node, value, version=version)
+        except (NodeExistsError, BadVersionError, NoNodeError):
+            return False
+        return True
+
+    def _ask(self, node: str, request: str, *arguments: Any, **more: Any) -> Any:
+        try:
+            if self._connection.ended:
+                self._connection.open(_ANSWER_SECONDS)
+            if not self._client.connected:
+                raise ControlsUnreachableError(f"{self._where(node)}: no connection")
+            return getattr(self._client, request)(*arguments, **more).get(timeout=_ANSWER_SECONDS)
+        except (NoNodeError, NodeExistsError, BadVersionError, ControlsUnreachableError):
+            raise
+        except KazooTimeoutError as error:
+            raise ControlsUnreachableError(f"{self._where(node)}: no answer within {_ANSWER_SECONDS:g} s") from error
+        except KazooException as error:
+            raise ControlsUnreachableError(str(self._access.refusal(error, node))) from error
+        except TrimtabError as error:
+            raise ControlsUnreachableError(str(error)) from error
+
+    def _where(self, node: str) -> str:
+        return f"{node} in ZooKeeper at {self._access.hosts}"
