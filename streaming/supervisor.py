@@ -23,7 +23,7 @@ from controller.adapters.signals import MayTake, without_limit
 from controller.doctor.before_acting import refuse_producers_clocks, refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.ports.controls import ControlStore
-from controller.ports.leadership import Leadership, at_ease
+from controller.ports.leadership import Leadership, no_preparation
 from controller.settings.log import LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -60,7 +60,7 @@ def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = withou
     stand_by: Callable[[], None] = partial(rehearse, spark, settings)
     try:
         while leadership.acquire(stop, stand_by):
-            stand_by = at_ease  # who has led needs no rehearsal
+            stand_by = no_preparation  # a process that has led needs no rehearsal
             try:
                 with may_take(_FINISH_SECONDS):
                     _lead(settings, spark, leadership, store, stop)

@@ -1,8 +1,7 @@
-"""The breaker: after many failed commands nothing is issued until a person resumes.
+"""The breaker: after many failed commands nothing is issued until a person runs `trimtab resume`.
 
-A command failed when an executor says so (failed), when it cannot tell (unknown), and when no answer came back (lost).
-One that was never begun (expired, fenced) did not fail, nor did a dry run.  A success closes the row of failures, not
-the window's count.
+A command counts as failed if its result is ``failed`` or ``unknown``, or if no result came back (lost).  ``expired``,
+``fenced`` and dry runs do not count.  A success resets the count of failures in a row, but not the count in the window.
 """
 
 from dataclasses import replace
@@ -14,7 +13,7 @@ from controller.model.memory import Breaker, Memory
 
 
 def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -> tuple[Memory, Verdict | None]:
-    """*memory* with its breaker closed by a resume, or tripped by failures; and the verdict while it is tripped."""
+    """*memory* with the breaker updated (closed by a resume, tripped by failures), and a verdict if it is tripped."""
     failures = {key: t for key, t in memory.failures.items() if t > interval - limits.window_ms}
     memory = replace(memory, failures=failures)
     breaker = memory.breaker
@@ -31,7 +30,7 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -
 
 
 def _after(breaker: Breaker, in_window: int, interval: int, controls: Controls, limits: Limits) -> Breaker:
-    """*breaker*, tripped where there are too many failures."""
+    """*breaker*, tripped if there are too many failures; *in_window* is their number in the rolling window."""
     if limits.failures_in_a_row is not None and breaker.in_a_row >= limits.failures_in_a_row:
         why = f"{breaker.in_a_row} commands failed without a success between them"
         why += f" (failures_in_a_row = {limits.failures_in_a_row})"

@@ -1,11 +1,11 @@
-"""Budgets: how much may be issued in an interval, in a rolling window, and be in flight.
+"""Budgets: how much may be issued in an interval, how much in a rolling window, and how much may be in flight.
 
-Commands are taken in the order of the strategies: splits, moves of the membership rebalancer, unloads of the shedder.
-Each one has to fit every budget that it counts against.  One that does not fit is held back, and closes the budget for
-the rest of the interval: no later and smaller command overtakes it, so a large bundle gets its turn.  A command that
-alone is more than a budget can never be issued; it is held back and closes nothing.
+Commands are checked in the order of the strategies: splits, moves of the membership rebalancer, unloads of the shedder.
+A command must fit every budget that it counts against.  If it does not fit, it is held back and that budget is closed
+for the rest of the interval: a smaller command that comes later does not overtake, so that a large bundle moves too.  A
+command that alone exceeds a budget can never be issued; it is held back and closes no budget.
 
-A budget that held something back says so in one verdict, with how many commands that were.
+Each budget that held commands back gives one verdict with their number.
 """
 
 from collections import defaultdict
@@ -26,25 +26,25 @@ _SCOPES: Final = {
     "destination": "_per_destination",
     "namespace": "_per_namespace",
 }
-#: So many unloads are placed in vain at most: their destinations take no more.  The rest waits, since placing is slow.
+#: After this many unloads were placed and then held back, the rest is not placed: placing is slow.
 PLACED_IN_VAIN: Final = 200
 
 
 class Held(Enum):
-    """That a command is held back."""
+    """How a command is held back."""
 
-    #: It fits again in a later interval.
+    #: It may fit in a later interval.
     LATER = auto()
-    #: It alone is more than a budget.
+    #: It alone exceeds a budget.
     NEVER = auto()
 
 
 class Line(NamedTuple):
-    """One budget, and whose it is: a broker's, a namespace's or the cluster's."""
+    """One budget of the cluster, of one broker, or of one namespace."""
 
-    #: As it stands in trimtab.toml, below [guardrails].
+    #: The setting in trimtab.toml, below [guardrails].
     key: str
-    #: cluster, source, destination, namespace, or broker: in either role.
+    #: cluster, source, destination, namespace, or broker (as source or as destination).
     scope: str
     whose: str
     limit: int
@@ -58,10 +58,10 @@ class _HeldBack:
 
 
 class Ledger:
-    """The budgets of one interval while commands are chosen."""
+    """Counts the commands of one interval against the budgets while they are chosen."""
 
     def __init__(self, limits: Limits, issued: Iterable[Issued], in_flight: Iterable[InFlight]) -> None:
-        """*issued* lies in the window that ends with this interval, *in_flight* has no result yet."""
+        """*issued*: commands in the rolling window that ends with this interval; *in_flight*: without a result yet."""
         self._limits = limits
         self._used: defaultdict[Line, int] = defaultdict(int)
         self._closed: set[Line] = set()
@@ -77,7 +77,7 @@ class Ledger:
                 self._used[line] += 1
 
     def takes(self, bundle: str, command: Issued) -> Held | None:
-        """Charge *command* about *bundle* to its budgets; how it is held back where one of them has no room for it."""
+        """Count *command* about *bundle* against its budgets (None), or hold it back if one of them has no room."""
         held = self._refuses(bundle, command)
         if held is not None:
             self._in_vain += command.action == "unload"
@@ -87,7 +87,7 @@ class Ledger:
         return None
 
     def shuts_out(self, bundle: str, command: Issued) -> Held | None:
-        """How the unload *command* is held back whatever its destination, which it does not have yet, will be."""
+        """How the unload *command*, which has no destination yet, is held back with any destination; else None."""
         whose = (("cluster", _CLUSTER), ("source", command.source), ("broker", command.source))
         for scope in (*whose, ("namespace", command.namespace)):
             if scope in self._no_unload:
@@ -97,11 +97,11 @@ class Ledger:
 
     @property
     def gives_up(self) -> bool:
-        """Whether no further unload is looked at: the cluster's budget is closed, or too many were placed in vain."""
+        """Whether no more unloads are tried: the cluster's budget is closed, or PLACED_IN_VAIN is reached."""
         return ("cluster", _CLUSTER) in self._no_unload or self._in_vain >= PLACED_IN_VAIN
 
     def hold_back(self, bundles: Sequence[str]) -> None:
-        """Count unloads of *bundles* that are not looked at, since it :meth:`gives_up`."""
+        """Count the unloads of *bundles*, which are not tried because :attr:`gives_up`, as held back."""
         if not bundles:
             return
         line = self._no_unload.get(("cluster", _CLUSTER))
@@ -113,11 +113,11 @@ class Ledger:
 
     @property
     def held_back(self) -> int:
-        """How many commands were held back."""
+        """The number of commands held back."""
         return sum(held.count for held in self._held.values())
 
     def verdicts(self) -> list[Verdict]:
-        """One verdict for each budget that held something back, in the order in which they first did."""
+        """One verdict for each budget that held commands back, in the order of its first such command."""
         return [
             Verdict(
                 subject=line.whose,
@@ -133,7 +133,7 @@ class Ledger:
         ]
 
     def usage(self) -> list[tuple[Line, int]]:
-        """What is used of every budget of the cluster, and of the fullest one of each other kind."""
+        """What is used of every budget of the cluster, and of the fullest budget of each other kind."""
         none = Issued(action="", namespace="", source="", destination="", connections=0, interval=0)
         found: dict[str, tuple[Line, int]] = {}
         for action in ("unload", "split"):
@@ -144,7 +144,7 @@ class Ledger:
         return list(found.values())
 
     def _refuses(self, bundle: str, command: Issued) -> Held | None:
-        """How *command* is held back, which is counted; None where it fits."""
+        """How *command* is held back, and count that; None if it fits."""
         over = None
         for line, amount in self._lines(command):
             if amount > line.limit:
@@ -164,7 +164,7 @@ class Ledger:
         self._held.setdefault((line, how), _HeldBack(first=bundle)).count += count
 
     def _lines(self, command: Issued) -> Iterator[tuple[Line, int]]:
-        """Every limited budget that *command* counts against, and how much it does."""
+        """Every budget that *command* counts against, with the amount."""
         yield from self._budgets(command, ("interval", "window"))
         for line in self._in_flight(command.source, command.destination):
             yield line, 1

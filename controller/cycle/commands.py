@@ -1,4 +1,4 @@
-"""Commands as the cycle issues them, and how they are remembered until their results come back."""
+"""Makes commands, and what is remembered of them until their results come back."""
 
 import uuid
 from typing import Any, Final
@@ -23,7 +23,7 @@ def command_for(
     controls: Controls,
     **extra: Any,
 ) -> Command:
-    """The command that does *action* to *bundle*, decided in *interval*; *extra* are fields of that action alone."""
+    """The command for *action* ("unload", "split") on *bundle*, decided in *interval*; *extra*: its further fields."""
     return Command(
         id=str(uuid.uuid5(_COMMANDS, f"{policy.cluster}/{interval}/{action}/{bundle}")),
         action=action,
@@ -52,7 +52,7 @@ def in_flight_entry(command: Command) -> InFlight:
 
 
 def charge(view: ClusterView, command: Command) -> Issued:
-    """What *command* counts against the budgets; a split that unloads nothing disturbs no connections."""
+    """What *command* counts against the budgets; a split without an unload counts no connections."""
     disturbs = command.action == "unload" or command.unload_after_split
     return charge_for(view, command.action, command.bundle, command.source, command.destination, disturbs=disturbs)
 
@@ -60,7 +60,7 @@ def charge(view: ClusterView, command: Command) -> Issued:
 def charge_for(
     view: ClusterView, action: str, bundle: str, source: str, destination: str = "", *, disturbs: bool = True
 ) -> Issued:
-    """The same of a command that is not made yet."""
+    """The same for a command that is not made yet; *disturbs*: whether its connections count."""
     table, row = view.bundles, view.bundles.code_of[bundle]
     return Issued(
         action=action,

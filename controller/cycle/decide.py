@@ -1,9 +1,9 @@
-"""One cycle, pure: what the cluster looks like at T, and what is remembered, in; what to do, and why, out.
+"""One cycle, a pure function: the view at T and the memory in; the decision and the next memory out.
 
     settle results -> split -> shed -> place, within budgets -> guardrails
 
-Strategies always run and their averages always move; guardrails then decide whether anything is issued.  So a paused,
-stale or warming-up controller explains what it would have done, and does it when it may.
+Strategies always run and their averages are always updated; guardrails then decide whether anything is issued.  So a
+controller that is paused, stale or warming up explains what it would have done, and does it as soon as it may.
 
 Pulsar: ModularLoadManagerImpl.doLoadShedding and checkNamespaceBundleSplit.
 """
@@ -33,7 +33,7 @@ from controller.strategies.protocols import Observer
 
 
 def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
-    """What the *snapshots* of one interval come to, seen with *memory*: what stays put, what is on its way."""
+    """The view of the interval of *snapshots*; *memory* adds recently unloaded bundles and those sent to brokers."""
     interval = snapshots[0].interval
     sent = on_their_way(memory.in_flight, [result for snapshot in snapshots for result in snapshot.results])
     return assemble(snapshots, _within_grace(memory, interval, policy), sent)
@@ -88,9 +88,9 @@ def decide(
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:
-    """*after* the strategies' decisions, which remember what is held back as if they had not chosen it.
+    """The memory *after* the strategies' decisions, without their choices that were held back.
 
-    That is what budgets hold back, or everything where *nothing* may be issued.
+    Held back is what budgets refuse, or everything if *nothing* may be issued.
     """
     held, taken = list(unloads.held), list(unloads.taken)
     bundles = set(splits.held)
@@ -101,13 +101,13 @@ def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, 
         after,
         split=splits_held_back(before.split, after.split, bundles),
         shedder=unloads_held_back(before.shedder, after.shedder, held, taken),
-        # Who came and went is looked at again when something may be done about it.
+        # Brokers that joined or left are handled again once commands may be issued.
         membership=before.membership if nothing or unloads.moves_held else after.membership,
     )
 
 
 def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command], policy: Policy) -> Memory:
-    """*memory* with what is issued: under way, counted, and to be left alone for a while."""
+    """*memory* with *commands* issued: in flight, counted by budgets, and their bundles in the grace period."""
     unloaded = {command.bundle: view.as_of_ms for command in commands if command.action == "unload"}
     return replace(
         memory,
@@ -118,7 +118,7 @@ def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command
 
 
 def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[Verdict]]:
-    """Start a strategy's memory anew where the journal holds another strategy's: the operator changed it."""
+    """Reset the memory of a role (shedder, placement ...) whose strategy was changed in the settings."""
     new = policy.initial_memory(memory.seed)
     begins, verdicts = {}, []
     for role, strategy in (
@@ -137,7 +137,7 @@ def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[V
 
 
 def _of_active_brokers(memory: Memory, active: tuple[str, ...]) -> Memory:
-    """Forget the history of brokers that left.  Pulsar: onActiveBrokersChange."""
+    """Remove the usage history of brokers that left.  Pulsar: onActiveBrokersChange."""
     shedder, placement = memory.shedder, memory.placement
     return replace(
         memory,

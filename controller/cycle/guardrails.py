@@ -1,4 +1,4 @@
-"""Rules that hold commands back, whatever the strategies want; each says so in a verdict."""
+"""Rules that hold commands back, whatever the strategies chose; each gives a verdict."""
 
 from typing import Final
 
@@ -12,12 +12,12 @@ from controller.model.names import is_untouchable
 
 #: The subject of verdicts on the whole cluster.
 CLUSTER: Final = "cluster"
-#: So many namespaces are named at most.
+#: Maximum number of namespaces that a verdict names.
 _TOLD: Final = 5
 
 
 def refusal_of(view: ClusterView, controls: Controls, samples: int, *, gap: bool, policy: Policy) -> Verdict | None:
-    """Why nothing at all may be issued now, or None."""
+    """Why no command may be issued now, or None."""
     forbidden = _forbidden(controls, policy)
     if forbidden is not None:
         return forbidden
@@ -36,7 +36,7 @@ def refusal_of(view: ClusterView, controls: Controls, samples: int, *, gap: bool
 
 
 def _forbidden(controls: Controls, policy: Policy) -> Verdict | None:
-    """What a person, the calendar or the age of the data forbids."""
+    """Why the operator, a maintenance window or the age of the data forbids commands, or None."""
     if not policy.balancer.enabled:
         return Verdict(subject=CLUSTER, reason=Reason.DISABLED, by="loadBalancerEnabled")
     if controls.unknown:
@@ -55,9 +55,9 @@ def _forbidden(controls: Controls, policy: Policy) -> Verdict | None:
 
 
 def undescribed(view: ClusterView, policy: Policy) -> Bools:
-    """(bundles,) which stay where they are because no record describes their namespace.
+    """(bundles,) whether a bundle must stay because no namespace_state record describes its namespace.
 
-    Its isolation policy and anti-affinity group are not known then, so to move it might break them.
+    Its isolation policy and anti-affinity group are not known then, so a move might violate them.
     """
     unknown = (view.namespace_bundle_count < 0) & (not policy.limits.move_undescribed)
     of_bundles: Bools = unknown[view.bundles.namespace] if len(view.bundles) else np.zeros(0, np.bool_)
@@ -65,7 +65,7 @@ def undescribed(view: ClusterView, policy: Policy) -> Bools:
 
 
 def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
-    """One verdict on the namespaces of the bundles in *mask*, Pulsar's own left out."""
+    """One verdict on the namespaces of the bundles in *mask*, without Pulsar's own; none if there are no others."""
     names = [view.bundles.namespaces[row] for row in np.unique(view.bundles.namespace[mask]).tolist()]
     names = [name for name in names if not is_untouchable(name)]
     if not names:
@@ -84,11 +84,11 @@ def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
 
 
 def switched_off(what: str) -> Verdict:
-    """*what* (shed or split) is switched off in the settings."""
+    """Verdict: *what* (shed or split) is switched off in the settings."""
     return Verdict(subject=CLUSTER, reason=Reason.DISABLED, by=what)
 
 
 def too_few_brokers(view: ClusterView, by: str) -> Verdict:
-    """With one broker there is nothing to move or split."""
+    """Verdict: with fewer than two brokers there is nothing to move or split."""
     observed = float(len(view.brokers))
     return Verdict(subject=CLUSTER, reason=Reason.NO_BROKERS, observed=observed, limit=2.0, unit="brokers", by=by)

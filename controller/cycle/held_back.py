@@ -1,7 +1,7 @@
-"""What strategies remember of commands that they chose and that were held back: as if they had not chosen them.
+"""Corrects the memory of strategies for commands that were held back: as if they had not been chosen.
 
-So a strategy that counts rounds before it acts, or lets brokers settle after it acted, wants the same again in the next
-interval.  Averages move on.
+So a strategy that counts hits before it acts, or has a cool-down after it acted, chooses the same again in the next
+interval.  Averages stay updated.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from controller.model.memory import BrokerHitCounts, SplitHitCounts, StrategyMem
 
 
 def splits_held_back(before: StrategyMemory, after: StrategyMemory, bundles: Collection[str]) -> StrategyMemory:
-    """The memory of a split policy, *after* its decision, with the splits of *bundles* held back."""
+    """The memory *after* a split policy's decision, corrected for the splits of *bundles*, which were held back."""
     if not isinstance(before, SplitHitCounts) or not isinstance(after, SplitHitCounts):
         return after
     return SplitHitCounts(hits=_restored(before.hits, after.hits, bundles))
@@ -20,7 +20,7 @@ def splits_held_back(before: StrategyMemory, after: StrategyMemory, bundles: Col
 def unloads_held_back(
     before: StrategyMemory, after: StrategyMemory, held: Collection[Unload], issued: Collection[Unload]
 ) -> StrategyMemory:
-    """The memory of a shedder, *after* its decision, with *held* held back and *issued* issued."""
+    """The memory *after* a shedder's decision, of which *issued* were issued and *held* were held back."""
     gave = {unload.source for unload in issued}
     idle = [unload for unload in held if unload.source not in gave]
     if not idle:
@@ -38,7 +38,7 @@ def unloads_held_back(
 def _transfer_history(
     before: TransferHistory, after: TransferHistory, idle: Collection[str], *, nothing: bool
 ) -> TransferHistory:
-    """Brokers that gave nothing need not settle; where *nothing* was issued at all, load is as uneven as before."""
+    """No cool-down for brokers in *idle*, which gave no bundle; the hit count too is kept if *nothing* was issued."""
     settling = {name: t for name, t in after.recently_unloaded_brokers.items() if name not in idle}
     settling |= {name: t for name, t in before.recently_unloaded_brokers.items() if name in idle}
     return TransferHistory(
@@ -51,5 +51,5 @@ def _transfer_history(
 
 
 def _restored(before: Mapping[str, int], after: Mapping[str, int], names: Collection[str]) -> dict[str, int]:
-    """*after*, with the numbers of *names* as they were *before*."""
+    """*after*, but with the numbers of *names* from *before*."""
     return {**after, **{name: before[name] for name in sorted(names) if name in before}}

@@ -1,6 +1,6 @@
-"""What an operator allows at most: the guardrails' limits as one value.
+"""The limits of the guardrails as one value.
 
-The defaults limit nothing.  Those of a production cluster are the defaults of ``[guardrails]`` in trimtab.toml.
+The defaults here limit nothing; the defaults of ``[guardrails]`` in trimtab.toml are for a production cluster.
 """
 
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ _HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much may be issued in a span of time; None: any number.
+    """How many commands and connections may be issued in a span of time; None: no limit.
 
-    Connections are the producers and consumers of a bundle that is unloaded, or split and then unloaded.
+    Connections: producers plus consumers of bundles that are unloaded, also those unloaded after a split.
     """
 
     unloads: int | None = None
@@ -31,20 +31,20 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """All limits of the guardrails; None: none."""
+    """All limits of the guardrails; None: no limit."""
 
-    #: In one interval, and in the window that ends with it.
+    #: In one interval, and in the rolling window that ends with it.
     interval: Budget = field(default_factory=Budget)
     window: Budget = field(default_factory=Budget)
-    #: How long the window is, for budgets and for the breaker.
+    #: Length of the rolling window, for budgets and for the breaker.
     window_ms: int = _HOUR_MS
     #: Commands without a result, in the whole cluster and for each broker (as source or as destination).
     in_flight: int | None = None
     in_flight_per_broker: int | None = None
-    #: The breaker trips at so many failed commands without a success between them, or so many in the window.
+    #: The breaker trips at this many failures without a success between them, or this many in the rolling window.
     failures_in_a_row: int | None = None
     failures_in_window: int | None = None
-    #: Nothing is issued for so many intervals, beginning with the one in which a broker came or went; 0: never.
+    #: No commands for this many intervals, from the one in which a broker joined or left; 0: no freeze.
     freeze_intervals: int = 0
-    #: Whether bundles may be touched whose namespace no record describes.
+    #: Whether bundles may move or split if no namespace_state record describes their namespace.
     move_undescribed: bool = True

@@ -1,8 +1,8 @@
-"""What became of the commands: results take them off the in-flight list, and failures let a bundle rest.
+"""Results of commands: they end the time in flight, and after a failure the bundle gets no command for a while.
 
-A command leaves the list with its result, or as lost when its executor can no longer answer.  A bundle whose command
-failed is left alone for a while, and for twice as long with every further failure: what went wrong once goes wrong at
-once again.
+A command is in flight until its result comes, or until it is lost: its executor can no longer answer.  After a failure
+the bundle rests (no commands about it), twice as long after each further failure, since a quick retry would mostly fail
+again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,25 +15,24 @@ from controller.model.records import CommandResult
 
 _HOUR_MS: Final = 3_600_000
 _SETTLED_WELL: Final = frozenset({"done", "already_done", "obsolete", "skipped", "dry_run"})
-#: An executor tried, and it did not work out, or nobody knows whether it did.
+#: An executor began it, and it failed or may have failed.
 _WENT_WRONG: Final = frozenset({"failed", "unknown"})
-#: No executor ever began it: the bundle was not unloaded.
+#: No executor began it: the bundle was not unloaded.
 _NEVER_BEGUN: Final = frozenset({"expired", "fenced"})
 _MOVED: Final = frozenset({"done", "already_done"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long results are waited for, and failures are."""
+    """How long to wait for a result, and how long a bundle rests after a failure."""
 
-    #: After a command has expired: what an executor may take, and what a result may take to come back.
+    #: A command without a result is lost this long after it expired: time for the executor and for its result.
     lost_after_ms: int
-    #: A bundle rests for so long when a command about it failed for the first time; never for more than an hour,
-    #: unless this is more.
+    #: Rest after a bundle's first failure; it doubles with each further one, up to an hour (or this, if longer).
     retry_after_ms: int
 
     def rests_for_ms(self, failed: Failed) -> int:
-        """How long after its last failure a bundle is left alone."""
+        """How long a bundle rests after its last failure, ms."""
         longest = max(self.retry_after_ms, _HOUR_MS)
         doublings = min(failed.times - 1, longest.bit_length())
         return min(self.retry_after_ms << doublings, longest)
@@ -42,9 +41,9 @@ class Patience:
 def settle(
     memory: Memory, results: Iterable[CommandResult], interval: int, patience: Patience
 ) -> tuple[Memory, list[Verdict]]:
-    """Take answered and lost commands off the in-flight list, and remember what failed, as of *interval*.
+    """Remove answered and lost commands from those in flight, and remember failures, as of *interval*.
 
-    What was never begun costs no budget.  Failures, dry runs' apart, are counted for the breaker.
+    Commands that were never begun no longer count against budgets.  Failures count for the breaker, except dry runs'.
     """
     in_flight, unloaded, issued = dict(memory.in_flight), dict(memory.recently_unloaded), dict(memory.issued)
     failed = dict(_not_forgotten(memory.failed, interval, patience))
@@ -73,7 +72,7 @@ def settle(
             went_wrong += [] if command.dry_run else [key]
             detail = "no result came back"
             verdicts.append(Verdict(subject=command.bundle, reason=Reason.LOST, by=command.action, detail=detail))
-    # Results of one interval have no order: one success among them closes the row.
+    # Results of one interval have no order: one success among them resets the count.
     in_a_row = 0 if succeeded else memory.breaker.in_a_row + len(went_wrong)
     memory = replace(
         memory,
@@ -88,18 +87,18 @@ def settle(
 
 
 def resting(failed: Mapping[str, Failed], interval: int, patience: Patience) -> list[str]:
-    """The bundles that are left alone in *interval* because a command about them failed."""
+    """The bundles that rest in *interval* because a command about them failed."""
     return [name for name, each in failed.items() if interval < each.interval + patience.rests_for_ms(each)]
 
 
 def on_their_way(in_flight: Mapping[str, InFlight], results: Iterable[CommandResult]) -> dict[str, str]:
-    """Bundle -> the broker it was sent to: without a result yet, or done by now, perhaps behind the last sweep."""
+    """Bundle -> the broker it was sent to, of unloads without a result, or done: the last sweep may be older."""
     stayed = {result.id for result in results if result.status not in _MOVED}
     return {c.bundle: c.destination for key, c in in_flight.items() if c.destination and key not in stayed}
 
 
 def _not_forgotten(failed: Mapping[str, Failed], interval: int, patience: Patience) -> Iterator[tuple[str, Failed]]:
-    """Failures count together as long as the next one follows within the time of rest that the last one earned."""
+    """Failures of bundles that still count: those whose rest ended no longer ago than it lasted."""
     for name, each in failed.items():
         if interval <= each.interval + 2 * patience.rests_for_ms(each):
             yield name, each

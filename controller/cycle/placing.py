@@ -1,4 +1,4 @@
-"""Where a bundle that leaves its broker goes."""
+"""Chooses the destination of a bundle that is unloaded."""
 
 import zlib
 from typing import Final
@@ -15,10 +15,11 @@ _NO_OTHER: Final = "no other broker may take it"
 def place(
     view: ClusterView, unload: Unload, memory: StrategyMemory, seed: int, policy: Policy
 ) -> tuple[str, StrategyMemory, list[Verdict]]:
-    """The broker for a bundle, or "": the planned one, else any acceptable one by the seed (Pulsar: at random).
+    """The destination of a bundle, or "" if it has none; the placement's memory; verdicts.
 
-    Never one that binding filters exclude, and never its own.  Where all that the other filters leave are overloaded,
-    the modular load manager drops these.
+    The destination is the planned broker, else one of the acceptable brokers, chosen by the seed (Pulsar: at random).
+    It is never the bundle's own broker, and never one that a binding filter excludes.  The modular load manager ignores
+    the other filters if all brokers that they leave are overloaded.
     Pulsar: ModularLoadManagerImpl.doLoadShedding, ExtensibleLoadManagerImpl.selectAsync.
     """
     row, source = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.source]
@@ -32,13 +33,15 @@ def place(
         return "", memory, [refused(against, _NO_OTHER)]
     against = found.anchored(view, row)
     if against is not None:
-        return "", memory, [refused(against, "it had better stay")]
+        return "", memory, [refused(against, "the filter keeps it on its broker")]
     verdicts = []
     if unload.destination:
         against = found.excludes(view.brokers.code_of[unload.destination])
         if against is None:
             return unload.destination, memory, []
-        verdicts.append(refused(against, f"not to {unload.destination}, as was planned: placed anew"))
+        verdicts.append(
+            refused(against, f"the filter excludes the planned destination {unload.destination}: placed anew")
+        )
     acceptable, memory = policy.selection.acceptable(view, row, found, policy.placement, memory)
     others = acceptable[acceptable != source]
     if len(others) == 0:
@@ -54,11 +57,11 @@ def place(
 
 
 def place_as_planned(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:
-    """The planned broker for a bundle that goes there or nowhere; "" with a verdict where a filter is against it."""
+    """The planned destination of a bundle that moves there or stays; "" with a verdict if a filter is against it."""
     row = view.bundles.code_of[unload.bundle]
     found = policy.selection.candidates(view, row, policy.filters)
     against = found.anchored(view, row) or found.excludes(view.brokers.code_of[unload.destination])
     if against is None:
         return unload.destination, []
-    by, detail = type(against).__name__, f"not to {unload.destination}, so it stays"
+    by, detail = type(against).__name__, f"the filter excludes the destination {unload.destination}: it stays"
     return "", [Verdict(subject=unload.bundle, reason=against.reason, by=by, detail=detail)]

@@ -1,4 +1,4 @@
-"""What a cycle needs besides its inputs: the strategies, and what the operator allows."""
+"""The configuration of a cycle: its strategies, and what the operator allows."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True, kw_only=True)
 class BalancerOptions:
-    """What broker.conf says about balancing as a whole."""
+    """The options of broker.conf about balancing as a whole."""
 
     enabled: bool = option(
         "loadBalancerEnabled", default=True, meaning="false: observe, decide and explain, but issue nothing"
@@ -47,19 +47,19 @@ class BalancerOptions:
 
     @property
     def shedding_interval_ms(self) -> int:
-        """Bundles are unloaded at the T that are multiples of this."""
+        """Bundles are unloaded at every T that is a multiple of this."""
         return self.shedding_interval_seconds * 1000 or self.shedding_interval_minutes * MINUTE_MS
 
     @property
     def shedding_interval_option(self) -> str:
-        """The option that this comes from."""
+        """The name of the option that sets ``shedding_interval_ms``."""
         seconds = self.shedding_interval_seconds
         return "trimtabSheddingIntervalSeconds" if seconds else "loadBalancerSheddingIntervalMinutes"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Everything a cycle needs besides its inputs: the strategies, and what the operator allows."""
+    """The configuration of a cycle: its strategies, and what the operator allows."""
 
     cluster: str
     period_ms: int
@@ -67,11 +67,11 @@ class Policy:
     placement: Placement[Any]
     split_policy: SplitPolicy[Any]
     split_algorithm: SplitAlgorithm
-    #: What brokers that join or leave set off, before the shedder; None: nothing.
+    #: Moves bundles when brokers join or leave, before the shedder; None: off.
     membership: Shedder[Any] | None = None
-    #: Which brokers a bundle may go to at all, in order; none: to every one.
+    #: Filters of brokers before the placement, in order; empty: every broker may get the bundle.
     filters: tuple[Filter, ...] = ()
-    #: How they are asked, and what holds where they leave nobody: the load manager's way.
+    #: How the load manager applies the filters, and what it does if they leave no broker.
     selection: ModularSelectBroker | ExtensibleSelectBroker = field(default_factory=ModularSelectBroker)
     balancer: BalancerOptions = field(default_factory=BalancerOptions)
     shed: bool = True
@@ -80,15 +80,15 @@ class Policy:
     command_ttl_ms: int = 300_000
     executor_timeout_ms: int = 60_000
     retry_failed_after_ms: int = 300_000
-    #: With more of the brokers missing than this share nothing moves: it is the data, or the network, that is broken.
+    #: If more than this share of the brokers has no data, nothing is issued: the data or the network is broken.
     freeze_share: float = 0.4
-    #: Namespaces and bundles that are never touched.
+    #: Namespaces and bundles that are never moved or split.
     excluded: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
 
     @property
     def patience(self) -> Patience:
-        """How long results are waited for, and failures are."""
+        """How long to wait for a result, and how long a bundle rests after a failure."""
         return Patience(
             lost_after_ms=self.executor_timeout_ms + 2 * self.period_ms, retry_after_ms=self.retry_failed_after_ms
         )

@@ -1,18 +1,18 @@
-"""Brokers that come and go: for some intervals after that nothing is issued, until the cluster has settled."""
+"""The freeze after a broker joined or left: no commands for some intervals, until the cluster has settled."""
 
 from controller.cycle.limits import Limits
 from controller.model.decision import Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Roster
 
-#: So many names are told at most.
+#: Maximum number of brokers that a verdict names.
 _TOLD = 5
 
 
 def watched_roster(roster: Roster, view: ClusterView, period_ms: int, limits: Limits) -> tuple[Roster, Verdict | None]:
-    """The roster one interval on, and the verdict while a change of it holds everything back.
+    """The roster after this interval, and a verdict while a change of it freezes all commands.
 
-    The brokers of the first interval are taken for having been there.  Brokers without data are active.
+    The brokers of the first interval do not count as joined.  Brokers without data are active.
     """
     now, interval = tuple(sorted({*view.brokers.names, *view.missing})), view.as_of_ms
     since = interval - limits.freeze_intervals * period_ms

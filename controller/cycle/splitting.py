@@ -1,4 +1,4 @@
-"""The splits of an interval: the split policy chooses bundles, the algorithm says where to cut."""
+"""The splits of an interval: the split policy chooses bundles, the split algorithm the positions."""
 
 from dataclasses import dataclass, field, replace
 
@@ -22,23 +22,23 @@ from controller.strategies.splitting.specified_positions_divide import Specified
 class Splits:
     """The splits of an interval."""
 
-    #: After the decision, as if everything chosen were issued.
+    #: The memory after the decision, as if all chosen splits were issued.
     memory: Memory
     verdicts: list[Verdict]
     commands: list[Command] = field(default_factory=list)
-    #: Bundles whose split a budget holds back for a later interval.
+    #: Bundles whose split was held back by a budget and may be issued in a later interval.
     held: list[str] = field(default_factory=list)
 
 
 def splits_of(
     view: ClusterView, untouchable: Untouchable, memory: Memory, policy: Policy, controls: Controls, ledger: Ledger
 ) -> Splits:
-    """The splits of the interval, the memory after them, and why everything else is not split."""
+    """The splits of the interval, the memory after them, and verdicts on what is not split."""
     if not policy.split:
         return Splits(memory=memory, verdicts=[switched_off("split")])
     if len(view.brokers) < 2:
         return Splits(memory=memory, verdicts=[too_few_brokers(view, "split")])
-    # The policy does not even see guarded bundles: one that it chose would use up its namespace's room.
+    # The policy does not see guarded bundles: to choose one would use up its namespace's bundle limit.
     under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
     found, moved = policy.split_policy.decide(replace(untouchable.rest(), splitting=under_way), memory.split)
     splits = Splits(memory=replace(memory, split=moved), verdicts=[*untouchable.counts("split"), *found.verdicts])
@@ -60,7 +60,7 @@ def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, co
     if isinstance(cuts, Verdict):
         return cuts
     name = parse_bundle(split.bundle)
-    # Brokers compute range_equally_divide themselves; everything else is sent as positions.
+    # Brokers compute range_equally_divide themselves; all other splits are sent as positions.
     halved = policy.split_algorithm.name == RangeEquallyDivide.name and cuts == equal_cuts(name.lower, name.upper, 2)
     return command_for(
         "split", split.bundle, split.broker, split.why, view.as_of_ms, policy, controls,

@@ -1,4 +1,4 @@
-"""The unloads of an interval: what the membership rebalancer and the shedder choose, and where it goes."""
+"""The unloads of an interval: the membership rebalancer and the shedder choose bundles, the placement destinations."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -20,14 +20,14 @@ from controller.model.memory import Memory, StrategyMemory
 class Unloads:
     """The unloads of an interval."""
 
-    #: After the decision, as if everything chosen were issued.
+    #: The memory after the decision, as if all chosen unloads were issued.
     memory: Memory
     verdicts: list[Verdict]
     commands: list[Command] = field(default_factory=list)
-    #: What the shedder chose: those that became commands, and those that a budget holds back for a later interval.
+    #: The shedder's unloads that became commands, and those that a budget holds back for a later interval.
     taken: list[Unload] = field(default_factory=list)
     held: list[Unload] = field(default_factory=list)
-    #: Whether a budget holds a move of the membership rebalancer back for a later interval.
+    #: Whether a budget holds back a move of the membership rebalancer for a later interval.
     moves_held: bool = False
 
 
@@ -74,7 +74,7 @@ def unloads_of(
 
 
 def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:
-    """Why nothing is unloaded in this interval, whatever the load is; None where it may be."""
+    """Why nothing is unloaded in this interval, whatever the load is; None if unloads are possible."""
     if not policy.shed:
         return switched_off("shed")
     if view.as_of_ms % policy.balancer.shedding_interval_ms:
@@ -83,7 +83,7 @@ def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:
 
 
 class _Free(NamedTuple):
-    """Whether a chosen bundle may be unloaded at all; a verdict says why not."""
+    """Whether a chosen bundle may be unloaded; if not, it adds a verdict."""
 
     untouchable: Untouchable
     splitting: Set[str]
@@ -105,7 +105,7 @@ def _moved(
     controls: Controls,
     ledger: Ledger,
 ) -> ClusterView:
-    """Issue the *moves* of the membership rebalancer that budgets allow; the view with them on their way."""
+    """Issue the *moves* of the membership rebalancer that budgets allow; returns the view with them preallocated."""
 
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         return place_as_planned(view, unload, policy)
@@ -126,13 +126,13 @@ def _shed(
     controls: Controls,
     ledger: Ledger,
 ) -> None:
-    """Place and issue what the shedder has *chosen* of what it has *seen*, in its order, while budgets allow it."""
+    """Place and issue the shedder's *chosen* unloads, in its order, as far as budgets allow; *seen* is its view."""
     placing, seed = unloads.memory.placement, unloads.memory.seed
 
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         nonlocal placing
         if unload.final:
-            # The shedder asked the filters about the interval as it is, for each bundle by itself, as Pulsar does.
+            # As in Pulsar, the shedder applied the filters to each bundle without the other unloads of this cycle.
             return place_as_planned(seen, unload, policy)
         destination, placing, verdicts = place(view, unload, placing, seed, policy)
         return destination, verdicts
@@ -146,13 +146,13 @@ def _shed(
 
 @dataclass(slots=True, kw_only=True)
 class _Issued:
-    """What became of chosen unloads."""
+    """Chosen unloads, issued or held back."""
 
-    #: With what is issued on its way.
+    #: The view with the issued bundles preallocated to their destinations.
     view: ClusterView
     commands: list[Command] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    #: Those that became commands, and those that a budget holds back for a later interval.
+    #: Unloads that became commands, and those that a budget holds back for a later interval.
     taken: list[Unload] = field(default_factory=list)
     held: list[Unload] = field(default_factory=list)
 
@@ -165,9 +165,9 @@ def _issue(
     controls: Controls,
     ledger: Ledger,
 ) -> _Issued:
-    """Place each of *chosen* by *where*, and issue it where budgets allow.
+    """Place each of *chosen* by *where*, and issue those that budgets allow.
 
-    Once the cluster's budget is used up nothing more is placed: of 1,000 overloaded brokers that would take minutes.
+    When the cluster's budget is used up, nothing more is placed: with 1,000 overloaded brokers that would take minutes.
     """
     issued = _Issued(view=view)
     for turn, unload in enumerate(chosen):
@@ -198,14 +198,14 @@ def _command(view: ClusterView, unload: Unload, destination: str, policy: Policy
 
 
 def _on_its_way(view: ClusterView, unload: Unload, destination: str) -> ClusterView:
-    """So that the next placement of this cycle sees the bundle where it is going."""
+    """The view for the next placement of this cycle, with the bundle preallocated to *destination*."""
     return view.with_preallocated(view.bundles.code_of[unload.bundle], view.brokers.code_of[destination])
 
 
 def _membership_moves(
     view: ClusterView, memory: Memory, policy: Policy
 ) -> tuple[tuple[Unload, ...], StrategyMemory, tuple[Verdict, ...]]:
-    """What brokers that joined or left set off, and what is to be said about them."""
+    """The membership rebalancer's unloads, its next memory, and its verdicts."""
     if policy.membership is None:
         return (), memory.membership, ()
     found, membership = policy.membership.decide(view, memory.membership)
@@ -213,7 +213,10 @@ def _membership_moves(
 
 
 def _whole_reason(found: UnloadDecision, verdicts: Sequence[Verdict]) -> Reason:
-    """Why nothing is unloaded, where that was RecentlyUnloaded and *verdicts* now know better."""
+    """Why nothing is unloaded.
+
+    If the shedder said RecentlyUnloaded because of a guardrail, the reason is that guardrail's, as in *verdicts*.
+    """
     if found.reason is not Reason.RECENTLY_UNLOADED or any(v.reason is found.reason for v in verdicts):
         return found.reason
     pairs = zip(found.verdicts, verdicts, strict=True)

@@ -1,4 +1,4 @@
-"""Bundles that nothing may be done to, and the guardrail that says so."""
+"""Bundles that must not be moved or split, and the guardrail that forbids it."""
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, fields, replace
@@ -11,7 +11,7 @@ from controller.model.decision import Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
 from controller.model.names import is_untouchable
 
-#: What can forbid to touch a bundle, weakest first, and the name it goes by in verdicts.
+#: The guardrails of bundles, weakest first: their reasons, and their names in verdicts.
 _GUARDRAILS: Final = (
     (Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults"),
     (Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed"),
@@ -25,10 +25,10 @@ _FREE, _GIVING, _UNDESCRIBED, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Untouchable:
-    """Which bundles of a view are guarded, and why."""
+    """The guarded bundles of a view, and why each is guarded."""
 
     view: ClusterView
-    #: (bundles,) the strongest guardrail of each, as an index into _GUARDRAILS, or _FREE.
+    #: (bundles,) the strongest guardrail of each bundle, as an index into _GUARDRAILS, or _FREE.
     guardrail: Ints
 
     @classmethod
@@ -40,9 +40,9 @@ class Untouchable:
         resting: Iterable[str] = (),
         undescribed: Bools | None = None,
     ) -> "Untouchable":
-        """The bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's own namespaces.
+        """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
 
-        And those *resting*, since a command about them failed, and those whose namespaces are *undescribed*.
+        Also those *resting* after a failed command, and those of namespaces that are *undescribed*, (bundles,).
         """
         table = view.bundles
         spaces = [
@@ -59,19 +59,19 @@ class Untouchable:
         return cls(view=view, guardrail=guardrail)
 
     def and_bundles_of(self, givers: Set[str]) -> "Untouchable":
-        """With them all other bundles of the brokers *givers*, of which unloads are under way."""
+        """These, and all other bundles of the brokers *givers*, which have unloads in flight."""
         giving = np.array([name in givers for name in self.view.brokers.names], np.bool_)
         of_them = giving[self.view.bundles.broker] & self.view.bundles.owned & ~self.mask
         return replace(self, guardrail=np.where(of_them, _GIVING, self.guardrail))
 
     @property
     def mask(self) -> Bools:
-        """(bundles,) whether each is guarded."""
+        """(bundles,) whether each bundle is guarded."""
         mask: Bools = self.guardrail != _FREE
         return mask
 
     def verdict(self, bundle: str) -> Verdict | None:
-        """Why *bundle* may not be touched, or None."""
+        """Why *bundle* must not be moved or split, or None."""
         row = self.view.bundles.code_of.get(bundle)
         if row is None or self.guardrail[row] == _FREE:
             return None
@@ -79,11 +79,11 @@ class Untouchable:
         return Verdict(subject=bundle, reason=reason, by=by)
 
     def explain(self, verdicts: Sequence[Verdict]) -> list[Verdict]:
-        """*verdicts* of a strategy, those on guarded bundles in the guardrail's words: it cannot know why."""
+        """A strategy's *verdicts*, with those on guarded bundles replaced by the guardrail's."""
         return [self.verdict(verdict.subject) or verdict for verdict in verdicts]
 
     def counts(self, what: str) -> list[Verdict]:
-        """One verdict a guardrail on how many bundles it kept out of *what*."""
+        """One verdict for each guardrail: how many bundles it kept out of *what*."""
         found = np.bincount(self.guardrail[self.mask], minlength=len(_GUARDRAILS)).tolist()
         return [
             Verdict(
@@ -94,7 +94,7 @@ class Untouchable:
         ]
 
     def rest(self) -> ClusterView:
-        """The view as if guarded bundles were not there; brokers, namespaces and bundle counts stay.  O(bundles)."""
+        """The view without guarded bundles; brokers, namespaces and bundle counts are unchanged.  O(bundles)."""
         table, rows = self.view.bundles, np.flatnonzero(~self.mask)
         if len(rows) == len(table):
             return self.view
@@ -111,7 +111,7 @@ class Untouchable:
                 load=table.detail.load[topics],
             ),
         )
-        # What is on its way is in flight, so none of it is left.
+        # Preallocated bundles are in flight, so none is left.
         return replace(
             self.view,
             bundles=kept,

@@ -1,1 +1,1 @@
-"""The nouns: names, columnar load, decisions, commands, errors.  Nothing here does anything."""
+"""The values that every other package uses: names, columnar load, decisions, commands, memory, errors.  No IO."""

@@ -1,6 +1,6 @@
-"""Ranges of bundles before and after a split: what Pulsar does with the positions a split algorithm found.
+"""Ranges of bundles before and after a split, computed as Pulsar does from the positions of a split algorithm.
 
-A namespace is its boundaries, strictly ascending; bundle i lies from boundary i up to boundary i + 1.
+The boundaries of a namespace are strictly ascending; bundle i ranges from boundary i up to boundary i + 1.
 
 Pulsar: org.apache.pulsar.common.naming.NamespaceBundleFactory.splitBundles
 """
@@ -13,30 +13,32 @@ from controller.model.names import can_split
 
 
 def equal_cuts(lower: int, upper: int, parts: int) -> tuple[int, ...]:
-    """Positions that divide a range into *parts* of one size, rounded down; the last part takes what is left."""
+    """Positions that divide a range into *parts* of equal size, rounded down; the last part gets the remainder."""
     size = (upper - lower) // parts
     return tuple(lower + i * size for i in range(1, parts))
 
 
 def divided(lower: int, upper: int, cuts: Sequence[int]) -> tuple[int, ...]:
-    """The boundaries of what *cuts* make of a bundle, its own ends included.
+    """All boundaries of the bundle from *lower* to *upper* after a split at *cuts*, *lower* and *upper* included.
 
-    Raises TrimtabError where they cannot be carried out: the range is too small, or a cut lies outside of it, or
-    comes twice.
+    Raises TrimtabError if the split is impossible: the range is too small, or a cut lies outside it, or a cut is
+    given twice.
     """
     if not can_split(lower, upper):
         raise TrimtabError(f"0x{lower:08x}_0x{upper:08x} cannot be split further")
     ends = (lower, *sorted(cuts), upper)
     if any(left >= right for left, right in pairwise(ends)):
         at = ", ".join(f"0x{cut:08x}" for cut in sorted(cuts))
-        raise TrimtabError(f"0x{lower:08x}_0x{upper:08x} cannot be cut at {at}: not inside of it, or twice")
+        raise TrimtabError(
+            f"0x{lower:08x}_0x{upper:08x} cannot be split at {at}: every position must lie inside the range, only once"
+        )
     return ends
 
 
 def with_split(boundaries: Sequence[int], lower: int, upper: int, cuts: Sequence[int]) -> tuple[int, ...] | None:
-    """The *boundaries* of a namespace after its bundle from *lower* to *upper* was cut; None where it has no such one.
+    """The *boundaries* of a namespace after its bundle from *lower* to *upper* was split at *cuts*.
 
-    Raises TrimtabError as :func:`divided` does.
+    None if the namespace has no such bundle.  Raises TrimtabError as :func:`divided` does.
     """
     if can_split(lower, upper) and (lower, upper) not in pairwise(boundaries):
         return None

@@ -1,32 +1,32 @@
-"""What an operator, and the age of the data, allow; an input of every decision, journalled with it."""
+"""Controls: what the operator and the age of the data allow.  An input of every decision, journalled with it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
-    """The switches as they stood when an interval was decided."""
+    """The controls that an interval was decided with."""
 
     #: "active" moves load, "dry_run" issues commands that change nothing, "observe" issues none.
     mode: str
     paused: bool = False
-    #: The interval was decided too long after its end to act on it; memory still moves on.
+    #: The interval is too old to act on; the memory is still updated.
     stale: bool = False
-    #: Why a person set mode or pause, who, and when (epoch ms, wall clock); "" and 0 where nobody has.
+    #: Why an operator set the mode or the pause, who, and when (epoch ms, wall clock); "" and 0 if nobody did.
     reason: str = ""
     by: str = ""
     since_ms: int = 0
-    #: When a person last resumed, epoch ms, wall clock; 0: never.  A later one closes the breaker.
+    #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never.  A later resume closes the breaker.
     resumed_ms: int = 0
-    #: Why maintenance windows forbid to issue anything at this T; "" where they allow it.
+    #: Why the maintenance windows forbid commands at this T; "" if they allow them.
     maintenance: str = ""
-    #: Why it is not known what a person has set; "" where it is.  Nothing is issued until it is known.
+    #: Why the operator's controls could not be read; "" if they were.  No commands are issued until they are read.
     unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One thing that a person chose."""
+    """One setting that an operator made."""
 
     value: str
     reason: str
@@ -37,20 +37,23 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorControls:
-    """What persons have set with `trimtab pause`, `resume`, `mode`; it outlives every process.
+    """What operators set with `trimtab pause`, `resume` and `mode`.  It is stored, so it survives every restart.
 
-    None: nobody has chosen, so the settings hold.
+    None: no operator has set it, so the settings in trimtab.toml apply.
     """
 
     #: "active", "dry_run" or "observe".
     mode: Choice | None = None
     #: "paused" or "running".
     pause: Choice | None = None
-    #: When somebody resumed last, epoch ms, wall clock; 0: never.
+    #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never.
     resumed_ms: int = 0
 
     def in_force(self, *, mode: str, paused: bool) -> tuple[str, bool, Choice | None]:
-        """Mode, whether it is paused, and the choice that shows why; *mode* and *paused* hold where nobody chose."""
+        """The mode and the pause that apply, and the operator's choice that explains them.
+
+        *mode* and *paused* come from the settings; they apply where no operator has set anything.
+        """
         is_paused = paused if self.pause is None else self.pause.value == PAUSED
         return (
             mode if self.mode is None else self.mode.value,

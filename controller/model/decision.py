@@ -1,4 +1,4 @@
-"""A decision is a value: what to do, and for everything looked at, why or why not."""
+"""Decisions as values: what to do, and for everything that was examined, why or why not."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import overload
 
 
 class Reason(StrEnum):
-    """Why something was, or was not, done.
+    """Why something was done, or was not done.
 
-    Pulsar's words where it has one: extensions.models.{UnloadDecision, SplitDecision}.Reason.
+    Pulsar's names where it has one: extensions.models.{UnloadDecision, SplitDecision}.Reason.
     """
 
     # taken
@@ -70,7 +70,7 @@ class Reason(StrEnum):
     FEWEST_BUNDLES = "FewestBundles"
     BROKER_VERSION = "BrokerVersion"
     BUNDLE_WITH_POLICIES = "BundleWithPolicies"
-    # what the cycle remembers
+    # about the memory of strategies
     STARTED_ANEW = "StartedAnew"
     # results that came back
     SETTLED = "Settled"
@@ -80,7 +80,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One thing that was looked at: what was observed, the limit, the unit, and what followed."""
+    """What was found about one subject: the observed value, the limit, the unit, and the reason that follows."""
 
     #: A broker, a bundle, a command id, or "cluster".
     subject: str
@@ -88,7 +88,7 @@ class Verdict:
     observed: float | None = None
     limit: float | None = None
     unit: str = ""
-    #: The strategy, filter or guardrail that says so.
+    #: The strategy, filter or guardrail that gives this verdict.
     by: str = ""
     detail: str = ""
 
@@ -101,16 +101,16 @@ class Verdict:
         return f"{self.subject}: {self.reason}{numbers}{detail}"
 
 
-class Told(Sequence[Verdict]):
-    """Verdicts that are put into words when they are read: of 1,000 brokers that takes longer than the decision."""
+class LazyVerdicts(Sequence[Verdict]):
+    """Verdicts built on first access: for 1,000 brokers, building them takes longer than the decision."""
 
-    def __init__(self, tell: Callable[[], Iterable[Verdict]]) -> None:
-        """What *tell*, which is asked once, says; it looks at nothing that is ever written to."""
-        self._tell = tell
+    def __init__(self, build: Callable[[], Iterable[Verdict]]) -> None:
+        """*build* makes the verdicts and is called once, later; it must read only data that does not change."""
+        self._build = build
 
     @cached_property
     def _verdicts(self) -> tuple[Verdict, ...]:
-        return tuple(self._tell())
+        return tuple(self._build())
 
     @overload
     def __getitem__(self, index: int) -> Verdict: ...
@@ -134,41 +134,42 @@ class Told(Sequence[Verdict]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unload:
-    """A bundle to take off its broker; ``why`` is the verdict about that broker."""
+    """A bundle to unload from its broker; ``why`` is the verdict about that broker."""
 
     bundle: str
     source: str
     why: Verdict
-    #: The broker that a shedder which plans both ends means it for; "" leaves that to the placement.
+    #: The destination, if the shedder chose one; "": the placement chooses.
     destination: str = ""
-    #: Whether it goes there or nowhere.  Pulsar: the extensible load manager transfers, the modular one places anew.
+    #: True: it moves to ``destination`` or stays (a transfer of the extensible load manager).  False: if a filter
+    #: excludes ``destination``, the placement chooses another broker (the modular load manager).
     final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadDecision:
-    """A shedder's answer: unloads in the order chosen, a verdict for everything looked at."""
+    """What a shedder decided: unloads in the order chosen, and a verdict for everything examined."""
 
     unloads: tuple[Unload, ...] = ()
     verdicts: Sequence[Verdict] = ()
-    #: One reason for the whole: why nothing is unloaded, or what most of it is for.
+    #: One reason for the whole decision: why nothing is unloaded, or the reason of most unloads.
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A bundle to divide; boundaries are computed by the split algorithm, unless the policy gives them."""
+    """A bundle to split.  The split algorithm computes the boundaries, unless the split policy gives them."""
 
     bundle: str
     broker: str
     why: Verdict
-    #: All boundaries, both ends included; empty leaves them to the split algorithm.
+    #: All boundaries, both ends included; empty: the split algorithm computes them.
     boundaries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitDecision:
-    """A split policy's answer."""
+    """What a split policy decided."""
 
     splits: tuple[Split, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -176,10 +177,10 @@ class SplitDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What subscribers of the command topic are to carry out on the cluster.
+    """An unload or a split that executors carry out on the cluster.
 
-    The same decision always has the same ``id``; epoch and wall-clock time are stamped on the envelope
-    when it is issued and are no part of it.
+    The same decision always has the same ``id``.  Epoch and wall-clock time are not part of the command: they are
+    added to the envelope when it is issued.
     """
 
     id: str
@@ -190,7 +191,7 @@ class Command:
     interval: int
     expires_at_ms: int
     mode: str  # "active" or "dry_run"
-    #: Precondition: the broker that must still own the bundle.
+    #: Precondition: this broker must still own the bundle.
     source: str
     why: Verdict
     #: Unload only: where the bundle is to go.
@@ -203,10 +204,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One cycle's outcome for interval T."""
+    """What one cycle decided for interval T."""
 
     interval: int
     commands: tuple[Command, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    #: One human sentence.
+    #: One sentence for people.
     summary: str

@@ -1,34 +1,34 @@
-"""Every error trimtab raises on purpose, one short tree.
+"""All errors that trimtab raises itself.
 
-An error names the thing, the value and what to do.  Nothing to decide is a
-:class:`~controller.model.decision.Reason`, never an exception.
+An error names the thing, the value and what to do.  "Nothing to do" is no error but a
+:class:`~controller.model.decision.Reason`.
 """
 
 
 class TrimtabError(Exception):
-    """Base of all errors raised on purpose; the CLI prints its text and exits with ``exit_code``."""
+    """Base of trimtab's own errors; the CLI prints the text and exits with ``exit_code``."""
 
     exit_code = 1
 
 
 class SettingsError(TrimtabError):
-    """A setting is unknown, or its value cannot mean anything."""
+    """A setting is unknown, or its value is invalid."""
 
     exit_code = 2
 
 
 class ViewError(TrimtabError):
-    """A cluster that was described by hand contradicts itself, or a number in it cannot be."""
+    """A ClusterView that was built by hand is inconsistent, or holds an impossible number."""
 
 
 class AccessDeniedError(TrimtabError):
-    """A server refuses our credentials, or does not permit what we ask for: trying again does not help."""
+    """A server refuses our credentials, or we lack a right.  A retry does not help."""
 
     exit_code = 77  # EX_NOPERM
 
 
 class WireError(TrimtabError):
-    """A record does not hold what its type promises; ``reason`` is the dead letter's word for it."""
+    """A record does not match its schema; ``reason`` is the reason that its dead letter gives."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -37,11 +37,11 @@ class WireError(TrimtabError):
 
 
 class StateError(TrimtabError):
-    """Stored state cannot be used: another shard count, an unknown version, a broken invariant."""
+    """Stored state cannot be used: it has another number of shards, an unknown version, or it is damaged."""
 
 
 class LogOfflineError(TrimtabError):
-    """A part of the log that is needed cannot be written to for now; nothing was written."""
+    """A partition of the log that is needed is offline; nothing was written."""
 
 
 class JournalError(TrimtabError):
@@ -53,7 +53,7 @@ class EntryTooLargeError(JournalError):
 
 
 class JournalLostError(JournalError):
-    """The journal is empty, and Spark's checkpoint says that it was not: a person has to decide what to do."""
+    """The journal is empty, but Spark's checkpoint shows that it had entries.  A person must decide what to do."""
 
     exit_code = 2
 
@@ -67,12 +67,12 @@ class ControlsCorruptError(TrimtabError):
 
 
 class StalledError(TrimtabError):
-    """A query makes no progress though there is something to read."""
+    """A query makes no progress although there is data to read."""
 
     exit_code = 70  # EX_SOFTWARE: the service manager restarts us
 
 
 class LeadershipLostError(TrimtabError):
-    """This process no longer leads: the batch must not be committed."""
+    """This process lost leadership: the batch must not be committed."""
 
     exit_code = 75  # EX_TEMPFAIL: the service manager restarts us

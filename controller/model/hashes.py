@@ -1,7 +1,7 @@
-"""The hash functions a Pulsar NamespaceBundleFactory can be built with, as they place a topic on the ring.
+"""The hash functions that a Pulsar NamespaceBundleFactory can use to place a topic on the hash ring.
 
-Brokers look topics up by CRC32 whatever the factory has (see ``names.topic_hash``); the others are here for clusters
-and tools that use the factory's own function.
+Brokers always look topics up by CRC32, whatever function the factory has (see ``names.topic_hash``).  The other
+functions are for clusters and tools that use the factory's function.
 
 Pulsar: NamespaceBundleFactory.getLongHashCode over Guava's com.google.common.hash.Hashing, strings as UTF-8.
 """
@@ -44,15 +44,15 @@ def murmur3_32_fixed(text: str) -> int:
     data = text.encode()
     words = [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
     if len(data) % 4 == 0:
-        words.append(0)  # an empty tail mixes to nothing
+        words.append(0)  # an empty tail, which changes nothing
     return _murmur3(words, len(data))
 
 
 def murmur3_32(text: str) -> int:
-    """Guava's first murmur3_32, unsigned, kept by it for compatibility.
+    """Guava's original murmur3_32, unsigned, which Guava keeps for compatibility.
 
-    It differs from the fixed one for characters beyond U+FFFF: their four bytes do not move the write position, so
-    what follows is written over them.  The length counts them.
+    It differs from the fixed version for characters beyond U+FFFF: their four bytes do not advance the write
+    position, so the next bytes overwrite them.  The length still counts them.
     """
     words, buffer, shift, length = [], 0, 0, 0
     for char in text:

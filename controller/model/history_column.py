@@ -1,4 +1,4 @@
-"""A number for each name, kept in a column: reads as a mapping, moves as an array."""
+"""A mapping from names to numbers that stores the numbers as an array."""
 
 from collections.abc import Iterator, Mapping
 from typing import Self
@@ -9,18 +9,21 @@ from controller.model.load import Bools, Floats, Ints
 
 
 class HistoryColumn(Mapping[str, float]):
-    """What is remembered of each broker; never written to, and a mapping from those that have a number to it.
+    """One number for each broker, as an immutable mapping; brokers without a number are not in it.
 
-    A placement reads and moves the numbers of 1,000 brokers.  With a dict most of its time would go into hashing
-    their names; here they are only looked at when the brokers themselves change.
+    A placement reads and updates the numbers of 1,000 brokers.  A dict would spend most of that time hashing names.
+    This class reads the names only when the set of brokers changes.
     """
 
     __slots__ = ("_dict", "_others", "known", "names", "numbers")
 
     def __init__(self, names: tuple[str, ...], numbers: Floats, known: Bools, others: Mapping[str, float]) -> None:
-        """Numbers of *names*, those that are *known*, and of *others* that are not in the column."""
+        """*numbers* and *known* are (names,); *others* holds the numbers of names that have no row.
+
+        A row counts only where *known* is True.
+        """
         self.names = names
-        #: (names,) one that is not known means nothing; one that is may be NaN.
+        #: (names,) meaningless where not known; a known number may be NaN.
         self.numbers = numbers
         self.known = known
         self._others = others
@@ -28,7 +31,7 @@ class HistoryColumn(Mapping[str, float]):
 
     @classmethod
     def of(cls, mapping: Mapping[str, float], names: tuple[str, ...]) -> Self:
-        """*mapping* with the (unique) *names* as its column; *mapping* itself if that is how it lies already."""
+        """*mapping* with the (unique) *names* as its rows; *mapping* itself if it has these rows already."""
         if isinstance(mapping, cls) and (mapping.names is names or mapping.names == names):
             return mapping
         others = dict(mapping)
@@ -37,7 +40,7 @@ class HistoryColumn(Mapping[str, float]):
         return cls(names, numbers, known, others)
 
     def with_numbers(self, rows: Ints | slice, numbers: Floats) -> Self:
-        """This with new *numbers* at *rows* of the column."""
+        """A copy with *numbers* at *rows*."""
         moved, known = self.numbers.copy(), self.known.copy()
         moved[rows], known[rows] = numbers, True
         return type(self)(self.names, moved, known, self._others)

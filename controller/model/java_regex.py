@@ -1,18 +1,19 @@
-r"""Regular expressions that operators wrote for Pulsar, which means for Java, read by Python's ``re``.
+r"""Java regular expressions (of Pulsar's isolation policies), translated to Python's ``re``.
 
-Pulsar tests ``String.matches``: the whole text, ASCII classes.  What the two write differently is translated here:
+Pulsar uses ``String.matches``: it matches the whole text, with ASCII classes.  These parts are translated:
 
     \Q...\E  ->  the text, quoted           (?<name>...)  ->  (?P<name>...)        \k<name>  ->  (?P=name)
     \z       ->  \Z                         \p{Alpha} ... ->  [a-zA-Z] ...         \Z  ->  (?=\n?\Z)
 
-What Python lacks or takes for something else is *not understood*: sets in sets and intersections (``[a-z&&[^b]]``),
-other Unicode properties, flags but ``(?i)``, ``(?s)``, ``(?m)`` at the head, octal, ``\h``, ``\v``, ``\R``, ``\X``,
-``\G`` and lookbehind of no fixed length.  Names hold no line ends, so what ``.`` and ``$`` make of them is left alone.
+What Python lacks or reads differently is *not understood*: nested sets and intersections (``[a-z&&[^b]]``), other
+Unicode properties, flags other than a leading ``(?i)``, ``(?s)``, ``(?m)``, octal, ``\h``, ``\v``, ``\R``, ``\X``,
+``\G`` and lookbehind of variable length.  Names contain no line ends, so differences of ``.`` and ``$`` there do not
+matter.
 
-Python tries one way after the other, and some expressions, such as ``(a+)+b``, have more ways than anybody can wait
-for.  So an expression is not understood either when it is longer than 1,000 characters, when it repeats what can itself
-match in several ways, or when it has more than a million ways to match: those of its parts multiplied, those of its
-alternatives added.  A repetition without an upper bound counts as a hundred.
+Python backtracks, and some expressions, such as ``(a+)+b``, would take practically for ever.  So an expression is also
+not understood if it is longer than 1,000 characters, if it repeats a part that can itself match in several ways, or if
+it has more than a million ways to match.  The ways of consecutive parts are multiplied, those of alternatives added; a
+repetition without an upper bound counts as 100 ways.
 """
 
 import re
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 _POSIX: Final = {
     "Lower": "a-z", "Upper": "A-Z", "Alpha": "a-zA-Z", "Digit": "0-9", "Alnum": "a-zA-Z0-9", "XDigit": "0-9a-fA-F",
 }  # fmt: skip
-#: Letters that mean the same behind a backslash in both, outside a set and in one.
+#: Letters that mean the same after a backslash in Java and Python: outside a set, and inside a set.
 _SAME: Final = frozenset("AbBdDsSwWtnrfaxu123456789")
 _SAME_IN_SET: Final = frozenset("dDsSwWtnrfaxu")
 
@@ -38,19 +39,19 @@ _NAMED_GROUP = re.compile(r"\(\?<([a-zA-Z]\w*)>")
 _FLAGS = re.compile(r"\(\?[ism]+\)")
 _COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
-#: Characters of an expression that is looked at.
+#: Maximum length of an expression, in characters.
 _LONGEST: Final = 1_000
-#: In how many ways an expression may match.
+#: Maximum number of ways in which an expression may match.
 _MOST_WAYS: Final = 1_000_000
-#: ``*``, ``+`` and ``{n,}``: about as many as a name has characters.
+#: Ways counted for ``*``, ``+`` and ``{n,}``: about the length of a name.
 _UNBOUNDED: Final = 100
-#: ``{n}``: so often at most.
+#: Largest count in ``{n}``.
 _MOST_TIMES: Final = 255
 
 
 @lru_cache(maxsize=4096)
 def java_pattern(regex: str) -> re.Pattern[str] | None:
-    """*regex* for ``fullmatch``, or None when it is not understood."""
+    """*regex* compiled for ``fullmatch``, or None if it is not understood."""
     try:
         return re.compile(_Translation(regex).text(), re.ASCII)
     except (re.error, ValueError, OverflowError, RecursionError):
@@ -58,29 +59,29 @@ def java_pattern(regex: str) -> re.Pattern[str] | None:
 
 
 def matches(regexes: Iterable[str], text: str) -> bool:
-    """Whether one of *regexes* matches the whole *text*; one that is not understood matches nothing."""
+    """Whether one of *regexes* matches the whole *text*; an expression that is not understood matches nothing."""
     patterns = map(java_pattern, regexes)
     return any(pattern is not None and pattern.fullmatch(text) is not None for pattern in patterns)
 
 
 @lru_cache(maxsize=4096)
 def matching(regexes: tuple[str, ...], texts: tuple[str, ...]) -> NDArray[np.bool_]:
-    """(texts,) which of *texts* one of *regexes* matches.  Kept: the brokers are the same interval by interval."""
+    """(texts,) whether one of *regexes* matches each text.  Cached: the brokers seldom change."""
     mask = np.array([matches(regexes, text) for text in texts], np.bool_)
     mask.setflags(write=False)
     return mask
 
 
 class _Translation:
-    """One regex on its way from Java to Python; ValueError where there is none."""
+    """Translates one regex from Java to Python; raises ValueError if that is not possible."""
 
     def __init__(self, regex: str) -> None:
         self._regex = regex
         self._at = 0
-        #: Of each group that is open, the whole expression first: the ways of the alternatives that have ended, and of
-        #: the one that has not.
+        #: For each open group (the whole expression first): the ways of its finished alternatives, and of the current
+        #: alternative.
         self._ended, self._ways = [0], [1]
-        #: The ways of the part that came last, which a repetition would multiply.
+        #: The ways of the last part, which a repetition would multiply.
         self._last = 1
 
     def text(self) -> str:
@@ -116,12 +117,12 @@ class _Translation:
 
     def _end_group(self) -> None:
         if len(self._ways) == 1:
-            raise ValueError("a group that ends and does not begin")
+            raise ValueError("a closing parenthesis without an opening one")
         self._last = self._ended.pop() + self._ways.pop()
         self._multiply(self._last)
 
     def _repetition(self, char: str) -> str:
-        """A repetition, and what says how it is tried (``?`` or ``+`` behind it)."""
+        """A repetition with its suffix: ``?`` (lazy) or ``+`` (possessive)."""
         if char == "{":
             count = self._must(_COUNT)
             least, most = int(count[1]), count[2]
@@ -132,7 +133,7 @@ class _Translation:
             self._at += 1
             text, ways = char, 2 if char == "?" else _UNBOUNDED
         if self._last > 1 and text != "?":
-            raise ValueError("a repetition of what can match in several ways")
+            raise ValueError("a repetition of a part that can match in several ways")
         self._multiply(ways)
         if self._regex.startswith(("?", "+"), self._at):
             text += self._regex[self._at]
@@ -145,15 +146,15 @@ class _Translation:
             raise ValueError(f"more than {_MOST_WAYS} ways to match")
 
     def _set(self) -> str:
-        """A set; ``]`` right at its head is a member in both."""
+        """A set; a leading ``]`` is a member in Java and in Python."""
         made = self._must(re.compile(r"\[\^?\]?"))[0]
         while not self._regex.startswith("]", self._at):
             if self._at == len(self._regex) or self._regex.startswith(("[", "&&"), self._at):
-                raise ValueError("a set without end, in a set, or an intersection")
+                raise ValueError("an unclosed set, a nested set, or an intersection")
             if self._regex[self._at] == "\\":
                 made += self._escape(in_set=True)
             else:
-                # Python warns that doubled signs may one day mean something.
+                # Python warns about doubled signs, which it reserves for later use.
                 made += re.escape(self._regex[self._at]) if self._regex[self._at] in "&~|" else self._regex[self._at]
                 self._at += 1
         self._at += 1
@@ -174,7 +175,7 @@ class _Translation:
         if escaped in ("\\z", "\\Z") and not in_set:
             return r"\Z" if escaped == "\\z" else r"(?=\n?\Z)"
         if escaped == "\\" or (escaped[1].isalnum() and escaped[1] not in (_SAME_IN_SET if in_set else _SAME)):
-            raise ValueError("an escape that only Java knows")
+            raise ValueError("an escape that Python does not have")
         return escaped
 
     def _take(self, what: re.Pattern[str]) -> re.Match[str] | None:

@@ -1,4 +1,4 @@
-"""What is carried from one cycle to the next, and journalled with each decision."""
+"""The memory that one cycle passes to the next, journalled with each decision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from controller.model.load import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoMemory:
-    """The memory of a strategy that has none."""
+    """The memory of a strategy that needs none."""
 
     kind: Literal["none"] = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageHistory:
-    """A broker's smoothed resource usage (fraction, 1.0 = 100 %), by name."""
+    """The smoothed resource usage of each broker, by name (fraction, 1.0 = 100 %)."""
 
     kind: Literal["usage_history"] = "usage_history"
     usage: Mapping[str, float] = field(default_factory=dict)
@@ -33,10 +33,11 @@ class UsageHistory:
         rows: Ints | slice = slice(None),
         restarted: Bools | None = None,
     ) -> tuple[Floats, Self]:
-        """Move the history of *names*, or of those at *rows*: ``history_fraction * history + the rest * usage``.
+        """Update the averages of *names*, or of those at *rows*: ``f * history + (1 - f) * usage``.
 
-        *usage*, *restarted* and the answer are (rows,), fractions.  A broker without history, or *restarted*, begins
-        with its usage; all others keep theirs.  Pulsar: updateAvgResourceUsage.
+        f is *history_fraction*.  *usage*, *restarted* and the result are (rows,); usages are fractions.  The first
+        sample initialises a broker's average, and so does the first one after a restart.  Brokers at other rows keep
+        theirs.  Pulsar: updateAvgResourceUsage.
         """
         column = HistoryColumn.of(self.usage, names)
         goes_on = column.known[rows] if restarted is None else column.known[rows] & ~restarted
@@ -47,7 +48,7 @@ class UsageHistory:
         return smoothed, type(self)(usage=column.with_numbers(rows, smoothed))
 
     def of(self, names: tuple[str, ...]) -> tuple[Floats, Bools]:
-        """(n,) the history of *names*, and (n,) which of them have one."""
+        """(n,) the averages of *names*, and (n,) whether each has one."""
         column = HistoryColumn.of(self.usage, names)
         return column.numbers, column.known
 
@@ -59,10 +60,10 @@ class UsageHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalUsageHistory:
-    """A usage history that moves once an interval, however often it is asked."""
+    """A usage history that is updated once in an interval, however often it is read."""
 
     kind: Literal["interval_usage_history"] = "interval_usage_history"
-    #: T at which it moved last, epoch ms; -1 before the first.
+    #: T of the last update, epoch ms; -1 before the first.
     as_of_ms: int = -1
     #: Broker -> smoothed resource usage (fraction, 1.0 = 100 %).
     usage: Mapping[str, float] = field(default_factory=dict)
@@ -70,63 +71,63 @@ class IntervalUsageHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHitCounts:
-    """For how many rounds a broker has differed from the one it is paired with, by name."""
+    """AvgShedder's hit counts: rounds in which a broker's usage differed from its pair's by a threshold, by name."""
 
     kind: Literal["broker_hit_counts"] = "broker_hit_counts"
-    #: By the high threshold or more.
+    #: Rounds with a difference at or above the high threshold.
     high: Mapping[str, int] = field(default_factory=dict)
-    #: By the low threshold or more.
+    #: Rounds with a difference at or above the low threshold.
     low: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRobinTurn:
-    """Whose turn it is."""
+    """The position of the round robin placement."""
 
     kind: Literal["round_robin_turn"] = "round_robin_turn"
-    #: Placements so far, from 0 again after 2,147,483,647.
+    #: Placements so far; after 2,147,483,647 the count starts again at 0.
     count: int = 0
-    #: The brokers in the order in which they take turns.
+    #: The brokers in round robin order.
     order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferHistory:
-    """What TransferShedder remembers; everything of a broker goes by its name."""
+    """What TransferShedder remembers; all mappings are by broker name."""
 
     kind: Literal["transfer_history"] = "transfer_history"
-    #: Rounds in a row in which load was unevenly spread.
+    #: Consecutive rounds in which the load was uneven.
     hit_count: int = 0
-    #: Smoothed weighted usage (fraction), smoothed bytes/s in + out, and the T of the last data, epoch ms.
+    #: Smoothed weighted usage (fraction), smoothed bytes/s in + out, and T of the last data, epoch ms.
     weighted_max_ema: Mapping[str, float] = field(default_factory=dict)
     msg_throughput_ema: Mapping[str, float] = field(default_factory=dict)
     updated_at_ms: Mapping[str, int] = field(default_factory=dict)
-    #: T at which bundles were last taken off the broker, epoch ms, while it has to settle.
+    #: T of the broker's last unload, epoch ms, kept during its cool-down.
     recently_unloaded_brokers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerMembership:
-    """Which brokers there were, and who has just come or gone."""
+    """The brokers of the last round, and those that joined or left recently."""
 
     kind: Literal["broker_membership"] = "broker_membership"
-    #: Sorted; none before the first round.
+    #: Sorted; empty before the first round.
     brokers: tuple[str, ...] = ()
-    #: Broker that joined -> rounds in which it was given bundles, while there may be more.
+    #: Broker that joined -> rounds in which it received bundles, until it has its share.
     joined: Mapping[str, int] = field(default_factory=dict)
-    #: Broker that left -> rounds since then, while it may come back.
+    #: Broker that left -> rounds since then, while its return is waited for.
     left: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitHitCounts:
-    """For how many rounds in a row a bundle has been over a limit, by name; none that is not."""
+    """Consecutive rounds in which a bundle was over a limit, by name; only bundles that are over one."""
 
     kind: Literal["split_hit_counts"] = "split_hit_counts"
     hits: Mapping[str, int] = field(default_factory=dict)
 
 
-#: Every kind of memory a strategy can have; ``kind`` tells them apart in the journal.
+#: Every kind of memory that a strategy can have; ``kind`` is its name in the journal.
 StrategyMemory: TypeAlias = (
     NoMemory
     | UsageHistory
@@ -149,7 +150,7 @@ class InFlight:
     destination: str
     interval: int
     expires_at_ms: int
-    #: Executors only look at it; what becomes of it is no failure.
+    #: A dry run changes nothing, so its result never counts as a failure.
     dry_run: bool = False
 
 
@@ -162,42 +163,42 @@ class Issued:
     source: str
     #: "" for splits.
     destination: str
-    #: Producers and consumers that it disturbs.
+    #: Producers and consumers that have to reconnect.
     connections: int
     interval: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """The breaker: stops everything after many failed commands, until a person resumes."""
+    """The breaker: stops all commands after many failures, until a person runs `trimtab resume`."""
 
-    #: Commands that failed since one last succeeded.
+    #: Failed commands since the last success.
     in_a_row: int = 0
     #: T at which it tripped, epoch ms; None while it is closed.
     tripped_at: int | None = None
-    #: What tripped it.
+    #: Why it tripped.
     why: str = ""
-    #: The last resume that was known when it tripped, epoch ms, wall clock: a later one closes it.
+    #: Time of the last resume before it tripped, epoch ms, wall clock; a later resume closes it.
     resumed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The active brokers, and those that came or went a short while ago."""
+    """The active brokers, and those that joined or left recently."""
 
-    #: Sorted; none before the first interval.
+    #: Sorted; empty before the first interval.
     brokers: tuple[str, ...] = ()
-    #: Broker -> T at which it came or went, epoch ms, while that holds commands back.
+    #: Broker -> T at which it joined (came) or left (went), epoch ms, kept while that freezes commands.
     came: Mapping[str, int] = field(default_factory=dict)
     went: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Commands about a bundle that failed one after the other."""
+    """Consecutive failed commands about one bundle."""
 
     times: int
-    #: T at which the last failure was known, epoch ms.
+    #: T in which the last failure became known, epoch ms.
     interval: int
 
 
@@ -206,23 +207,23 @@ class Memory:
     """The controller's memory between cycles; a new cluster starts with ``Memory(seed=...)``."""
 
     seed: int = 0
-    #: The last T decided, epoch ms; None before the first.
+    #: The last decided T, epoch ms; None before the first decision.
     last_interval: int | None = None
-    #: Closed intervals seen without a gap; commands wait until there are enough.
+    #: Consecutive closed intervals without a gap; no commands until there are ``warm_up_samples``.
     samples: int = 0
     shedder: StrategyMemory = field(default_factory=NoMemory)
     placement: StrategyMemory = field(default_factory=NoMemory)
     split: StrategyMemory = field(default_factory=NoMemory)
     membership: StrategyMemory = field(default_factory=NoMemory)
-    #: Bundle -> T at which it was last unloaded.
+    #: Bundle -> T of its last unload, epoch ms.
     recently_unloaded: Mapping[str, int] = field(default_factory=dict)
-    #: Command id -> the command under way.
+    #: Command id -> the command, until its result comes back.
     in_flight: Mapping[str, InFlight] = field(default_factory=dict)
-    #: Bundle -> its last commands' failures, while they count.
+    #: Bundle -> its consecutive failures, until they no longer count.
     failed: Mapping[str, Failed] = field(default_factory=dict)
-    #: Command id -> what it counts against the budgets, for as long as the window is.
+    #: Command id -> what it counts against the budgets, for the length of the rolling window.
     issued: Mapping[str, Issued] = field(default_factory=dict)
-    #: Command id -> T at which it failed, epoch ms, for as long as the window is.
+    #: Command id -> T at which it failed, epoch ms, for the length of the rolling window.
     failures: Mapping[str, int] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=Breaker)
     roster: Roster = field(default_factory=Roster)

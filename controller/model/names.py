@@ -1,4 +1,4 @@
-"""Names as Pulsar writes them: topics, namespaces, bundles and their place on the hash ring.
+"""Names of bundles and namespaces as Pulsar writes them, and the positions of topics on the hash ring.
 
 Pulsar: org.apache.pulsar.common.naming.{TopicName, NamespaceBundle, NamespaceBundles},
 ConsistentHashingTopicBundleAssigner (always CRC32 of the full topic name).
@@ -16,11 +16,11 @@ FULL_LOWER = 0x00000000
 #: The ring's end; only the last bundle includes it.
 FULL_UPPER = 0xFFFFFFFF
 
-#: Characters that no name has: control characters, line breaks of every kind, halves of surrogate pairs.  A name is
-#: printed, logged, and joined with others.  The names of topics may have any: they are only hashed.
+#: Characters not allowed in a name: control characters, line breaks of every kind, lone surrogates.  Names are printed,
+#: logged, and joined by line breaks.  Topic names may have any character: they are only hashed.
 NO_NAME_HAS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-#: A name has so many characters at most, ten times what Pulsar's are like: names are kept in the state and in every
-#: snapshot, and a bundle's holds those of its tenant and namespace.
+#: Maximum length of a name, in characters; about ten times the usual length.  Names are kept in the state and in every
+#: snapshot, and a bundle name contains the names of its tenant and namespace.
 LONGEST_NAME = 1024
 
 _NOT_IN_NAMES = re.compile(f"[{NO_NAME_HAS}]")
@@ -29,12 +29,12 @@ _BUNDLE = re.compile(
     rf"(?P<namespace>{_PART}/{_PART}(?:/{_PART})?)/0x(?P<lower>[0-9a-f]{{8}})_0x(?P<upper>[0-9a-f]{{8}})"
 )
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
-#: SLA monitor ``sla-monitor/cluster/host:port``; heartbeat ``pulsar/host:port`` or with a cluster between.
+#: SLA monitor: ``sla-monitor/cluster/host:port``; heartbeat: ``pulsar/host:port`` or ``pulsar/cluster/host:port``.
 _BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^/]+:\d+")
 
 
 class BundleName(NamedTuple):
-    """A bundle name taken apart: ``tenant/ns/0xLLLLLLLL_0xUUUUUUUU``."""
+    """A parsed bundle name: ``tenant/ns/0xLLLLLLLL_0xUUUUUUUU``."""
 
     namespace: str
     lower: int
@@ -42,7 +42,7 @@ class BundleName(NamedTuple):
 
     @property
     def range(self) -> str:
-        """The range part, as Pulsar's admin API wants it."""
+        """The range, as in Pulsar's admin API: ``0xLLLLLLLL_0xUUUUUUUU``."""
         return f"0x{self.lower:08x}_0x{self.upper:08x}"
 
     def __str__(self) -> str:
@@ -50,28 +50,30 @@ class BundleName(NamedTuple):
 
 
 def parse_bundle(name: str) -> BundleName:
-    """Take *name* apart, or raise TrimtabError saying what a bundle name looks like."""
+    """Parse *name*; raises TrimtabError with the expected form if it is not a bundle name."""
     match = _BUNDLE.fullmatch(name) if len(name) <= LONGEST_NAME else None
     if match is not None:
         bundle = BundleName(match["namespace"], int(match["lower"], 16), int(match["upper"], 16))
         if bundle.lower < bundle.upper:
             return bundle
     shown = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
-    raise TrimtabError(f"{shown} is not a bundle: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper")
+    raise TrimtabError(
+        f"{shown} is not a bundle name: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper"
+    )
 
 
 def is_name(text: str) -> bool:
-    """Whether *text* can be the name of a broker, a sweep, a namespace: not empty, printable, not too long."""
+    """Whether *text* is a valid name (of a broker, a sweep, a namespace): not empty, printable, not too long."""
     return 0 < len(text) <= LONGEST_NAME and _NOT_IN_NAMES.search(text) is None
 
 
 def namespace_of(bundle: str) -> str:
-    """The namespace of *bundle*, which may be of any form with the range last."""
+    """The namespace of *bundle*: everything before the last slash; the name is not checked."""
     return bundle.rpartition("/")[0]
 
 
 def is_untouchable(namespace: str) -> bool:
-    """True for namespaces no load manager moves: heartbeat, SLA monitor, system.
+    """True for namespaces whose bundles no load manager moves: heartbeat, SLA monitor, system.
 
     Pulsar: NamespaceService.isSystemServiceNamespace, isHeartbeatNamespace, isSLANamespace.
     """
@@ -79,11 +81,11 @@ def is_untouchable(namespace: str) -> bool:
 
 
 def is_broker_own(namespace: str) -> bool:
-    """True for a broker's own heartbeat or SLA monitor namespace, which makes sense on that broker alone.
+    """True for the heartbeat or SLA monitor namespace of one broker, which only that broker may serve.
 
     Pulsar: NamespaceService.isSLAOrHeartbeatNamespace.
     """
-    # Nearly every namespace is somebody's, and has no port.
+    # Namespaces of users hardly ever contain a colon, so the regex seldom runs.
     return ":" in namespace and _BROKER_OWN_NAMESPACE.fullmatch(namespace) is not None
 
 
@@ -98,8 +100,8 @@ def topic_hash(topic: str) -> int:
 def find_bundle(boundaries: Sequence[int], position: int) -> tuple[int, int]:
     """The (lower, upper) pair of *boundaries* that holds *position*.
 
-    Pulsar: NamespaceBundles.getBundle.  Like there, position 0xffffffff has no bundle
-    (VECTORS.md, "Bundles"): IndexError.
+    Raises IndexError for a position in no bundle.  As in Pulsar, 0xffffffff is one (tests/vectors/README.md).
+    Pulsar: NamespaceBundles.getBundle.
     """
     i = bisect_right(boundaries, position) - 1
     if not 0 <= i < len(boundaries) - 1:
@@ -108,7 +110,7 @@ def find_bundle(boundaries: Sequence[int], position: int) -> tuple[int, int]:
 
 
 def default_boundaries(bundles: int) -> tuple[int, ...]:
-    """The *bundles* + 1 boundaries of a new namespace: multiples of an equal step, the ring's end last.
+    """The *bundles* + 1 boundaries of a new namespace: multiples of one step, then the end of the ring.
 
     *bundles* is 1 .. 2**32.  Pulsar: PoliciesUtil.getBundles.
     """
@@ -117,5 +119,5 @@ def default_boundaries(bundles: int) -> tuple[int, ...]:
 
 
 def can_split(lower: int, upper: int) -> bool:
-    """Whether the range of a bundle has room for a boundary.  Pulsar: NamespaceBundleFactory.canSplitBundle."""
+    """Whether a bundle's range has a position inside to split at.  Pulsar: NamespaceBundleFactory.canSplitBundle."""
     return upper > lower + 1

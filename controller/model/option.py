@@ -1,15 +1,14 @@
-"""One declaration per option: its default, broker.conf name, unit and meaning."""
+"""Declares an option of a strategy in one place: default, name in broker.conf, unit and meaning."""
 
 from dataclasses import field
 from typing import Any
 
 
 def option(broker_conf: str, *, default: Any, unit: str = "", meaning: str, aliases: tuple[str, ...] = ()) -> Any:
-    """Declare a strategy's option.
+    """A dataclass field that is an option of a strategy.
 
-    ``broker_conf`` is the name in Pulsar's broker.conf and ``aliases`` its older or misspelt names, tried
-    in order; ``default`` equals Pulsar 4.0.8's.  The metadata feeds the settings reader and the
-    options table.
+    ``broker_conf`` is its name in Pulsar's broker.conf; ``aliases`` are older or misspelt names, tried in order.
+    ``default`` is that of Pulsar 4.0.8.  The settings and `trimtab options` read the metadata.
     """
     return field(
         default=default,

@@ -1,6 +1,6 @@
-"""What operators laid down about where bundles may go: isolation policies, anti-affinity, domains, versions.
+"""The rules that operators set about where bundles may go: isolation policies, anti-affinity groups, failure domains.
 
-Facts only; what follows from them is the business of controller.strategies.filters.
+Data only; controller.strategies.filters applies it.
 
 Pulsar: org.apache.pulsar.common.policies.impl.{NamespaceIsolationPolicies, NamespaceIsolationPolicyImpl,
 MinAvailablePolicy}, LocalPolicies.namespaceAntiAffinityGroup, FailureDomain.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerStatus:
-    """A broker as a fail-over policy sees it; the less loaded, then the lower name, comes first."""
+    """A broker as a fail-over policy sees it; sorted by load, then by name."""
 
     #: Percent.
     load_factor: int
@@ -31,24 +31,27 @@ class BrokerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinAvailable:
-    """Secondary brokers serve while fewer than so many primary ones are there.  The default never fails over."""
+    """Fail-over policy: secondary brokers serve too while fewer than ``min_limit`` primary brokers are available.
+
+    The default never fails over.
+    """
 
     min_limit: int = 0
-    #: Percent; a broker at or above it is not available.  100 asks nothing of a broker's load.
+    #: Percent; a broker at or above it is not available.  100: the load does not matter.
     usage_threshold: int = 100
 
     def is_available(self, status: BrokerStatus) -> bool:
-        """Whether a broker can take anything."""
+        """Whether a broker can take bundles."""
         return status.active and (status.load_factor < self.usage_threshold or self.usage_threshold >= 100)
 
     def fails_over(self, primaries: int) -> bool:
-        """Whether *primaries* are too few."""
+        """Whether *primaries*, a number of available primary brokers, is below the limit."""
         return primaries < self.min_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationPolicy:
-    """Namespaces and the brokers that are theirs: Java regular expressions for whole names, host without port."""
+    """Binds namespaces to brokers, both given as Java regular expressions of whole names (brokers: host, no port)."""
 
     namespaces: tuple[str, ...]
     primary: tuple[str, ...]
@@ -56,53 +59,53 @@ class IsolationPolicy:
     auto_failover: MinAvailable = field(default_factory=MinAvailable)
 
     def applies_to(self, namespace: str) -> bool:
-        """Whether *namespace* is one of its own."""
+        """Whether this policy governs *namespace*."""
         return matches(self.namespaces, namespace)
 
     def is_primary(self, host: str) -> bool:
-        """Whether *host* is there for these namespaces, and for no other."""
+        """Whether *host* is a primary broker: it serves these namespaces and no others."""
         return matches(self.primary, host)
 
     def is_secondary(self, host: str) -> bool:
-        """Whether *host* steps in where primary brokers are too few."""
+        """Whether *host* is a secondary broker: it serves these namespaces after a fail-over."""
         return matches(self.secondary, host)
 
     def is_available_primary(self, status: BrokerStatus) -> bool:
-        """Whether a broker is primary, and can take anything."""
+        """Whether a broker is primary and can take bundles."""
         return self.is_primary(status.address) and self.auto_failover.is_available(status)
 
     def fails_over(self, statuses: tuple[BrokerStatus, ...]) -> bool:
-        """Whether those of *statuses* that are available are too few."""
+        """Whether too few of *statuses*, the primary brokers, are available."""
         return self.auto_failover.fails_over(sum(self.auto_failover.is_available(status) for status in statuses))
 
     def not_understood(self) -> tuple[str, ...]:
-        """Those of its expressions that Python cannot read; see controller.model.java_regex."""
+        """The expressions that cannot be translated to Python; see controller.model.java_regex."""
         return tuple(regex for regex in (*self.namespaces, *self.primary, *self.secondary) if not java_pattern(regex))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policies:
-    """All that is laid down in a cluster as of one interval; the default lays down nothing.
+    """All policies of a cluster as of one interval; the default has none.
 
-    An expression that is not understood must not let anything through.  A policy whose *namespaces* cannot be read
-    applies to the namespaces in whose records it stands; brokers that cannot be read are nobody's primary or secondary
-    broker, and nobody else's either: see :meth:`reserved`.
+    An expression that is not understood must never permit a move.  So a policy with such an expression among its
+    *namespaces* applies to the namespaces whose records list it.  A broker expression that is not understood makes no
+    broker primary or secondary, and keeps other namespaces off all brokers it might mean: see :meth:`reserved`.
     """
 
-    #: In Pulsar's order: the first that matches a namespace is its own.
+    #: In Pulsar's order: the first one that matches a namespace applies to it.
     isolation: tuple[IsolationPolicy, ...] = ()
-    #: Namespace -> the policies that stand in its own record, which come first; rows of ``isolation``.
+    #: Namespace -> the policies in its own record, which are tried first; rows of ``isolation``.
     listed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    #: Namespace -> group.  Groups whose names differ in case only are one.
+    #: Namespace -> group.  Names of groups are compared without case.
     anti_affinity_group: Mapping[str, str] = field(default_factory=dict)
     #: Broker -> failure domain.
     failure_domain: Mapping[str, str] = field(default_factory=dict)
-    #: Broker -> version of its software, as it says it.
+    #: Broker -> its version of Pulsar, as it reports it.
     broker_version: Mapping[str, str] = field(default_factory=dict)
-    #: Brokers that do not serve persistent topics, and those that do not serve non-persistent ones.
+    #: Brokers that do not serve persistent topics, and brokers that do not serve non-persistent topics.
     without_persistent: frozenset[str] = frozenset()
     without_non_persistent: frozenset[str] = frozenset()
-    #: Bundles wanted for a non-persistent topic.  None as read from the log: a Pulsar that sheds knows of none either.
+    #: Bundles that are placed for a non-persistent topic.  Empty as read from the log, as when Pulsar sheds.
     non_persistent: frozenset[str] = frozenset()
 
     def isolation_of(self, namespace: str) -> IsolationPolicy | None:
@@ -118,9 +121,10 @@ class Policies:
         return next((policy for policy in self.isolation if policy.applies_to(namespace)), None)
 
     def reserved(self, hosts: tuple[str, ...]) -> NDArray[np.bool_]:
-        """(hosts,) which are primary in any policy and so closed to other namespaces.
+        """(hosts,) whether each is a primary broker of some policy, and so not open to other namespaces.
 
-        All of them, where a primary broker cannot be read: it might be any.  Pulsar: isSharedBroker, turned round.
+        All are, if an expression for primary brokers is not understood: it could match any host.
+        Pulsar: the opposite of isSharedBroker.
         """
 
         def find() -> NDArray[np.bool_]:
@@ -132,7 +136,7 @@ class Policies:
         return self.derived(("reserved", hosts), find)
 
     def group_of(self, namespace: str) -> str | None:
-        """The anti-affinity group of *namespace*, in lower case; a blank one is none."""
+        """The anti-affinity group of *namespace*, in lower case; None if there is none or its name is blank."""
         group = self.anti_affinity_group.get(namespace, "")
         return group.lower() if group.strip() else None
 
@@ -142,11 +146,11 @@ class Policies:
 
     @cached_property
     def not_understood(self) -> tuple[str, ...]:
-        """Expressions in isolation policies that cannot be read, each once."""
+        """The expressions of isolation policies that are not understood, each once."""
         return tuple(dict.fromkeys(regex for policy in self.isolation for regex in policy.not_understood()))
 
     def derived(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What *find* finds, looked for once in the life of these policies, which is one interval."""
+        """The result of *find*, computed once for each *key*.  The cache lives as long as this object: one interval."""
         if key not in self._derived:
             self._derived[key] = find()
         found: T = self._derived[key]

@@ -1,4 +1,4 @@
-"""Facts that arrive one at a time rather than in columns: ticks, results, policies, starting averages."""
+"""Facts that arrive one by one, not in columns: ticks, results, states of namespaces and brokers, stored averages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """The end of an interval in one partition; in partition 0 of the metrics topic with the roster."""
+    """The end of an interval in one partition; in partition 0 of the metrics topic it carries the roster."""
 
     #: T, epoch ms.
     interval: int
     metrics_partitions: int
     results_partitions: int
-    #: (broker, sweepId or "" when its sweep is missing), sorted by broker; None outside partition 0.
+    #: (broker, sweepId; "" if its sweep is missing), sorted by broker; None outside partition 0.
     roster: tuple[tuple[str, str], ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """What became of a command."""
+    """The result of a command, from an executor."""
 
     id: str
     status: str
@@ -29,7 +29,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceState:
-    """A namespace's bundles and policies; of two versions the higher counts."""
+    """The bundles and policies of a namespace; the highest version counts."""
 
     namespace: str
     version: int
@@ -40,22 +40,22 @@ class NamespaceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """What is configured, not measured, about a broker; of two versions the higher counts."""
+    """What is configured, not measured, about a broker; the highest version counts."""
 
     broker: str
     version: int
     failure_domain: str = ""
-    #: Version of its software, as it says it.
+    #: Its version of Pulsar, as it reports it.
     broker_version: str = ""
     persistent_topics: bool = True
     non_persistent_topics: bool = True
-    #: Resource -> limit, replacing the reported one (wrong NIC speed, mixed hardware).
+    #: (resource, limit): replaces the reported limit (wrong NIC speed, mixed hardware).
     capacity: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleSeed:
-    """Averages a bundle starts from: Pulsar's stored bundle-data or resource quota."""
+    """The averages that a new bundle starts with: Pulsar's stored bundle-data or resource quota."""
 
     bundle: str
     short_term_samples: int

@@ -1,4 +1,4 @@
-"""A topic's name taken apart as Pulsar takes it apart, its short forms filled in.
+"""Parses topic names as Pulsar does, and completes their short forms.
 
 Pulsar: org.apache.pulsar.common.naming.{TopicName, TopicDomain, NamespaceName, NamedEntity}
 """
@@ -9,39 +9,39 @@ from typing import Final, NamedTuple
 from controller.model.errors import TrimtabError
 from controller.model.names import topic_hash
 
-#: What stands between a partitioned topic's name and the number of a partition.
+#: The text between the name of a partitioned topic and the number of a partition.
 PARTITION_SUFFIX: Final = "-partition-"
 _DOMAINS: Final = ("persistent", "non-persistent")
-#: What the tenant, the cluster and the namespace may be made of; a topic's own name may hold anything.
+#: Names of tenants, clusters and namespaces; the local name of a topic may have any characters.
 _NAMED_ENTITY: Final = re.compile(r"[-=:.\w]+", re.ASCII)
 _MAX_INT: Final = 2**31 - 1
-#: Python takes these for white space, Java does not.
+#: Python counts these as white space, Java does not.
 _NOT_BLANK_IN_JAVA: Final = "\x85\xa0\u2007\u202f"
-#: Beyond the first plane a digit is two Java chars, neither of which is one.
+#: Java stores a digit beyond U+FFFF as two chars, and neither of them is a digit.
 _END_OF_FIRST_PLANE: Final = "\uffff"
 
 
 class TopicName(NamedTuple):
-    """``domain://tenant/namespace/local_name``, in the old form ``domain://tenant/cluster/namespace/local_name``."""
+    """``domain://tenant/namespace/local_name`` (V2), or ``domain://tenant/cluster/namespace/local_name`` (V1)."""
 
     domain: str
     tenant: str
-    #: None in the present form.
+    #: None in V2 names.
     cluster: str | None
     #: The namespace without its tenant.
     namespace_portion: str
     local_name: str
-    #: -1 for a topic that is no partition.
+    #: -1 if the topic is not a partition.
     partition_index: int
 
     @property
     def namespace(self) -> str:
-        """The namespace as bundles carry it, tenant included."""
+        """The full namespace, as in bundle names: with the tenant."""
         return "/".join(part for part in (self.tenant, self.cluster, self.namespace_portion) if part is not None)
 
     @property
     def is_v2(self) -> bool:
-        """Whether the name is of the present form, without a cluster."""
+        """Whether this is a V2 name, without a cluster."""
         return self.cluster is None
 
     @property
@@ -51,16 +51,16 @@ class TopicName(NamedTuple):
 
     @property
     def partitioned_topic_name(self) -> str:
-        """The full name of the topic that this is a partition of; its own where it is none."""
+        """The full name of the partitioned topic of this partition; the topic's own name if it is not a partition."""
         return str(self).rpartition(PARTITION_SUFFIX)[0] if self.is_partitioned else str(self)
 
     @property
     def position(self) -> int:
-        """Where it lies on the hash ring, 0 .. 2**32-1."""
+        """The topic's position on the hash ring, 0 .. 2**32-1."""
         return topic_hash(str(self))
 
     def partition(self, index: int) -> str:
-        """The full name of partition *index*; this very name for -1, and where it ends like that already."""
+        """The full name of partition *index*; the name itself for -1, or if it has that suffix already."""
         suffix = f"{PARTITION_SUFFIX}{index}"
         return str(self) if index == -1 or str(self).endswith(suffix) else str(self) + suffix
 
@@ -69,9 +69,9 @@ class TopicName(NamedTuple):
 
 
 def parse_topic(name: str) -> TopicName:
-    """Take *name* apart: a full one, ``tenant/namespace/topic``, or ``topic`` alone, which lies in public/default.
+    """Parse *name*: a full name, ``tenant/namespace/topic``, or ``topic`` alone (in public/default).
 
-    Raises TrimtabError naming what is wrong with it.
+    Raises TrimtabError that says what is wrong with the name.
     """
     full = name if "://" in name else _filled_in(name)
     domain, _, rest = full.partition("://")
@@ -86,11 +86,11 @@ def parse_topic(name: str) -> TopicName:
     for part in (tenant, *cluster, namespace):
         if not _NAMED_ENTITY.fullmatch(part):
             raise TrimtabError(
-                f"{name!r} is not a topic: {part!r} is no name of a tenant, cluster or namespace"
-                " (letters, digits and any of - = : . _)"
+                f"{name!r} is not a topic: {part!r} is not a valid tenant, cluster or namespace"
+                " (allowed: letters, digits and - = : . _)"
             )
     if _is_blank(local):
-        raise TrimtabError(f"{name!r} is not a topic: its own name is blank")
+        raise TrimtabError(f"{name!r} is not a topic: the part after the namespace is blank")
     return TopicName(
         domain=domain.lower(),
         tenant=tenant,
@@ -102,17 +102,20 @@ def parse_topic(name: str) -> TopicName:
 
 
 def partition_index(topic: str) -> int:
-    """The number at the end of a partition's name, or -1: one that Java reads as an int and would write as long."""
+    """The partition number at the end of *topic*, or -1.
+
+    As in Pulsar it counts only if Java can read it as an int and would write it with the same number of digits.
+    """
     _, suffix, number = topic.rpartition(PARTITION_SUFFIX)
     if not suffix or not number.isdecimal() or max(number) > _END_OF_FIRST_PLANE:
         return -1
-    # Eleven digits are more than an int has, whatever they are.
+    # An int has at most ten digits.
     index = int(number[:11])
     return index if index <= _MAX_INT and len(number) == len(str(index)) else -1
 
 
 def _filled_in(short: str) -> str:
-    """The full form of a name without a domain; Java's split sees no empty parts, and neither does this."""
+    """The full form of a name without a domain; empty parts are ignored, as by Pulsar's splitter."""
     parts = [part for part in short.split("/") if part]
     if len(parts) == 3:
         return f"persistent://{short}"

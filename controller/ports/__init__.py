@@ -1,1 +1,1 @@
-"""What engine, collector and executor ask of the outside: protocols that the adapters implement."""
+"""Protocols for the systems around trimtab (log, journal, election); controller.adapters implements them."""

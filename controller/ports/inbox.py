@@ -1,4 +1,4 @@
-"""Where commands come from and answers go to, with what must outlive the executor that works on them."""
+"""The executor's port: commands to execute, answers to publish, and what must survive a crash of the executor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,20 +8,20 @@ from controller.model.errors import TrimtabError
 
 
 class TakenOverError(TrimtabError):
-    """Another executor has these commands by now, or it cannot be told: what was not begun must not be."""
+    """Another executor may have taken over these commands: commands that were not begun must not be begun."""
 
     exit_code = 75  # EX_TEMPFAIL: the service manager restarts us
 
 
 class Delivery(NamedTuple):
-    """One event of the command log."""
+    """One event of the command topic."""
 
     partition: int
     value: bytes
 
 
 class AnswerRecord(NamedTuple):
-    """A result for the partition whose command it answers."""
+    """A result, with the partition of the command that it answers."""
 
     partition: int
     key: str
@@ -30,46 +30,46 @@ class AnswerRecord(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionMemory:
-    """What is remembered of a partition's commands, whoever executed them."""
+    """What is remembered of the commands of one partition, whichever executor had them."""
 
-    #: The highest leadership seen in it.
+    #: The highest epoch seen in the partition.
     epoch: int = 0
-    #: Commands that have their result.
+    #: Ids of commands that have a result.
     answered: set[str] = field(default_factory=set)
-    #: Commands that an executor set out to act on and did not come to answer: nobody knows what became of them.
+    #: Ids of commands that an executor began and did not answer: whether they were carried out is not known.
     begun: set[str] = field(default_factory=set)
 
     def settle(self) -> None:
-        """Forget what was begun and has its result by now."""
+        """Remove begun commands that have a result now."""
         self.begun -= self.answered
 
 
 class Inbox(Protocol):
-    """The command log, read so that every command is answered once; used by one thread at a time.
+    """The command topic, read so that every command is answered once; used by one thread at a time.
 
-    Every method may raise TakenOverError, behind which this inbox is of no use any more.
+    Every method may raise TakenOverError; after that the inbox must not be used any more.
     """
 
     def take(self, most: int, timeout_seconds: float) -> Sequence[Delivery]:
-        """Up to *most* events that follow the last ones answered; none came where it is empty."""
+        """Up to *most* events after the last answered ones; empty if none came within *timeout_seconds*."""
         ...
 
     def memory(self, partition: int) -> PartitionMemory:
-        """What is remembered of *partition*, to be looked at and to be brought up to date."""
+        """What is remembered of *partition*; the caller reads it and updates it."""
         ...
 
     def newest_epoch(self, partition: int) -> int:
-        """The newest leadership that *partition* knows of, also behind what was taken; asked before every act."""
+        """The newest epoch in *partition*, also beyond the events taken; called before every act."""
         ...
 
     def begin(self, partition: int, command: str) -> None:
-        """Make it known, lastingly, that *command*, an id, is about to be acted on; refused to whoever was replaced."""
+        """Store durably that *command* (an id) is about to be executed; raises TakenOverError if we were replaced."""
         ...
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
-        """Publish *answers* and forget what was taken, together: all events taken count as dealt with."""
+        """Publish *answers* and commit all events taken, in one transaction."""
         ...
 
     def close(self) -> None:
-        """Leave; what was taken and not answered comes to another executor."""
+        """Leave the group; another executor gets the events that were taken and not answered."""
         ...

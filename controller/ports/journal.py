@@ -1,7 +1,7 @@
-"""The journal: what was decided, and the memory it left behind.  What lies in it was issued, and nothing else.
+"""The journal: every decision, with the memory after it.  A command is issued if and only if it is in the journal.
 
-An interval's entry, its memory and its commands are written all or nothing.  A folder and Kafka do that
-differently; both keep this contract.
+An interval's entry and its commands are written together or not at all.  The folder and Kafka do that differently;
+both keep this contract.
 """
 
 from collections.abc import Callable
@@ -13,41 +13,41 @@ from controller.model.journal import JournalEntry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalHead:
-    """How far the journal has come."""
+    """The newest decision and the newest epoch of a journal."""
 
-    #: The newest decision: its memory is where the next one starts from.
+    #: The newest decision; the next one starts from its memory.  None if there is none.
     last: JournalEntry | None
-    #: The newest leadership's number; 0 before the first.
+    #: The newest epoch; 0 before the first leadership.
     epoch: int
 
 
 class Journal(Protocol):
-    """One cluster's journal, to be written by one leader at a time."""
+    """The journal of one cluster; one leader at a time writes it."""
 
     def open(self) -> JournalHead:
-        """Fence off earlier writers, complete what a crash left half done, and read to the end.
+        """Fence earlier writers, complete what a crash left half done, and read to the end.
 
-        Raises JournalError, or LeadershipLostError when another writer came in between.
+        Raises JournalError, or LeadershipLostError if another writer opened it meanwhile.
         """
         ...
 
     def begin_epoch(self, epoch: int) -> None:
-        """Begin leadership *epoch*, in the journal and for everyone who reads commands."""
+        """Write the new *epoch* to the journal and to every partition of the command topic."""
         ...
 
     def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
-        """Write *entry* and issue its decision's commands, all or nothing.
+        """Write *entry* and issue the commands of its decision, all or nothing.
 
-        *epoch* and *issued_at_ms* (wall clock) are stamped on the commands.  *before_commit* is called with
-        everything written and only the commit missing; what it raises leaves nothing behind and is raised on.
-        EntryTooLargeError where there are more commands than an entry can hold: nothing was written.
+        *epoch* and *issued_at_ms* (epoch ms, wall clock) are added to the commands.  *before_commit* is called when
+        everything is written but not committed; if it raises, nothing is written and the error is passed on.
+        Raises EntryTooLargeError if an entry cannot hold that many commands; then nothing was written.
         """
         ...
 
     def prune(self, *, committed: int, before: int) -> None:
-        """Remove what is needed no more: entries of intervals before *before* and up to *committed*, epoch ms.
+        """Remove entries that are no longer needed: of intervals before *before* and up to *committed*, epoch ms.
 
-        The newest of these with the whole memory stays, and so does all that builds on it.  JournalError where that
-        is not allowed or does not succeed; the journal is as good as before then.
+        The newest of them that holds the whole memory stays, and so do all entries after it.  Raises JournalError if
+        it is not allowed or fails; the journal is still valid then.
         """
         ...

@@ -1,48 +1,50 @@
-"""Who leads: one process of all that balance the same cluster."""
+"""Leader election: of all processes that balance the same cluster, one leads."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 
-def at_ease() -> None:
-    """Stand by with nothing to prepare."""
+def no_preparation() -> None:
+    """No-op standby callback."""
 
 
 class Leadership(Protocol):
-    """One process's part in the election.
+    """One process in the election.
 
-    ``acquire``, ``claim``, then ``check`` before every decision and again before its commit.  After a loss
-    ``acquire`` may be called again, unless ``session_lost`` says that this process has to be started anew.
+    Call ``acquire``, then ``claim``, then ``check`` before every decision and again before its commit.  After a loss
+    of leadership ``acquire`` may be called again, unless ``session_lost``: then the process must be restarted.
     """
 
-    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
-        """Block until this process leads (True) or *stop* says to give up (False); clears the flag of ``lost``.
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
+        """Block until this process leads (True) or *stop* returns True (False); clears the flag of ``lost``.
 
-        *stand_by* is called, once, where another leads at first: there is time to prepare for the takeover.
-
-        Raises LeadershipLostError once ``session_lost``.
+        *stand_by* is called once if another process leads at first: it can prepare for the takeover.
+        Raises LeadershipLostError if ``session_lost``.
         """
         ...
 
     def claim(self, journal_epoch: int) -> int:
-        """Number this leadership: max(stored epoch, *journal_epoch*) + 1, stored before it is returned.
+        """The epoch of this leadership: max(stored epoch, *journal_epoch*) + 1.  It is stored before it is returned.
 
-        Raises LeadershipLostError where another leads by now.
+        Raises LeadershipLostError if another process leads now.
         """
         ...
 
     def check(self) -> None:
-        """Raise LeadershipLostError unless this process still leads, by the flag and by the store."""
+        """Raise LeadershipLostError unless this process still leads, by the flag and by the election's store."""
         ...
 
     def lost(self) -> bool:
-        """The flag alone, without a round trip: True from the first doubt on, until ``acquire`` has settled it."""
+        """The flag alone, without a call to the store.
+
+        True as soon as the leadership is in doubt, until ``acquire`` returns True again.
+        """
         ...
 
     def session_lost(self) -> bool:
-        """True when this process cannot lead again: it has to exit and be restarted."""
+        """Whether this process cannot lead again: it must exit and be restarted."""
         ...
 
     def release(self) -> None:
-        """Let the next one lead, at once; nothing else may be called afterwards."""
+        """Give up leadership at once.  No other method may be called after this one."""
         ...

@@ -1,4 +1,4 @@
-"""What a log can do for the parts that write metrics and results, and for those that read commands."""
+"""The log's ports: for those who write metrics and results, and for those who read commands."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -7,50 +7,51 @@ from controller.wire.dead_letter import DeadLetter, Source
 
 
 class MetricsLog(Protocol):
-    """The writing end of the metrics and result topics."""
+    """A writer of the metrics and result topics."""
 
     def publish(self, records: Iterable[tuple[str, bytes]]) -> None:
-        """Append (key, value) pairs to the metrics topic; returns when all of them are safely there."""
+        """Append (key, value) pairs to the metrics topic; returns when the log has acknowledged all of them."""
         ...
 
     def results(self, records: Iterable[tuple[str, bytes]]) -> None:
-        """Append (key, value) pairs to the result topic, likewise."""
+        """Append (key, value) pairs to the result topic; returns when the log has acknowledged all of them."""
         ...
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
-        """End *interval* in every partition of both topics.
+        """Write the tick of *interval* (T, epoch ms) to every partition of both topics.
 
-        *roster*: every active broker with the sweepId that counts, None where its sweep is missing.  It goes
-        into partition 0 of the metrics topic, and that tick is written last: once it can be read, so can all.
+        *roster*: every active broker with the sweepId that counts, None if its sweep is missing.  The roster is in
+        the tick of partition 0 of the metrics topic.  That tick is written last: when a reader sees it, all other
+        ticks can be read too.
         """
         ...
 
 
 class IssuedEvent(NamedTuple):
-    """An event as it lies in the command topic, read or not."""
+    """An event of the command topic as bytes, with its place in the topic."""
 
     source: Source
     value: bytes
 
 
 class CommandLog(Protocol):
-    """The reading end of the command topic."""
+    """A reader of the command topic."""
 
     def read(self) -> Iterator[IssuedEvent]:
-        """The events issued since the last one read, up to the present end, in order within a namespace."""
+        """The events issued since the last one read, up to the current end, in order within a namespace."""
         ...
 
     def poll(self) -> Sequence[bytes]:
-        """The values of what ``read`` gives, all at once; empty when there are none.
+        """The values of the events that ``read`` would return, all at once; empty if there are none.
 
-        What was issued a moment ago may come with the next call only.
+        An event that was issued a moment ago may only come with the next call.
         """
         ...
 
 
 class DeadLetterLog(Protocol):
-    """Where records go that cannot be used."""
+    """A writer of the dead letter topic, for records that cannot be used."""
 
     def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:
-        """Keep *letters*, found in this *part* of micro-batch *batch*.  The same batch brings the same ones again."""
+        """Write *letters*, found in *part* of micro-batch *batch*.  If the batch is repeated, so are its letters."""
         ...

@@ -1,4 +1,4 @@
-"""Strategies that a user wrote, named in broker.conf by their full Python names."""
+"""Strategies written by a user and named in broker.conf by their full Python names."""
 
 import sys
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def a_function():
 
 @pytest.fixture(autouse=True)
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package of a user's, on the path as an installed one would be."""
+    """A user's package, on the path as if it were installed."""
     package = tmp_path / "acme_balance"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -148,12 +148,12 @@ def test_a_shedder_is_loaded_by_its_python_name_with_options_from_broker_conf() 
         policy(loadBalancerLoadSheddingStrategy="acme_balance.lazy.Lazy", acmePercentage="much")
 
 
-def test_a_shedder_of_ones_own_may_have_the_name_of_one_of_trimtabs() -> None:
+def test_a_users_shedder_may_have_the_name_of_a_built_in_one() -> None:
     shedder = policy(loadBalancerLoadSheddingStrategy="acme_balance.lazy.ThresholdShedder").shedder
     assert type(shedder).__module__ == "acme_balance.lazy"
 
 
-def test_it_goes_with_either_load_manager_as_brokers_do_not_run_it() -> None:
+def test_a_users_shedder_works_with_either_load_manager() -> None:
     for manager in ("ModularLoadManagerImpl", EXTENSIBLE):
         found = policy(loadManagerClassName=manager, loadBalancerLoadSheddingStrategy="acme_balance.lazy.Lazy")
         assert type(found.shedder).__name__ == "Lazy"
@@ -170,7 +170,7 @@ def test_placement_splitting_and_assignment_are_loaded_alike() -> None:
     assert ASSIGNMENT_KIND.choose("acme_balance.lazy.FirstBundle", {}).assign(["a", "b"], [0, 9]).tolist() == [0, 0]
 
 
-def test_cuts_of_an_algorithm_of_ones_own_are_sent_as_positions_which_brokers_must_support() -> None:
+def test_cuts_of_a_users_algorithm_are_sent_as_positions_and_brokers_must_support_that() -> None:
     with pytest.raises(SettingsError, match="brokers refuse unless specified_positions_divide is in that list"):
         policy(
             defaultNamespaceBundleSplitAlgorithm="acme_balance.lazy.Thirds",
@@ -178,13 +178,13 @@ def test_cuts_of_an_algorithm_of_ones_own_are_sent_as_positions_which_brokers_mu
         )
 
 
-def test_a_module_that_is_not_there_is_named_with_what_is_allowed() -> None:
+def test_a_missing_module_is_named_with_the_allowed_names() -> None:
     said = refusal("acme_balance.laxy.Lazy")
     assert said.startswith("there is no Python module acme_balance.laxy (No module named 'acme_balance.laxy')")
     assert f"Allowed: {', '.join(sorted(SHEDDERS))}, or the full Python name of a class of your own" in said
 
 
-def test_a_java_class_that_trimtab_does_not_have_is_told_so() -> None:
+def test_an_unknown_java_class_is_refused() -> None:
     said = refusal("com.acme.balance.LazyShedder")
     assert said.startswith("there is no Python module com.acme.balance (No module named 'com')")
     assert "a Java class cannot be used" in said
@@ -224,7 +224,7 @@ def test_a_java_class_that_trimtab_does_not_have_is_told_so() -> None:
         ("acme_balance.lazy.RefusesItself", "cannot be built: ValueError: percent must not be 5"),
     ],
 )
-def test_a_class_that_is_no_strategy_is_refused_with_what_is_wrong(name: str, said: str) -> None:
+def test_a_class_that_is_not_a_strategy_is_refused_with_the_reason(name: str, said: str) -> None:
     assert refusal(name, acmeNames="a").startswith(said)
 
 

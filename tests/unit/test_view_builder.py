@@ -130,7 +130,9 @@ def test_a_cluster_may_be_empty() -> None:
         ),
     ],
 )
-def test_what_contradicts_itself_is_named(brokers: list[Broker], more: dict[str, Any], error: str) -> None:
+def test_an_inconsistent_cluster_is_refused_with_the_reason(
+    brokers: list[Broker], more: dict[str, Any], error: str
+) -> None:
     with pytest.raises(ViewError) as refused:
         cluster_view(*brokers, **more)
     assert str(refused.value) == error

@@ -9,7 +9,7 @@ from typing import Final
 
 from controller.adapters import files
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import at_ease
+from controller.ports.leadership import no_preparation
 
 _POLL_SECONDS: Final = 0.1
 
@@ -24,7 +24,7 @@ class FileLeadership:
         self._epoch: int | None = None
         self._lost = True
 
-    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
         """See Leadership."""
         self.release()
         while not stop():
@@ -32,7 +32,7 @@ class FileLeadership:
                 self._lost = False
                 return True
             stand_by()
-            stand_by = at_ease
+            stand_by = no_preparation
             time.sleep(_POLL_SECONDS)
         return False
 

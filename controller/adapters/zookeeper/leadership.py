@@ -34,7 +34,7 @@ from kazoo.protocol.states import KazooState
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import at_ease
+from controller.ports.leadership import no_preparation
 
 _POLL_SECONDS: Final = 0.1
 #: ZooKeeper appends so many digits to the name of a sequential node.
@@ -64,7 +64,7 @@ class ZooKeeperLeadership:
         self._client = self._connection.client
         self._client.add_listener(self._on_state)
 
-    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = at_ease) -> bool:
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
         """See Leadership.  TrimtabError where ZooKeeper cannot be reached at first, or refuses."""
         self._settled = self._epoch_version = None
         if not self._started and not self._connect(stop):
@@ -87,7 +87,7 @@ class ZooKeeperLeadership:
                 return True
             if not first and self._contender:
                 stand_by()
-                stand_by = at_ease
+                stand_by = no_preparation
             while self._doubts == doubts and not changed.wait(_POLL_SECONDS) and not stop():
                 pass
         return False

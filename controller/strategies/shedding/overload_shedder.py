@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from controller.aggregate.resource_usage import ResourceWeights
-from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, busiest_first
 from controller.model.memory import NoMemory
 from controller.model.option import option
@@ -70,7 +70,7 @@ class OverloadShedder(ResourceWeights):
                 why, refused = about.get(broker) or (on_broker(broker, Reason.BALANCED), [])
                 yield from (why, *refused)
 
-        return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason), memory
+        return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason), memory
 
 
 def _shed(view: ClusterView, broker: int, to_offload: float, why: Verdict) -> tuple[list[Unload], list[Verdict]]:

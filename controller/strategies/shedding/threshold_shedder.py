@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from controller.aggregate.resource_usage import ResourceWeights, mean_usage
-from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Floats, busiest_first
 from controller.model.memory import UsageHistory
 from controller.model.option import option
@@ -107,7 +107,7 @@ class ThresholdShedder(ResourceWeights):
                 unloads, refused = self._shed(view, broker, needed, giver)
                 more += [giver, *refused]
                 reason = Reason.UNDERLOADED if unloads else refused[0].reason
-        return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason), memory
+        return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason), memory
 
     def _shed(
         self, view: ClusterView, broker: int, to_offload: float, why: Verdict

@@ -18,7 +18,7 @@ from tests.records import CLUSTER, LEFT, PERIOD, RIGHT
 from tests.unit.wire.test_wire_arrow import respun, value
 
 _NOW = 1_735_689_600_000
-#: About half of the bundles reach one.
+#: About half of the bundles reach one of these limits.
 _LIMITS = DetailLimits(topics=9, sessions=1e9, msg_rate=1_200, throughput=1e12)
 _NONE_NEAR = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
 
@@ -37,7 +37,7 @@ def rows_of(values: list[bytes], limits: DetailLimits = _LIMITS) -> Rows:
 
 
 @pytest.mark.parametrize("sweep", modelled(), ids=lambda sweep: sweep.broker)
-def test_rows_of_arrow_are_those_of_json(sweep: BrokerSweep) -> None:
+def test_arrow_and_json_give_the_same_rows(sweep: BrokerSweep) -> None:
     of_json, of_arrow = (rows_of([one for _, one in form(sweep)]) for form in (json_records, arrow_records))
     assert len(of_arrow) == 1 + len(sweep.bundles)
     assert of_arrow.bundle == of_json.bundle
@@ -56,7 +56,7 @@ def test_a_bundle_without_topics_has_no_load_and_a_row() -> None:
     assert found.stats[1].tolist() == [4250.0, 5250.0, 6250.0, 7250.0, 4.0, 5.0, 1.0]
 
 
-def test_topics_in_any_order_are_added_up_with_their_own_bundle() -> None:
+def test_topics_in_any_order_add_up_to_their_own_bundle() -> None:
     (one,) = (one for _, one in arrow_records(modelled()[0]))
     with pa.ipc.open_stream(one) as reader:
         batch = reader.read_next_batch()
@@ -77,21 +77,19 @@ def test_topics_in_any_order_are_added_up_with_their_own_bundle() -> None:
     ("fields", "kept"),
     [({}, []), ({"chunks": 2}, []), ({"chunk": 1, "chunks": 2}, [LEFT]), ({"chunk": 1, "chunks": 3}, [LEFT])],
 )
-def test_a_bundle_that_other_chunks_may_have_a_part_of_keeps_its_topics(
-    fields: dict[str, Any], kept: list[str]
-) -> None:
-    """The first bundle of a later chunk, and the last but of the last: here that one has no topics at all."""
+def test_a_bundle_that_may_continue_in_another_chunk_keeps_its_topics(fields: dict[str, Any], kept: list[str]) -> None:
+    """That is the first bundle of every chunk but the first, and the last of every chunk but the last."""
     found = rows_of([respun(**fields)], _NONE_NEAR)
     assert [name for name, size in zip(found.bundle, found.detail_size, strict=True) if size] == kept
 
 
-def test_the_last_bundle_of_a_chunk_keeps_its_topics_where_another_follows() -> None:
+def test_the_last_bundle_of_a_chunk_keeps_its_topics_if_another_chunk_follows() -> None:
     sweep = modelled()[0]
     first, second, *_ = (rows_of([one], _NONE_NEAR) for _, one in arrow_records(sweep, max_bytes=13_000))
     assert [i for i, size in enumerate(first.detail_size) if size] == [len(first) - 1]
     assert second.detail_size[1] > 0
 
 
-def test_a_bundle_listed_twice_is_refused_as_it_is_in_json() -> None:
+def test_a_bundle_listed_twice_is_refused_as_in_json() -> None:
     with pytest.raises(WireError, match="bad_value: column bundle lists a bundle twice"):
         rows_of([value(bundles=[LEFT, RIGHT, LEFT])])

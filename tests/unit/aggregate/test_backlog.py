@@ -1,4 +1,4 @@
-"""How much of a backlog one batch takes: about as many intervals as it may close, whatever their records."""
+"""How much of a backlog one batch reads: about as many intervals as it may close."""
 
 from pathlib import Path
 
@@ -10,27 +10,27 @@ from tests.records import CLUSTER, PERIOD, T
 
 
 @pytest.mark.parametrize("offsets_an_interval", [14, 1_000, 40_000])
-def test_a_batch_of_a_backlog_holds_a_little_less_than_it_may_close(offsets_an_interval: int) -> None:
+def test_a_backlog_batch_holds_fewer_intervals_than_a_batch_may_close(offsets_an_interval: int) -> None:
     backlog = Backlog(intervals=1440, offsets=1440 * offsets_an_interval)
     most = backlog.offsets_a_batch(10, 1_000_000)
     assert most is not None
     assert 7 < most / offsets_an_interval <= 8
 
 
-def test_a_backlog_is_never_read_faster_than_the_settings_allow() -> None:
+def test_a_backlog_batch_never_exceeds_max_offsets() -> None:
     assert Backlog(intervals=1440, offsets=1440 * 40_000).offsets_a_batch(10, 50_000) == 50_000
 
 
-def test_a_batch_holds_something() -> None:
+def test_a_batch_has_at_least_one_offset() -> None:
     assert Backlog(intervals=1440, offsets=1440).offsets_a_batch(1, 50_000) == 1
 
 
 @pytest.mark.parametrize("intervals", [0, 1, 10])
-def test_a_few_intervals_are_read_as_usual(intervals: int) -> None:
+def test_a_small_backlog_needs_no_limit(intervals: int) -> None:
     assert Backlog(intervals=intervals, offsets=1_000_000).offsets_a_batch(10, 50_000) is None
 
 
-def test_the_files_of_a_folder_are_counted_by_interval(tmp_path: Path) -> None:
+def test_files_of_a_folder_are_counted_per_interval(tmp_path: Path) -> None:
     assert files_of(tmp_path, 2) is None
     metrics = FolderMetricsLog(tmp_path, cluster=CLUSTER)
     for n in range(4):

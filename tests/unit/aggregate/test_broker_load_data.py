@@ -30,7 +30,7 @@ def test_a_broker_that_never_reported_is_full_and_has_no_traffic() -> None:
     assert not unknown.reported.any()
 
 
-def test_the_first_report_stands_for_itself_and_later_ones_are_smoothed() -> None:
+def test_the_first_report_initialises_the_average_and_later_ones_are_smoothed() -> None:
     features = BrokerLoadFeatures(history_fraction=0.75)
     assert after(features, (used(cpu=50), 1000.0)).weighted_max_ema.tolist() == [0.5]
     later = after(features, (used(cpu=50), 1000.0), (used(cpu=100), 2000.0))
@@ -39,20 +39,20 @@ def test_the_first_report_stands_for_itself_and_later_ones_are_smoothed() -> Non
     assert later.max_resource_usage.tolist() == [1.0]
 
 
-def test_heap_memory_counts_by_its_weight_and_never_without() -> None:
+def test_heap_memory_counts_only_with_a_weight() -> None:
     assert after(BrokerLoadFeatures(), (used(cpu=25, memory=100), 0.0)).weighted_max_ema.tolist() == [0.25]
     assert after(BrokerLoadFeatures(memory_weight=0.5), (used(cpu=25, memory=100), 0.0)).weighted_max_ema == [0.5]
     assert after(BrokerLoadFeatures(memory_weight=0.5), (used(cpu=25, memory=100), 0.0)).max_resource_usage == [0.25]
 
 
-def test_the_largest_weighted_usage_is_the_load_whatever_is_largest_without_weights() -> None:
+def test_the_load_is_the_largest_usage_after_weighting() -> None:
     features = BrokerLoadFeatures(cpu_weight=0.5, bandwidth_in_weight=0.25, direct_memory_weight=2.0)
     now = after(features, (used(cpu=100, bw_in=75, direct=30), 0.0))
     assert now.weighted_max_ema == pytest.approx([0.6])
     assert now.max_resource_usage == pytest.approx([1.0])
 
 
-def test_brokers_move_each_by_itself() -> None:
+def test_brokers_are_smoothed_independently() -> None:
     features = BrokerLoadFeatures(history_fraction=0.5)
     known_and_new = BrokerLoad(
         max_resource_usage=np.zeros(2),

@@ -29,14 +29,14 @@ def order(a: Ints, b: Ints) -> int:
 
 
 @pytest.mark.parametrize("sooner", range(4))
-def test_the_first_stat_a_step_apart_decides(sooner: int) -> None:
+def test_the_first_stat_that_differs_by_a_step_decides(sooner: int) -> None:
     steps = {"thr_in": 100 * KB, "thr_out": 100 * KB, "rate": 100, "connections": 500, "cache": 100 * KB}
     decides, *later = list(steps)[sooner:]
     busier: dict[str, Any] = {decides: steps[decides]}
     assert order(stats(**busier), stats(**{key: 50 * steps[key] for key in later})) == 1
 
 
-def test_averages_are_cut_off_and_last_stats_rounded_to_whole_steps() -> None:
+def test_averages_are_truncated_and_last_stats_rounded_to_steps() -> None:
     assert order(average(rate=199), average(rate=100)) == 0
     assert order(stats(rate=199), stats(rate=100)) == 1
     assert order(average(rate=100), average(rate=99)) == 1
@@ -44,17 +44,17 @@ def test_averages_are_cut_off_and_last_stats_rounded_to_whole_steps() -> None:
     assert order(stats(rate=150), stats(rate=149.9)) == 1
 
 
-def test_connections_are_topics_producers_and_consumers_together() -> None:
+def test_connections_are_the_sum_of_topics_producers_and_consumers() -> None:
     assert order(stats(connections=500), stats(connections=499)) == 1
     assert order(stats(connections=999), stats(connections=500)) == 0
 
 
-def test_what_is_not_a_number_counts_as_none_and_what_is_too_large_as_the_largest() -> None:
+def test_nan_counts_as_zero_and_too_large_values_as_the_largest_long() -> None:
     assert order(average(rate=np.nan), average()) == 0
     assert order(average(rate=1e300), average(rate=np.inf)) == 0
 
 
-def test_rows_are_put_in_ascending_order_and_equal_ones_keep_theirs() -> None:
+def test_rows_are_sorted_ascending_and_equal_rows_keep_their_order() -> None:
     keys = np.concatenate(
         [average(thr_in=300 * KB), average(thr_in=100 * KB, rate=900), average(thr_in=100 * KB, rate=930), average()]
     )

@@ -1,4 +1,4 @@
-"""What becomes of a bundle's averages, and of the rate set aside for it, as brokers come to list it and cease to."""
+"""A bundle's averages and its preallocated rate while brokers list it, stop listing it, or list it again."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from tests.rounds import close_round
 
 
 def rounds(*intervals: Mapping[str, Sequence[str]]) -> tuple[ShardState, Snapshot]:
-    """One interval after another, each broker -> the bundles it lists; in interval i every rate is i."""
+    """Close one interval for each mapping of broker -> bundles it lists; in interval i every rate is i."""
     state = ShardState(shard=0, shards=1)
     for number, listed in enumerate(intervals, 1):
         stats = (number, number, number, number, 0, 0, 0)
@@ -24,20 +24,20 @@ def test_the_first_sample_replaces_the_default_stats() -> None:
     assert snapshot.short_term.tolist() == snapshot.long_term.tolist() == [[1, 1, 1, 1]]
 
 
-def test_both_averages_move_once_an_interval_wherever_the_bundle_is() -> None:
+def test_both_averages_move_once_an_interval_also_when_the_bundle_moves() -> None:
     state, snapshot = rounds({"a:1": [LEFT]}, {"a:1": [], "b:1": [LEFT]}, {"a:1": [LEFT]})
     assert snapshot.short_term.tolist() == snapshot.long_term.tolist() == [[2, 2, 2, 2]]
     assert (state.bundles.short_samples.tolist(), state.bundles.long_samples.tolist()) == ([3], [3])
 
 
-def test_an_inactive_bundle_keeps_its_averages_for_its_time_to_live_and_is_not_seen_meanwhile() -> None:
+def test_an_unlisted_bundle_keeps_its_averages_for_its_time_to_live_but_is_not_in_the_view() -> None:
     state, snapshot = rounds({"a:1": [LEFT, RIGHT]}, {"a:1": [LEFT]}, {"a:1": [LEFT]})
     assert (snapshot.names, state.bundles.names) == ([LEFT], [LEFT, RIGHT])
     _, snapshot = rounds({"a:1": [LEFT, RIGHT]}, {"a:1": [LEFT]}, {"a:1": [LEFT, RIGHT]})
     assert snapshot.long_term[1].tolist() == [2, 2, 2, 2]  # (1 + 3) / 2
 
 
-def test_a_bundle_inactive_for_longer_starts_anew() -> None:
+def test_a_bundle_unlisted_for_longer_than_its_time_to_live_is_new() -> None:
     away = {"a:1": [LEFT]}
     state, _ = rounds({"a:1": [LEFT, RIGHT]}, away, away, away)
     assert state.bundles.names == [LEFT]
@@ -50,7 +50,7 @@ def test_a_brokers_average_is_the_sum_of_its_bundles() -> None:
     assert assemble([snapshot], {}, {}).brokers.long_term.tolist() == [[3, 3, 3, 3], [0, 0, 0, 0]]
 
 
-def test_a_preallocated_bundle_counts_for_its_new_broker_until_that_one_lists_it() -> None:
+def test_a_preallocated_bundle_counts_for_its_destination_until_that_broker_lists_it() -> None:
     sent = {LEFT: "b:1"}
     _, before = rounds({"a:1": [LEFT], "b:1": [RIGHT]})
     assert assemble([before], {}, sent).brokers.preallocated_rate.tolist() == [0, 2]

@@ -1,4 +1,4 @@
-"""One flawed bundle spoils its record, and its broker then is without data for the interval."""
+"""One flawed bundle makes its record a dead letter, and its broker has no data for the interval."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_a_load_report_with_a_flawed_bundle_is_refused_whole() -> None:
 
 
 def view_of(*records: dict[str, Any]) -> ClusterView:
-    """What those of *records* that can be used come to."""
+    """The view of those *records* that are valid."""
     located = []
     for offset, record in enumerate(records):
         try:
@@ -71,7 +71,7 @@ def view_of(*records: dict[str, Any]) -> ClusterView:
 
 
 @pytest.mark.parametrize(("second", "bundles", "missing"), [(LEFT, (LEFT, RIGHT), ()), (IMPOSSIBLE, (), (BROKER,))])
-def test_a_broker_whose_chunk_was_refused_is_without_data(
+def test_a_broker_with_a_refused_chunk_has_no_data(
     second: str, bundles: tuple[str, ...], missing: tuple[str, ...]
 ) -> None:
     chunks = [

@@ -1,4 +1,4 @@
-"""The fold on small logs: which sweeps and claims count, and that a bundle is new again after its time to live."""
+"""The fold on small logs: which sweeps and claims count, and when a bundle is forgotten."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from tests.folds import NO_DETAIL, OPTIONS, A, B, closings, place, rates, snapsh
 from tests.records import LEFT, PERIOD, RIGHT, T, bundle_data, tick, without
 
 
-def test_a_broker_counts_when_all_chunks_of_its_sweep_came() -> None:
+def test_a_broker_has_data_when_all_chunks_of_its_sweep_came() -> None:
     first, second = (sweep(A, 0, name, chunk=i, chunks=2) for i, name in enumerate((LEFT, RIGHT)))
     (whole,) = snapshots([first, second, ticked(0, A)])
     assert [row.broker for row in whole.brokers] == [A]
@@ -29,7 +29,7 @@ def test_a_sweep_that_is_not_on_the_roster_does_not_count() -> None:
     assert [row.broker for row in snapshot.brokers] == [A]
 
 
-def test_a_bundle_claimed_twice_is_its_later_claimant_s_and_then_the_later_name_s() -> None:
+def test_a_bundle_claimed_twice_goes_to_the_later_claim_then_to_the_later_name() -> None:
     for update, owner in ((T - 1, A), (T, B), (T + 1, B)):
         claim = sweep(B, 0, LEFT, rate=20.0, lastUpdate=update)
         (snapshot,) = snapshots([claim, sweep(A, 0, LEFT), ticked(0, A, B)])
@@ -55,12 +55,12 @@ def gone_and_back(*, batches: int) -> Snapshot:
     return snapshots(*(log[i : i + size] for i in range(0, len(log), size)))[-1]
 
 
-def test_a_bundle_that_comes_back_after_its_time_to_live_is_new_in_however_many_batches() -> None:
+def test_a_bundle_that_returns_after_its_time_to_live_is_new_however_batches_are_cut() -> None:
     for batches in (1, 2, 4):
         assert gone_and_back(batches=batches).short_term[0, RATE_IN] == 10.0
 
 
-def test_the_number_of_samples_goes_from_the_fold_to_the_view() -> None:
+def test_the_view_has_the_number_of_samples() -> None:
     log = [record for t in range(12) for record in (sweep(A, t, LEFT, rate=1.0), ticked(t, A))]
     late = [sweep(A, 12, LEFT, RIGHT, rate=1.0), ticked(12, A)]
     bundles = assemble([snapshots([*log, *late])[-1]], {}, {}).bundles
@@ -68,7 +68,7 @@ def test_the_number_of_samples_goes_from_the_fold_to_the_view() -> None:
     assert list(found) == [(LEFT, 10, 13), (RIGHT, 1, 1)]
 
 
-def test_a_bundle_starts_from_the_last_averages_stored_before_it_is_seen_in_however_many_batches() -> None:
+def test_a_new_bundle_starts_from_the_last_stored_averages_however_batches_are_cut() -> None:
     quota = {**dict.fromkeys(("msgRateOut", "bandwidthIn", "bandwidthOut", "memory"), 0.0), "dynamic": True}
     first, second = (
         {**bundle_data(), "bundleData": None, "resourceQuota": {**quota, "msgRateIn": rate}} for rate in (100.0, 200.0)
@@ -79,7 +79,7 @@ def test_a_bundle_starts_from_the_last_averages_stored_before_it_is_seen_in_howe
         assert snapshot.short_term[0, RATE_IN] == 200.0 * 9 / 10
 
 
-def test_a_batch_closes_so_many_intervals_at_most_and_the_next_ones_with_a_tick_the_rest() -> None:
+def test_a_batch_closes_at_most_close_at_most_intervals_and_later_batches_with_a_tick_the_rest() -> None:
     backlog = [record for n in range(5) for record in (sweep(A, n, LEFT, rate=10.0 * n), ticked(n, A))]
     later = [[sweep(A, 5, LEFT)], [ticked(5, A)], [ticked(6, A)]]
     capped = closings(backlog, *later, options=replace(OPTIONS, close_at_most=2))
@@ -114,15 +114,15 @@ def test_a_roster_outside_partition_0_of_the_metrics_topic_is_ignored(elsewhere:
         assert rates(snapshot) == {LEFT: (A, 10.0)}
 
 
-def test_a_log_that_begins_in_the_middle_of_a_sweep_leaves_its_broker_without_data_for_one_interval() -> None:
+def test_a_log_that_starts_within_a_sweep_leaves_its_broker_without_data_for_one_interval() -> None:
     rest = sweep(A, 0, RIGHT, chunk=1, chunks=2)
     first, second = snapshots([rest, ticked(0, A), sweep(A, 1, LEFT, RIGHT), ticked(1, A)])
     assert (first.brokers, first.roster) == ((), (A,))
     assert [row.broker for row in second.brokers] == [A]
 
 
-def test_a_log_that_begins_between_the_ticks_of_an_interval_closes_it_without_the_brokers_that_are_cut_off() -> None:
-    """Partition 1 begins behind its tick of the first interval: that one closes by its tick of the next."""
+def test_a_log_that_starts_between_ticks_closes_the_interval_without_the_brokers_cut_off() -> None:
+    """Partition 1 starts after its tick of the first interval; its tick of the second interval closes the first."""
     two = {"metrics": 2, "results": 0}
     roster: list[dict[str, str | None]] = [{"broker": name, "sweepId": "s"} for name in (A, B)]
     log = [

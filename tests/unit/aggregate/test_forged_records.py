@@ -1,4 +1,4 @@
-"""What a forged record says of time does not win: on the fold alone, each record appended at T."""
+"""Forged times and versions in records do not win.  Each record is appended at T; only the fold runs."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ _YEAR_3000 = 32_503_680_000_000
 
 
 def closed(*records: dict[str, Any]) -> tuple[Snapshot, list[str]]:
-    """The one interval that *records* close, and why some of them were refused."""
+    """The snapshot of the one interval that *records* close, and the reasons of refused records."""
     located, refused = [], list[str]()
     for offset, record in enumerate(records):
         try:
@@ -43,7 +43,7 @@ def closed(*records: dict[str, Any]) -> tuple[Snapshot, list[str]]:
 
 
 @pytest.mark.parametrize("ahead", [PERIOD + 1, _YEAR_3000, 2**62])
-def test_a_sweep_from_the_future_does_not_take_a_bundle_from_its_owner(ahead: int) -> None:
+def test_a_sweep_dated_in_the_future_does_not_take_a_bundle_from_its_owner(ahead: int) -> None:
     forged = sweep(B, 0, LEFT, rate=99.0, lastUpdate=T + ahead)
     honest = sweep(A, 0, LEFT, lastUpdate=T - 500)
     for order in ([forged, honest], [honest, forged]):
@@ -52,19 +52,19 @@ def test_a_sweep_from_the_future_does_not_take_a_bundle_from_its_owner(ahead: in
         assert refused == []
 
 
-def test_a_broker_whose_clock_is_fast_is_not_lost() -> None:
+def test_a_broker_whose_clock_is_fast_keeps_its_data() -> None:
     snapshot, _ = closed(sweep(A, 0, LEFT, lastUpdate=T + 10 * PERIOD), ticked(0, A))
     assert rates(snapshot) == {LEFT: (A, 10.0)}
     assert [row.broker for row in snapshot.brokers] == [A]
 
 
-def test_clocks_that_differ_by_less_than_a_period_are_believed() -> None:
+def test_clock_differences_below_a_period_are_accepted() -> None:
     late = sweep(B, 0, LEFT, rate=20.0, lastUpdate=T + PERIOD)
     snapshot, _ = closed(late, sweep(A, 0, LEFT, lastUpdate=T + PERIOD - 1), ticked(0, A, B))
     assert rates(snapshot) == {LEFT: (B, 20.0)}
 
 
-def test_a_report_from_the_future_does_not_take_a_bundle_from_its_owner() -> None:
+def test_a_report_dated_in_the_future_does_not_take_a_bundle_from_its_owner() -> None:
     totals = next(iter(load_report()["lastStats"].values()))
     said = [
         broker_load(broker=broker, report=load_report(lastUpdate=update, lastStats={LEFT: totals}))
@@ -76,7 +76,7 @@ def test_a_report_from_the_future_does_not_take_a_bundle_from_its_owner() -> Non
 
 
 @pytest.mark.parametrize("version", [T + PERIOD + 1, _YEAR_3000, 2**63 - 1, -1, -(2**62)])
-def test_a_version_from_the_future_or_below_zero_is_refused_and_a_later_true_one_counts(version: int) -> None:
+def test_a_future_or_negative_version_is_refused_and_a_later_valid_one_counts(version: int) -> None:
     whole, halves = ["0x00000000", "0xffffffff"], ["0x00000000", "0x80000000", "0xffffffff"]
     snapshot, refused = closed(
         namespace_state(version=T - PERIOD, boundaries=whole),
@@ -91,7 +91,7 @@ def test_a_version_from_the_future_or_below_zero_is_refused_and_a_later_true_one
     assert [state.failure_domain for state in snapshot.broker_states] == ["rack-1"]
 
 
-def test_a_line_break_in_a_name_empties_no_view() -> None:
+def test_a_line_break_in_a_name_does_not_empty_the_view() -> None:
     forged = [
         sweep("broker\nx:8080", 0, LEFT),
         sweep(B, 0, LEFT, sweepId="s\ns"),
@@ -102,7 +102,7 @@ def test_a_line_break_in_a_name_empties_no_view() -> None:
     assert rates(snapshot) == {LEFT: (A, 10.0)}
 
 
-def test_a_tick_of_more_partitions_than_there_can_be_is_refused() -> None:
+def test_a_tick_with_too_many_partitions_is_refused() -> None:
     forged = tick(T, partitions={"metrics": 2**62, "results": 0}, roster=[])
     snapshot, refused = closed(sweep(A, 0, LEFT), forged, ticked(0, A))
     assert refused == ["bad_value"]

@@ -1,4 +1,4 @@
-"""States and stored averages that nobody writes again are forgotten; batches that do not need them only carry them."""
+"""States and stored averages are forgotten if they are not written again; batches without them do not parse them."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def namespaces(snapshot: Snapshot) -> list[str]:
     return [state.namespace for state in snapshot.namespaces]
 
 
-def test_a_namespace_is_known_while_it_is_written_again_and_forgotten_some_intervals_after() -> None:
+def test_a_namespace_is_forgotten_some_intervals_after_its_last_record() -> None:
     shard = Shard(options=FORGETS)
     kept, gone = namespace_state(namespace="a/kept"), namespace_state(namespace="a/gone")
     assert namespaces(closing(shard, 0, kept, gone)) == ["a/gone", "a/kept"]
@@ -34,7 +34,7 @@ def test_a_namespace_is_known_while_it_is_written_again_and_forgotten_some_inter
     assert known[TTL:] == [["a/kept"]] * (11 - TTL)
 
 
-def test_what_is_written_again_with_a_lower_version_neither_counts_nor_keeps() -> None:
+def test_a_lower_version_does_not_count_and_does_not_extend_the_time_to_live() -> None:
     shard = Shard(options=FORGETS)
     closing(shard, 0, namespace_state(namespace="a/b", version=9, antiAffinityGroup="old"))
     seen = []
@@ -50,8 +50,8 @@ def test_brokers_are_forgotten_like_namespaces() -> None:
     assert [len(closing(shard, n).broker_states) for n in range(1, 8)] == [1] * TTL + [0] * (7 - TTL)
 
 
-def test_intervals_that_nobody_ticked_do_not_age_what_is_known() -> None:
-    """Collectors that were away for days come back to find the namespaces as they described them."""
+def test_intervals_without_ticks_do_not_age_states() -> None:
+    """After days without a collector the namespaces are still known."""
     shard = Shard(options=FORGETS)
     closing(shard, 0, namespace_state(namespace="a/b"))
     assert namespaces(closing(shard, 5_000)) == ["a/b"]
@@ -63,7 +63,7 @@ def test_without_a_time_to_live_nothing_is_forgotten() -> None:
     assert [namespaces(closing(shard, n)) for n in range(1, 30)][-1] == ["a/b"]
 
 
-def test_stored_averages_of_a_bundle_go_when_it_is_seen_or_are_forgotten() -> None:
+def test_stored_averages_are_dropped_when_the_bundle_is_seen_or_after_their_time_to_live() -> None:
     shard = Shard(options=FORGETS)
     closing(shard, 0, bundle_data(bundle=LEFT), bundle_data(bundle=RIGHT))
     assert shard.state.seeds.names == [RIGHT]
@@ -74,7 +74,7 @@ def test_stored_averages_of_a_bundle_go_when_it_is_seen_or_are_forgotten() -> No
     assert sizes == [1] * (TTL - 1) + [0] * (8 - TTL)
 
 
-def test_a_batch_that_does_not_touch_states_does_not_parse_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_without_states_does_not_parse_the_stored_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     shard = Shard(options=FORGETS)
     closing(shard, 0, *(namespace_state(namespace=f"a/{i}") for i in range(3)))
     shard.feed(namespace_state(namespace="a/waits"))
@@ -91,7 +91,7 @@ def test_a_batch_that_does_not_touch_states_does_not_parse_them(monkeypatch: pyt
     Snapshot.from_blob(closing(shard, 1).to_blob())
 
 
-def test_made_up_namespaces_are_bounded_and_those_written_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_namespaces_are_bounded_and_the_last_written_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "LARGEST", 4_000)
     shard = Shard()
     for n in range(20):
@@ -102,7 +102,7 @@ def test_made_up_namespaces_are_bounded_and_those_written_last_are_kept(monkeypa
     assert known[0] > "a/010"
 
 
-def test_made_up_stored_averages_are_bounded_and_those_written_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_averages_are_bounded_and_the_last_written_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seeds, "MOST", 2)
     shard = Shard()
     names = [f"a/b/0x{i:08x}_0x{i + 1:08x}" for i in range(5)]

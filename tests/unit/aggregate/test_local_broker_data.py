@@ -4,7 +4,7 @@ from controller.aggregate.local_broker_data import LocalBrokerData
 
 
 def serving(data: LocalBrokerData, *bundles: str) -> LocalBrokerData:
-    """*data* after a round in which every bundle had 1, 2, 3, 4 of load, 5 topics, 6 producers, 7 consumers."""
+    """*data* after an update in which every bundle has load (1, 2, 3, 4), 5 topics, 6 producers, 7 consumers."""
     n = len(bundles)
     load = np.tile([1.0, 2.0, 3.0, 4.0], (n, 1))
     return data.updated(bundles, load, *(np.full(n, count) for count in (5, 6, 7)))
@@ -14,7 +14,7 @@ def deltas(data: LocalBrokerData) -> tuple[set[str], set[str]]:
     return set(data.gains), set(data.losses)
 
 
-def test_totals_are_those_of_the_last_round_alone() -> None:
+def test_totals_are_of_the_last_update_only() -> None:
     data = serving(serving(LocalBrokerData(), "a", "b", "c"), "a", "b")
     assert data.load.tolist() == [2, 4, 6, 8]
     assert (data.topics, data.producers, data.consumers) == (10, 12, 14)
@@ -30,7 +30,7 @@ def test_gains_and_losses_add_up_until_a_report_is_written() -> None:
     assert deltas(serving(data.without_deltas(), "c", "d")) == ({"d"}, set())
 
 
-def test_a_bundle_that_went_and_came_back_is_lost_and_gained() -> None:
+def test_a_bundle_that_left_and_returned_is_lost_and_gained() -> None:
     data = serving(LocalBrokerData(), "a").without_deltas()
     assert deltas(serving(serving(data), "a")) == ({"a"}, {"a"})
 

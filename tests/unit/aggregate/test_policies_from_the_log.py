@@ -1,4 +1,4 @@
-"""What namespace_state and broker_state records say reaches the view that filters look at."""
+"""The contents of namespace_state and broker_state records reach the view that filters read."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
 from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, broker_state, broker_sweep, namespace_state, tick
 
-#: As the admin API gives it.
+#: As the admin API returns it.
 GIVEN = {
     "namespaces": ["tenant/.*"],
     "primary": ["broker-1"],
@@ -37,7 +37,7 @@ FOLD = FoldOptions(bundle_ttl_ms=10 * PERIOD, detail=LIMITS)
 
 
 def view_of(*records: dict[str, Any], sent: dict[str, str] | None = None) -> ClusterView:
-    """The view at the tick that follows *records* and two brokers' sweeps."""
+    """The view at the tick after *records* and the sweeps of two brokers."""
     brokers = ("broker-1:8080", "broker-2:8080")
     sweeps = [broker_sweep(brokers[0]), broker_sweep(brokers[1], bundleStats=[])]
     roster = [{"broker": name, "sweepId": f"{name}@{T}"} for name in brokers]
@@ -79,7 +79,7 @@ def test_a_later_version_replaces_the_policies() -> None:
     assert policies.isolation == ()
 
 
-def test_bundles_on_their_way_reach_the_view_until_they_arrive() -> None:
+def test_bundles_sent_to_a_broker_are_in_the_view_until_they_arrive() -> None:
     going = view_of(sent={LEFT: "broker-2:8080", "tenant/ns/gone": "broker-2:8080"})
     assert [going.bundles.names[row] for row in going.preallocated.bundle.tolist()] == [LEFT]
     assert [going.brokers.names[row] for row in going.preallocated.broker.tolist()] == ["broker-2:8080"]
@@ -87,7 +87,7 @@ def test_bundles_on_their_way_reach_the_view_until_they_arrive() -> None:
     assert not len(view_of(sent={LEFT: "broker-1:8080"}).preallocated)
 
 
-def test_policies_that_several_namespaces_list_are_one() -> None:
+def test_a_policy_listed_by_several_namespaces_is_kept_once() -> None:
     other = GIVEN | {"namespaces": ["tenant/b"]}
     listing = {"tenant/a": [GIVEN], "tenant/b": [other, GIVEN], "tenant/c": []}
     policies = policies_of(
@@ -102,7 +102,7 @@ def test_policies_that_several_namespaces_list_are_one() -> None:
     assert policies.isolation_of("tenant/b") == isolation_policy(other)
 
 
-def test_keys_may_be_in_camel_case_and_what_is_missing_never_fails_over() -> None:
+def test_keys_may_be_camel_case_and_a_missing_fail_over_policy_never_fails_over() -> None:
     camel = {"namespaces": ["a"], "autoFailoverPolicy": {"parameters": {"minLimit": 2, "usageThreshold": "80"}}}
     assert isolation_policy(camel).auto_failover == MinAvailable(min_limit=2, usage_threshold=80)
     assert isolation_policy({"namespaces": ["a"]}) == IsolationPolicy(namespaces=("a",), primary=())
@@ -120,7 +120,7 @@ def test_keys_may_be_in_camel_case_and_what_is_missing_never_fails_over() -> Non
         ({"auto_failover_policy": {"parameters": {"min_limit": "few"}}}, "invalid literal"),
     ],
 )
-def test_a_record_whose_policy_is_none_becomes_a_dead_letter(changed: dict[str, Any], told: str) -> None:
+def test_a_record_with_an_invalid_policy_becomes_a_dead_letter(changed: dict[str, Any], told: str) -> None:
     record = namespace_state(isolationPolicies=[GIVEN | changed])
     with pytest.raises(WireError) as caught:
         decode_metric(json.dumps(record).encode(), cluster=CLUSTER, period_ms=PERIOD)
@@ -128,7 +128,7 @@ def test_a_record_whose_policy_is_none_becomes_a_dead_letter(changed: dict[str, 
     assert told in caught.value.detail
 
 
-def test_a_state_of_old_with_such_a_policy_holds_its_namespace_where_it_is() -> None:
+def test_an_old_state_with_an_invalid_policy_keeps_its_namespace_in_place() -> None:
     state = NamespaceState(namespace="tenant/ns", version=1, boundaries=(), isolation_policies=({"namespaces": 1},))
     policy = policies_of([state], []).isolation_of("tenant/ns")
     assert policy is not None

@@ -1,4 +1,4 @@
-"""Where a recording's ticks go."""
+"""Where ticks are added to a recording."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.records import PERIOD, T
 
 
 def chunk(broker: str, at: int, sweep: str = "s", chunk: int = 0, of: int = 1) -> Header:
-    """A chunk of a sweep, *at* so many periods after T."""
+    """A chunk of a sweep, *at* periods after T."""
     return Header(broker=broker, time_ms=T + at * PERIOD, sweep_id=sweep, chunk=chunk, chunks=of)
 
 
@@ -16,17 +16,17 @@ def report(broker: str, at_ms: int) -> Header:
 
 
 def placed(*headers: Header | None) -> list[tuple[int, int, dict[str, str | None]]]:
-    """(index of the record before it, periods after T, roster) of every tick."""
+    """For every tick: (index of the record before it, periods after T, roster)."""
     ticks = place_ticks(headers, period_ms=PERIOD)
     return [(tick.after, (tick.interval - T) // PERIOD, dict(tick.roster)) for tick in ticks]
 
 
-def test_a_recording_of_nothing_gets_no_ticks() -> None:
+def test_an_empty_recording_gets_no_ticks() -> None:
     assert placed() == []
     assert placed(None, None) == []
 
 
-def test_an_interval_ends_behind_the_last_of_its_sweeps() -> None:
+def test_an_interval_ends_after_the_last_of_its_sweeps() -> None:
     assert placed(chunk("a", 0), chunk("b", 0), chunk("a", 1), chunk("b", 1)) == [
         (1, 0, {"a": "s", "b": "s"}),
         (3, 1, {"a": "s", "b": "s"}),
@@ -39,7 +39,7 @@ def test_a_sweep_is_complete_with_its_last_chunk_in_any_order() -> None:
     ]
 
 
-def test_a_chunk_that_comes_twice_completes_nothing() -> None:
+def test_a_repeated_chunk_does_not_complete_a_sweep() -> None:
     assert placed(chunk("a", 0, chunk=0, of=2), chunk("a", 0, chunk=0, of=2)) == [(1, 0, {"a": None})]
 
 
@@ -53,7 +53,7 @@ def test_the_first_complete_sweep_of_a_broker_counts() -> None:
     assert placed(*headers) == [(1, 0, {"a": "first"})]
 
 
-def test_a_broker_whose_sweep_stays_incomplete_is_on_the_roster_without_one() -> None:
+def test_a_broker_with_an_incomplete_sweep_is_on_the_roster_without_a_sweep() -> None:
     assert placed(chunk("a", 0), chunk("b", 0, of=2), chunk("a", 1)) == [
         (0, 0, {"a": "s", "b": None}),
         (2, 1, {"a": "s"}),
@@ -72,7 +72,7 @@ def test_ticks_stay_in_the_order_of_their_intervals() -> None:
     assert placed(*headers) == [(2, 0, {"a": "s", "b": "s"}), (2, 1, {"a": "s"})]
 
 
-def test_an_interval_nobody_swept_has_no_tick() -> None:
+def test_an_interval_without_sweeps_has_no_tick() -> None:
     assert [interval for _, interval, _ in placed(chunk("a", 0), chunk("a", 5))] == [0, 5]
 
 
@@ -82,11 +82,11 @@ def test_other_records_do_not_move_a_tick() -> None:
 
 
 @pytest.mark.parametrize("chunks", [1 << 62])
-def test_a_sweep_of_more_chunks_than_can_be_is_never_complete(chunks: int) -> None:
+def test_a_sweep_with_too_many_chunks_is_never_complete(chunks: int) -> None:
     assert placed(chunk("a", 0, of=chunks)) == [(0, 0, {"a": None})]
 
 
-def test_reports_are_ticked_where_their_time_passes_a_period() -> None:
+def test_load_reports_give_a_tick_when_their_time_passes_a_period() -> None:
     headers = [report("a", -10), report("b", 0), report("a", 1), report("b", PERIOD), report("a", PERIOD + 1)]
     assert placed(*headers) == [
         (1, 0, {"a": None, "b": None}),
@@ -95,7 +95,7 @@ def test_reports_are_ticked_where_their_time_passes_a_period() -> None:
     ]
 
 
-def test_a_broker_that_has_nothing_new_to_report_is_still_there() -> None:
+def test_a_broker_with_a_recent_report_stays_on_the_roster() -> None:
     minutes = SILENCE_MS // 60_000
     ticks = placed(report("a", 0), report("b", 0), *(report("a", i * 60_000) for i in range(1, minutes + 3)))
     there = [at for _, at, roster in ticks if "b" in roster]
@@ -103,14 +103,14 @@ def test_a_broker_that_has_nothing_new_to_report_is_still_there() -> None:
     assert all("a" in roster for _, _, roster in ticks)
 
 
-def test_a_pause_of_all_reports_is_not_ticked_through() -> None:
+def test_a_gap_in_all_reports_gets_no_ticks() -> None:
     year = 365 * 24 * 3600 * 1000
     ticks = placed(report("a", 0), report("a", year))
     assert len(ticks) == SILENCE_MS // PERIOD + 1
     assert ticks[-1] == (1, year // PERIOD, {"a": None})
 
 
-def test_a_report_that_comes_out_of_order_moves_no_tick() -> None:
+def test_a_report_out_of_order_does_not_change_the_ticks() -> None:
     assert placed(report("a", 1), report("b", -5 * PERIOD), report("a", PERIOD + 1)) == [
         (1, 1, {"a": None, "b": None}),
         (2, 2, {"a": None, "b": None}),

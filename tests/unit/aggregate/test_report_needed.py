@@ -35,17 +35,17 @@ def test_usage_counts_by_percentage_points() -> None:
     assert not needed(load(cpu=10), last=load(cpu=1))
 
 
-def test_from_nothing_to_anything_is_always_reported() -> None:
+def test_a_change_from_zero_is_always_reported() -> None:
     assert needed(load(rate=0.001), last=load(rate=0))
     assert not needed(load(rate=0), last=load(rate=0))
 
 
-def test_a_report_older_than_the_maximum_is_renewed() -> None:
+def test_a_report_older_than_the_maximum_is_due() -> None:
     assert not needed(load(), age_ms=15 * MINUTE)
     assert needed(load(), age_ms=15 * MINUTE + 1)
 
 
-def test_each_broker_has_its_own_answer() -> None:
+def test_each_broker_is_judged_alone() -> None:
     two = [load(rate=100), load(rate=200)]
     now = ReportedLoad(
         load=np.concatenate([one.load for one in two]),
@@ -57,5 +57,5 @@ def test_each_broker_has_its_own_answer() -> None:
     assert UPDATE.needed(last, now, np.array([0, 0])).tolist() == [False, True]
 
 
-def test_a_load_that_is_not_a_number_changes_nothing() -> None:
+def test_nan_load_does_not_make_a_report_due() -> None:
     assert not needed(load(rate=np.nan))

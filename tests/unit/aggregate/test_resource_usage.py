@@ -14,11 +14,11 @@ def used(**percent: float) -> Floats:
     return usage
 
 
-def test_the_fullest_resource_counts_and_heap_memory_never_does() -> None:
+def test_the_fullest_resource_counts_but_never_heap_memory() -> None:
     assert max_usage(used(cpu=25, memory=99, direct=50), LIMIT).tolist() == [0.5]
 
 
-def test_by_default_cpu_and_bandwidth_weigh_one_and_direct_memory_nothing() -> None:
+def test_by_default_cpu_and_bandwidth_have_weight_one_and_direct_memory_zero() -> None:
     weights = ResourceWeights()
     assert weights.weighted_usage(used(direct=99, bw_in=25), LIMIT).tolist() == [0.25]
     assert weights.weighted_usage(used(cpu=75, bw_out=50), LIMIT).tolist() == [0.75]
@@ -29,11 +29,11 @@ def test_a_weight_scales_its_resource() -> None:
     assert weights.weighted_usage(used(cpu=100, direct=40), LIMIT).round(6).tolist() == [0.8]
 
 
-def test_a_resource_without_limit_is_not_used() -> None:
+def test_a_resource_without_limit_has_zero_usage() -> None:
     assert percent_usage(used(cpu=50), np.zeros((1, 5))).tolist() == [[0.0] * 5]
 
 
-def test_the_mean_is_added_up_from_left_to_right() -> None:
+def test_the_mean_adds_from_left_to_right() -> None:
     usage = np.full(1000, 0.1)
     total = 0.0
     for value in usage.tolist():

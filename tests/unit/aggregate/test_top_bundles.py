@@ -59,26 +59,26 @@ def test_bundles_with_policies_are_reported_only_if_they_may_be_shed() -> None:
     assert TopBundles(with_policies=True).reportable(table, bound).tolist() == [True, True]
 
 
-def test_of_bundles_that_tie_those_count_that_the_partition_leaves_in_front() -> None:
-    # The last one is the pivot; all others equal it, so they stay where they are and the first are taken.
+def test_of_equal_bundles_those_are_taken_that_pulsars_partition_leaves_first() -> None:
+    # The last one is the pivot; all others equal it, so they keep their places and the first ones are taken.
     assert top(np.zeros(4, np.int64), 2).tolist() == [0, 1]
-    # The last one, 2, changes places with the first 1, which so comes to lie behind the second.
+    # The last one, 2, swaps places with the first 1, which then lies behind the second 1.
     assert top(np.array([1, 1, 2]), 2).tolist() == [2, 1]
-    # The 0 changes places with the last 1, which so comes to lie in front of the other.
+    # The 0 swaps places with the last 1, which then lies before the other 1.
     assert top(np.array([0, 1, 1]), 1).tolist() == [2]
 
 
 @given(
     ranks=st.lists(st.integers(0, 8), max_size=40).map(lambda found: np.array(found, np.int64)), k=st.integers(0, 45)
 )
-def test_whoever_is_taken_has_the_largest_ranks_in_order_and_is_taken_once(ranks: Ints, k: int) -> None:
+def test_the_largest_ranks_are_taken_in_order_and_once(ranks: Ints, k: int) -> None:
     found = top(ranks, k)
     assert ranks[found].tolist() == sorted(ranks.tolist(), reverse=True)[:k]
     assert len(set(found.tolist())) == len(found)
 
 
 @pytest.mark.parametrize("order", ["up", "down"])
-def test_an_order_that_the_partition_is_slow_on_does_not_make_it_quadratic(order: str) -> None:
+def test_a_bad_order_does_not_make_the_partition_quadratic(order: str) -> None:
     ranks = np.arange(100_000) // 2
     ranks = ranks if order == "up" else ranks[::-1].copy()
     before = time.process_time()
@@ -87,6 +87,6 @@ def test_an_order_that_the_partition_is_slow_on_does_not_make_it_quadratic(order
     assert ranks[found].tolist() == [49_999 - i // 2 for i in range(10)]
 
 
-def test_traffic_counts_as_of_now_and_not_on_average() -> None:
+def test_current_traffic_counts_not_averages() -> None:
     table = view(broker("b", a=bundle(5), b=bundle(1))).bundles
     assert table.load[TopBundles(max_bundles=1).of(table, np.arange(2)), THROUGHPUT_IN].tolist() == [5 * 1024 * 1024]

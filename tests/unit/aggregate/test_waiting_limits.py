@@ -1,4 +1,4 @@
-"""What waits for ticks that do not come is bounded, the oldest goes first, and what lost a part does not count."""
+"""Rows that wait for ticks are bounded: the oldest are dropped first, and incomplete sweeps do not count."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.records import LEFT, PERIOD, RIGHT, T, broker_load, load_report, name
 TEN = replace(OPTIONS, waiting=WaitLimits(intervals=10))
 
 
-def test_of_sweeps_without_ticks_those_of_the_newest_intervals_wait() -> None:
+def test_without_ticks_only_sweeps_of_the_newest_intervals_are_kept() -> None:
     shard = Shard(options=TEN)
     for n in range(100):
         shard.feed(sweep(A, n, LEFT))
@@ -27,7 +27,7 @@ def test_of_sweeps_without_ticks_those_of_the_newest_intervals_wait() -> None:
     assert snapshot.dropped == 2 * 90
 
 
-def test_the_sweeps_that_were_dropped_do_not_count_when_their_tick_comes_after_all() -> None:
+def test_dropped_sweeps_do_not_count_when_their_tick_comes_later() -> None:
     shard = Shard(options=TEN)
     (snapshot,) = shard.feed(*(sweep(A, n, LEFT) for n in range(20)), ticked(5, A))
     assert snapshot.brokers == ()
@@ -35,8 +35,8 @@ def test_the_sweeps_that_were_dropped_do_not_count_when_their_tick_comes_after_a
     assert [row.broker for row in snapshot.brokers] == [A]
 
 
-def test_sweeps_that_their_tick_has_dated_wait_for_other_partitions_however_many_there_are() -> None:
-    """How far partitions are apart is a matter of reading, not of the log."""
+def test_sweeps_of_a_ticked_partition_are_kept_until_the_other_partitions_are_ticked() -> None:
+    """How far the partitions are read differs from run to run, so it must not decide what is dropped."""
     two = {"metrics": 2, "results": 0}
     roster: list[dict[str, str | None]] = [{"broker": A, "sweepId": "s"}]
     first, second = [], []
@@ -57,7 +57,7 @@ def bounded(size: int) -> FoldOptions:
     return replace(OPTIONS, waiting=WaitLimits(size=size))
 
 
-def test_a_flood_of_made_up_brokers_and_bundles_is_bounded_before_any_interval_closes() -> None:
+def test_a_flood_of_unknown_brokers_and_bundles_is_bounded_before_an_interval_closes() -> None:
     shard = Shard(options=bounded(10_000))
     for i in range(500):
         shard.feed(sweep(f"broker-{i}:8080", 0, f"a/b/0x{i:08x}_0x{i + 1:08x}"))
@@ -72,8 +72,8 @@ def view_of(snapshot: Snapshot) -> tuple[list[str], list[str]]:
     return list(view.brokers.names), list(view.missing)
 
 
-def test_a_sweep_that_lost_a_part_to_a_flood_leaves_its_broker_without_data() -> None:
-    """Its load would look smaller than it is."""
+def test_a_sweep_with_a_dropped_part_leaves_its_broker_without_data() -> None:
+    """Otherwise its load would look smaller than it is."""
     shard = Shard(options=bounded(2_000))
     first, second = (sweep(A, 0, name, chunk=i, chunks=2) for i, name in enumerate((LEFT, RIGHT)))
     flood = [sweep("made-up:8080", 0, f"a/b/0x{i:08x}_0x{i + 1:08x}") for i in range(20)]
@@ -84,7 +84,7 @@ def test_a_sweep_that_lost_a_part_to_a_flood_leaves_its_broker_without_data() ->
     assert view_of(snapshot) == ([A], [])
 
 
-def test_a_part_that_another_shard_dropped_leaves_its_broker_without_data_too() -> None:
+def test_a_part_dropped_in_another_shard_leaves_the_broker_without_data() -> None:
     (snapshot,) = Shard().feed(sweep(A, 0, LEFT), ticked(0, A))
     whole = replace(snapshot, shards=2)
     torn = replace(whole, shard=1, brokers=(), torn=((METRICS, 0),))
@@ -93,7 +93,7 @@ def test_a_part_that_another_shard_dropped_leaves_its_broker_without_data_too() 
     assert list(assemble([whole, elsewhere], {}, {}).missing) == []
 
 
-def test_bundles_of_brokers_that_no_roster_lists_are_forgotten_at_the_next_close() -> None:
+def test_bundles_of_brokers_on_no_roster_are_forgotten_at_the_next_close() -> None:
     shard = Shard()
     shard.feed(sweep("made-up:8080", 0, *(f"a/b/0x{i:08x}_0x{i + 1:08x}" for i in range(50))), sweep(A, 0, LEFT))
     assert len(shard.state.bundles) == 51
@@ -101,7 +101,7 @@ def test_bundles_of_brokers_that_no_roster_lists_are_forgotten_at_the_next_close
     assert (shard.state.bundles.names, shard.state.pool, len(shard.state.claims)) == ([LEFT], [], 0)
 
 
-def test_of_statistics_of_a_topic_that_wait_for_a_tick_only_the_last_is_kept() -> None:
+def test_only_the_last_waiting_statistics_of_a_topic_are_kept() -> None:
     shard = Shard()
     for i in range(50):
         shard.feed(topic_stats(broker=B, bundle=LEFT, msgRateIn=float(i)))
@@ -111,7 +111,7 @@ def test_of_statistics_of_a_topic_that_wait_for_a_tick_only_the_last_is_kept() -
     assert snapshot.dropped == 0
 
 
-def test_of_reports_of_a_broker_that_wait_for_a_tick_only_the_last_is_kept() -> None:
+def test_only_the_last_waiting_report_of_a_broker_is_kept() -> None:
     shard = Shard()
     for i in range(20):
         shard.feed(broker_load(broker=B, report=load_report(lastUpdate=T + i)))
@@ -132,8 +132,8 @@ def test_facts_that_wait_for_a_tick_are_bounded() -> None:
     assert snapshot.dropped > 400
 
 
-def test_a_flood_leaves_brokers_without_data_whose_topics_come_one_by_one() -> None:
-    """Nobody knows which of their statistics went."""
+def test_a_flood_leaves_brokers_with_topic_stats_without_data() -> None:
+    """It is not known which of their statistics were dropped."""
     shard = Shard(options=bounded(5_000))
     flood = [topic_stats(broker="made-up:8080", topic=f"persistent://a/b/{i}") for i in range(50)]
     (snapshot,) = shard.feed(topic_stats(broker=B, bundle=LEFT), *flood, ticked(0, missing=B))

@@ -92,7 +92,7 @@ def test_a_planned_destination_that_a_filter_excludes_is_placed_anew() -> None:
     made = decision({ONE: "d:80"}, isolation=own("a", "c"))
     assert moves(made) == {ONE: "c:80"}
     assert about(made, ONE) == [
-        ("IsolationPolicy", "IsolationPolicies", "not to d:80, as was planned: placed anew"),
+        ("IsolationPolicy", "IsolationPolicies", "the filter excludes the planned destination d:80: placed anew"),
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_bundle_stays_where_a_move_would_not_spread_its_group() -> None:
     even = view(broker("a:80", usage=0.9, **here), broker("b:80", **elsewhere))
     made = decision({ONE: ""}, cluster=even, anti_affinity_group={"acme/own": "red", "acme/x": "red"})
     assert made.commands == ()
-    assert about(made, ONE) == [("AntiAffinity", "AntiAffinity", "it had better stay")]
+    assert about(made, ONE) == [("AntiAffinity", "AntiAffinity", "the filter keeps it on its broker")]
     assert moves(decision({ONE: ""}, cluster=even)) == {ONE: "b:80"}
 
 

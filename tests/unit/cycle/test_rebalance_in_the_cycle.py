@@ -94,7 +94,7 @@ def test_a_bundle_that_filters_keep_from_the_broker_stays_where_it_is_and_the_ve
     policy = replace(POLICY, shed=True, filters=tuple(cls() for cls in FILTERS.values()))
     decision, _ = cycle(cluster(policies=policies), policy=policy)
     assert "c:80" not in {destination for destination, _ in moves(decision).values()}
-    said = [v for v in decision.verdicts if v.detail == "not to c:80, so it stays"]
+    said = [v for v in decision.verdicts if v.detail == "the filter excludes the destination c:80: it stays"]
     assert {(v.subject in NAMES, v.reason, v.by) for v in said} == {
         (True, Reason.ISOLATION_POLICY, "IsolationPolicies")
     }

@@ -90,7 +90,10 @@ def test_a_cut_that_pulsar_would_refuse_is_not_sent() -> None:
     decision, _ = cycle(neighbours, replace(POLICY, split_algorithm=TopicCountEquallyDivide()))
     assert decision.commands == ()
     [verdict] = [v for v in decision.verdicts if v.reason is Reason.IMPOSSIBLE_CUT]
-    assert verdict.detail == "0x00000000_0x00001000 cannot be cut at 0x00000000: not inside of it, or twice"
+    assert (
+        verdict.detail
+        == "0x00000000_0x00001000 cannot be split at 0x00000000: every position must lie inside the range, only once"
+    )
 
 
 def test_boundaries_that_come_with_the_choice_are_taken() -> None:

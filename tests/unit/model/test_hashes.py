@@ -3,7 +3,7 @@ import pytest
 from controller.model.hashes import HASHES
 from controller.model.names import topic_hash
 
-#: The nine digits whose checksum every CRC catalogue gives.
+#: The text whose checksum every CRC catalogue gives.
 DIGITS = "123456789"
 
 
@@ -19,7 +19,7 @@ DIGITS = "123456789"
         ("murmur3_32_fixed", "The quick brown fox jumps over the lazy dog", 0x2E4FF723),
     ],
 )
-def test_a_hash_of_a_well_known_text_is_the_published_one(name: str, text: str, published: int) -> None:
+def test_hashes_equal_published_values(name: str, text: str, published: int) -> None:
     assert HASHES[name](text) == published
 
 
@@ -31,11 +31,11 @@ def test_sha256_is_read_as_a_little_endian_signed_long() -> None:
 
 @pytest.mark.parametrize("length", range(10))
 @pytest.mark.parametrize("letter", ["a", "ß", "語"])
-def test_both_murmurs_agree_on_characters_of_up_to_three_bytes(length: int, letter: str) -> None:
+def test_both_murmur_hashes_agree_on_characters_of_up_to_three_bytes(length: int, letter: str) -> None:
     assert HASHES["murmur3_32"](letter * length) == HASHES["murmur3_32_fixed"](letter * length)
 
 
-def test_the_old_murmur_writes_over_characters_of_four_bytes() -> None:
+def test_the_original_murmur_overwrites_characters_of_four_bytes() -> None:
     assert HASHES["murmur3_32"]("topic-🚀-1") != HASHES["murmur3_32_fixed"]("topic-🚀-1")
 
 

@@ -1,4 +1,4 @@
-"""Usage histories: mappings to whoever reads them, columns to those that move them."""
+"""HistoryColumn: a mapping that stores its numbers as an array."""
 
 import copy
 import math
@@ -12,7 +12,7 @@ from controller.model.memory import UsageHistory
 NAMES = ("a", "b", "c")
 
 
-def test_a_column_reads_as_the_mapping_it_was_made_of() -> None:
+def test_a_column_equals_the_mapping_it_was_made_of() -> None:
     column = HistoryColumn.of({"c": 3.0, "a": 1.0, "gone": 9.0}, NAMES)
     assert column == {"a": 1.0, "c": 3.0, "gone": 9.0}
     assert len(column) == 3
@@ -21,20 +21,20 @@ def test_a_column_reads_as_the_mapping_it_was_made_of() -> None:
     assert repr(column) == "{'gone': 9.0, 'a': 1.0, 'c': 3.0}"
 
 
-def test_a_number_that_is_nan_is_a_number() -> None:
+def test_nan_is_kept_as_a_number() -> None:
     column = HistoryColumn.of({"a": math.nan}, NAMES)
     assert column.known.tolist() == [True, False, False]
     assert math.isnan(column["a"])
 
 
-def test_numbers_at_some_rows_move_and_the_column_they_came_from_stays() -> None:
+def test_an_update_of_some_rows_returns_a_copy_and_leaves_the_original() -> None:
     before = HistoryColumn.of({"a": 1.0, "gone": 9.0}, NAMES)
     after = before.with_numbers(np.array([0, 2]), np.array([5.0, 6.0]))
     assert after == {"a": 5.0, "c": 6.0, "gone": 9.0}
     assert before == {"a": 1.0, "gone": 9.0}
 
 
-def test_a_column_of_the_same_names_is_taken_as_it_is_and_of_other_names_laid_anew() -> None:
+def test_a_column_of_the_same_names_is_reused_and_of_other_names_is_rebuilt() -> None:
     column = HistoryColumn.of({"a": 1.0, "b": 2.0}, NAMES)
     assert HistoryColumn.of(column, NAMES) is column
     assert HistoryColumn.of(column, tuple("abc")) is column
@@ -43,12 +43,12 @@ def test_a_column_of_the_same_names_is_taken_as_it_is_and_of_other_names_laid_an
     assert anew.known.tolist() == [True, False]
 
 
-def test_a_copy_reads_the_same() -> None:
+def test_a_deep_copy_is_equal() -> None:
     column = HistoryColumn.of({"a": 1.0}, NAMES)
     assert copy.deepcopy(column) == column
 
 
-def test_smoothing_moves_some_names_and_leaves_the_others() -> None:
+def test_smoothing_updates_the_given_names_only() -> None:
     history = UsageHistory(usage={"a": 0.5, "b": 0.5, "gone": 0.1})
     usage, moved = history.smoothed(NAMES, np.array([1.0, 0.25]), 0.5, rows=np.array([1, 2]))
     assert usage.tolist() == [0.75, 0.25]
@@ -56,7 +56,7 @@ def test_smoothing_moves_some_names_and_leaves_the_others() -> None:
     assert history == UsageHistory(usage={"a": 0.5, "b": 0.5, "gone": 0.1})
 
 
-def test_a_restarted_broker_begins_with_its_usage() -> None:
+def test_a_restarted_brokers_average_starts_with_its_usage() -> None:
     usage, _ = UsageHistory(usage={"a": 0.5, "b": 0.5}).smoothed(
         ("a", "b"), np.array([1.0, 1.0]), 0.5, restarted=np.array([True, False])
     )
@@ -64,7 +64,7 @@ def test_a_restarted_broker_begins_with_its_usage() -> None:
 
 
 @pytest.mark.parametrize("names", [("a", "c"), ("c", "a")])
-def test_the_history_of_names_says_which_have_one(names: tuple[str, ...]) -> None:
+def test_history_of_names_tells_which_of_them_have_an_average(names: tuple[str, ...]) -> None:
     numbers, known = UsageHistory(usage={"a": 0.5}).of(names)
     assert dict(zip(names, known.tolist(), strict=True)) == {"a": True, "c": False}
     assert numbers[names.index("a")] == 0.5

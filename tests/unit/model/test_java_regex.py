@@ -21,7 +21,7 @@ from controller.model.java_regex import java_pattern, matches, matching
         ("", ""),
     ],
 )
-def test_an_expression_means_what_it_means_in_java(regex: str, text: str) -> None:
+def test_an_expression_matches_what_it_matches_in_java(regex: str, text: str) -> None:
     assert matches([regex], text)
 
 
@@ -36,7 +36,7 @@ def test_an_expression_means_what_it_means_in_java(regex: str, text: str) -> Non
         ("BROKER", "broker"),
     ],
 )
-def test_the_whole_text_counts_in_ascii(regex: str, text: str) -> None:
+def test_the_whole_text_must_match_and_classes_are_ascii(regex: str, text: str) -> None:
     assert not matches([regex], text)
 
 
@@ -47,12 +47,12 @@ def test_the_whole_text_counts_in_ascii(regex: str, text: str) -> None:
         "a(?i)b", "a{,3}", "a{", "(?<=a*)b", "(?P<name>a)", "(?#no)a", "(", "a)", "*", "\\",
     ],
 )  # fmt: skip
-def test_what_python_would_take_for_something_else_is_not_understood(regex: str) -> None:
+def test_syntax_that_python_reads_differently_is_not_understood(regex: str) -> None:
     assert java_pattern(regex) is None
     assert not matches([regex], regex)
 
 
-def test_any_of_several_may_match_and_one_that_is_not_understood_does_not_hinder() -> None:
+def test_one_match_among_several_is_enough_even_beside_one_that_is_not_understood() -> None:
     assert matching(("[a", "b.*", "c"), ("a", "bb", "c", "d")).tolist() == [False, True, True, False]
     assert not matches([], "a")
 
@@ -64,13 +64,13 @@ def test_any_of_several_may_match_and_one_that_is_not_understood_does_not_hinder
         "a?" * 30 + "a" * 30, "(a|a)" * 30 + "b", "a{0,99}" * 9 + "b", "a" * 1001,
     ],
 )  # fmt: skip
-def test_an_expression_that_could_be_tried_for_ever_is_not_understood(regex: str) -> None:
+def test_an_expression_with_too_many_ways_to_match_is_not_understood(regex: str) -> None:
     assert java_pattern(regex) is None
     assert not matches([regex], "a" * 60)
 
 
-def test_the_slowest_expression_that_is_understood_ends_soon() -> None:
-    # The third power of the length: a million steps.  Four repetitions would take a hundred times as long.
+def test_the_slowest_expression_that_is_understood_is_fast_enough() -> None:
+    # Steps grow with the third power of the length: a million here.  Four repetitions would take 100 times as long.
     assert not matches([".*a.*a.*b"], "a" * 200)
 
 
@@ -86,5 +86,5 @@ def test_the_slowest_expression_that_is_understood_ends_soon() -> None:
         ("|".join(f"(?:broker-{n}.*)" for n in range(50)), "broker-49.example.com"),
     ],
 )
-def test_repetitions_as_operators_write_them_are_understood(regex: str, text: str) -> None:
+def test_usual_repetitions_are_understood(regex: str, text: str) -> None:
     assert matches([regex], text)

@@ -6,12 +6,12 @@ from controller.model.names import can_split, default_boundaries, is_broker_own,
 @pytest.mark.parametrize(
     "namespace", ["pulsar/broker-1:8080", "pulsar/cluster/broker-1:8080", "sla-monitor/cluster/broker-1:8080"]
 )
-def test_heartbeat_and_sla_namespaces_are_the_brokers_own(namespace: str) -> None:
+def test_heartbeat_and_sla_namespaces_belong_to_one_broker(namespace: str) -> None:
     assert is_broker_own(namespace)
     assert is_untouchable(namespace)
 
 
-def test_the_system_namespace_is_untouchable_but_no_brokers_own() -> None:
+def test_the_system_namespace_is_untouchable_but_belongs_to_no_broker() -> None:
     assert is_untouchable("pulsar/system")
     assert not is_broker_own("pulsar/system")
 
@@ -21,7 +21,7 @@ def test_other_namespaces_may_be_moved(namespace: str) -> None:
     assert not is_untouchable(namespace)
 
 
-def test_a_new_namespace_is_cut_into_equal_bundles_and_the_last_takes_the_rest() -> None:
+def test_a_new_namespace_has_equal_bundles_and_the_last_gets_the_remainder() -> None:
     assert default_boundaries(1) == (0, 0xFFFFFFFF)
     assert default_boundaries(4) == (0, 0x40000000, 0x80000000, 0xC0000000, 0xFFFFFFFF)
     assert default_boundaries(3) == (0, 0x55555555, 0xAAAAAAAA, 0xFFFFFFFF)

@@ -9,7 +9,7 @@ def own(*namespaces: str, primary: tuple[str, ...] = ("a",)) -> IsolationPolicy:
     return IsolationPolicy(namespaces=namespaces, primary=primary)
 
 
-def test_the_first_policy_that_matches_a_namespace_is_its_own() -> None:
+def test_the_first_policy_that_matches_a_namespace_applies() -> None:
     policies = Policies(isolation=(own("acme/x"), own("acme/.*"), own("acme/y")))
     assert policies.isolation_of("acme/y") == own("acme/.*")
     assert policies.isolation_of("corp/y") is None
@@ -21,11 +21,11 @@ def test_a_policy_in_the_namespaces_own_record_comes_first() -> None:
     assert policies.isolation_of("acme/z") == own("acme/.*")
 
 
-def test_a_listed_policy_that_does_not_match_does_not_apply() -> None:
+def test_a_policy_in_the_record_that_does_not_match_does_not_apply() -> None:
     assert Policies(isolation=(own("acme/x"),), listed={"acme/y": (0,)}).isolation_of("acme/y") is None
 
 
-def test_a_namespace_stays_under_a_policy_whose_namespaces_cannot_be_read() -> None:
+def test_a_policy_with_unreadable_namespaces_applies_to_the_namespace_that_lists_it() -> None:
     policies = Policies(isolation=(own(STRANGE),), listed={"acme/y": (0,)})
     assert policies.isolation_of("acme/y") == own(STRANGE)
     assert policies.isolation_of("acme/z") is None
@@ -38,11 +38,11 @@ def test_a_primary_broker_of_any_policy_is_reserved() -> None:
     assert Policies().reserved(HOSTS).tolist() == [False, False, False]
 
 
-def test_where_a_primary_broker_cannot_be_read_any_might_be_it() -> None:
+def test_an_unreadable_primary_expression_reserves_every_broker() -> None:
     assert Policies(isolation=(own("acme/x", primary=(STRANGE,)),)).reserved(HOSTS).all()
 
 
-def test_a_blank_group_is_none_and_case_makes_no_difference() -> None:
+def test_a_blank_group_is_none_and_groups_ignore_case() -> None:
     policies = Policies(anti_affinity_group={"acme/x": "Red", "acme/y": " ", "acme/z": ""})
     assert [policies.group_of(name) for name in ("acme/x", "acme/y", "acme/z", "acme/?")] == ["red", None, None, None]
 
@@ -63,7 +63,7 @@ def test_by_default_secondary_brokers_never_serve() -> None:
     assert not own("acme/x").auto_failover.fails_over(0)
 
 
-def test_what_was_derived_is_not_looked_for_again() -> None:
+def test_a_derived_value_is_computed_once() -> None:
     answers = iter(["first", "second"])
     policies = Policies()
     assert [policies.derived("key", lambda: next(answers)) for _ in range(2)] == ["first", "first"]

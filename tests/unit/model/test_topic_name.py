@@ -16,17 +16,17 @@ from controller.model.topic_name import parse_topic, partition_index
         ("persistent://acme/prod/a://b", "persistent://acme/prod/a://b"),
     ],
 )
-def test_short_forms_stand_for_a_full_name(given: str, full: str) -> None:
+def test_short_forms_are_completed(given: str, full: str) -> None:
     assert str(parse_topic(given)) == full
 
 
-def test_the_old_form_has_a_cluster_and_a_name_with_slashes() -> None:
+def test_a_v1_name_has_a_cluster_and_its_local_name_may_have_slashes() -> None:
     topic = parse_topic("persistent://acme/west/prod/a/b")
     assert (topic.cluster, topic.namespace, topic.local_name) == ("west", "acme/west/prod", "a/b")
     assert not topic.is_v2
 
 
-def test_it_lies_where_its_full_name_does() -> None:
+def test_a_short_name_has_the_ring_position_of_its_full_name() -> None:
     assert parse_topic("orders").position == topic_hash("persistent://public/default/orders")
 
 
@@ -46,12 +46,12 @@ def test_it_lies_where_its_full_name_does() -> None:
         ("t-partition- 3", -1),
         ("t-partition-1_0", -1),
         ("t", -1),
-        # As Integer.parseInt reads it: any digit, but of the first plane only.
+        # As Integer.parseInt reads it: any Unicode digit up to U+FFFF.
         ("t-partition-\u0663", 3),
         ("t-partition-\U0001d7d8", -1),
     ],
 )
-def test_a_partition_has_a_number_that_java_would_write_alike(name: str, index: int) -> None:
+def test_a_partition_number_must_be_written_as_java_writes_it(name: str, index: int) -> None:
     assert partition_index(name) == index
     assert parse_topic(name).partition_index == index
 
@@ -72,18 +72,18 @@ def test_a_partition_knows_its_topic_and_a_topic_its_partitions() -> None:
         ("a/b/c/d", "a short name is"),
         ("http://a/b/c", "its domain is 'http'"),
         ("persistent://a/b", "expected domain://tenant/namespace/topic"),
-        ("persistent:///b/c", "'' is no name"),
-        ("persistent://a/b!/c", "'b!' is no name"),
-        ("persistent://a/\u00fc/c", "is no name"),
-        ("persistent://a/b/ ", "its own name is blank"),
+        ("persistent:///b/c", "'' is not a valid tenant, cluster or namespace"),
+        ("persistent://a/b!/c", "'b!' is not a valid tenant, cluster or namespace"),
+        ("persistent://a/\u00fc/c", "is not a valid tenant, cluster or namespace"),
+        ("persistent://a/b/ ", "the part after the namespace is blank"),
     ],
 )
-def test_what_is_no_topic_is_refused_with_the_reason(name: str, why: str) -> None:
+def test_an_invalid_topic_name_is_refused_with_the_reason(name: str, why: str) -> None:
     with pytest.raises(TrimtabError) as caught:
         parse_topic(name)
     assert why in str(caught.value)
     assert repr(name) in str(caught.value)
 
 
-def test_blank_is_what_java_calls_blank() -> None:
+def test_blank_means_what_it_means_in_java() -> None:
     assert parse_topic("persistent://a/b/\u00a0").local_name == "\u00a0"

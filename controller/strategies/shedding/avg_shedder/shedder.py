@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from controller.aggregate.resource_usage import ResourceWeights
-from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import (
     RATE_IN,
     RATE_OUT,
@@ -144,7 +144,7 @@ class AvgShedder(ResourceWeights):
                 else:
                     yield from one
 
-        decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=Told(tell), reason=reason)
+        decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=LazyVerdicts(tell), reason=reason)
         # Without any hit all counts go, also those of brokers that are away.
         return decision, BrokerHitCounts(high=hits.high, low=hits.low) if any_hit else BrokerHitCounts()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from controller.model.decision import Reason, Told, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads
 from controller.strategies.shedding.transfer_shedder.rounds import Attempt, LoadStore, Round
 
@@ -41,7 +41,7 @@ class Narrator:
                 if store.loads.names[row] not in looked_at:
                     yield self._on_broker(store.loads, row, rest, found.average)
 
-        return UnloadDecision(unloads=tuple(unloads), verdicts=Told(tell), reason=reason)
+        return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason)
 
     def _on_cluster(self, found: Round, reason: Reason) -> list[Verdict]:
         """Verdicts on the cluster as a whole."""
