@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +17,7 @@ from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import Decided, largest
+from controller.cli.common import console
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from controller.bench.pipeline import Figures
 
 #: Columns of a pipe or a file.
-_WIDTH_OF_NO_TERMINAL: Final = 120
 #: Exit code of a measurement that a signal ended, as a shell has it for Ctrl-C.
 _INTERRUPTED: Final = 130
 
@@ -116,7 +115,7 @@ def pipeline(
         topics=topics,
         placement_skew=0.05,
     )
-    progress = Console(stderr=True)
+    progress = console(stderr=True)
     with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
         folder = Path(scratch)
         with nullcontext(bootstrap) if bootstrap else _own_kafka(folder / "kafka") as address:
@@ -145,8 +144,7 @@ def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> 
 
 
 def _print_table(table: Table) -> None:
-    console = Console()
-    (console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)).print(table)
+    console().print(table)
 
 
 def _timing_table(timed: Sequence[Timing], title: str) -> Table:

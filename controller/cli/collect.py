@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
-from rich.console import Console
 
 from controller.adapters import signals
 from controller.adapters.opened import collector_group, collector_log
@@ -18,6 +17,7 @@ from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
+from controller.cli.common import DEFAULT_CONF, Conf, console, start_logging
 from controller.collector.calls import Calls
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
@@ -41,15 +41,14 @@ class _Parts(NamedTuple):
 
 
 def collect(
-    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+    conf: Conf = DEFAULT_CONF,
     once: Annotated[bool, typer.Option("--once", help="End after one interval.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Sweep all brokers once, publish nothing, print a summary as JSON.")
     ] = False,
 ) -> None:
     """Sweep the brokers every interval until SIGTERM or Ctrl-C; any number of these share them out."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    start_logging("kazoo")
     settings = read_settings(conf)
     signals.run_until_told(lambda ending: _run(settings, ending, once=once, dry_run=dry_run))
 
@@ -57,7 +56,7 @@ def collect(
 def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: bool) -> None:
     with _parts(settings) as parts:
         if dry_run:
-            Console(soft_wrap=True).print_json(data=_summary(settings, parts))
+            console().print_json(data=_summary(settings, parts))
         else:
             _collect(settings, parts, until, once=once)
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.adapters.opened import command_log
+from controller.cli.common import DEFAULT_CONF, Conf, console
 from controller.model.decision import Command
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
@@ -23,7 +23,6 @@ app = typer.Typer(help="The command topic.", no_args_is_help=True)
 
 _POLL_SECONDS: Final = 0.2
 #: Columns of a pipe or a file: none of them breaks a usual bundle's name.
-_WIDTH_OF_NO_TERMINAL: Final = 240
 #: Heading, and the width: fixed, or a share of what the fixed ones leave.
 _COLUMNS: Final = (
     ("interval", 20, 0),
@@ -43,7 +42,7 @@ def _commands() -> None:
 
 @app.command()
 def tail(
-    conf: Annotated[Path, typer.Option(help="The settings: where the command topic lies.")] = Path("conf/trimtab.toml"),
+    conf: Conf = DEFAULT_CONF,
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Wait for new ones until Ctrl-C, or stop at the present end.")
     ] = True,
@@ -56,7 +55,7 @@ def tail(
         if as_json:
             _print_json(events)
         else:
-            _print_rows(events, _console())
+            _print_rows(events, console())
     except KeyboardInterrupt:
         return  # how following ends
 
@@ -79,15 +78,15 @@ def _print_json(events: Iterator[IssuedEvent]) -> None:
             typer.echo(b" ".join(issued.value.splitlines()))
 
 
-def _print_rows(events: Iterator[IssuedEvent], console: Console) -> None:
-    console.print(_row([Text(heading, style="bold") for heading, _, _ in _COLUMNS]))
+def _print_rows(events: Iterator[IssuedEvent], out: Console) -> None:
+    out.print(_row([Text(heading, style="bold") for heading, _, _ in _COLUMNS]))
     for issued in events:
         try:
             event = parse_event(issued.value)
         except WireError as error:
-            console.print(Text(_undecodable(issued, error), style="red"), soft_wrap=True)
+            out.print(Text(_undecodable(issued, error), style="red"), soft_wrap=True)
         else:
-            console.print(_shown(event))
+            out.print(_shown(event))
 
 
 def _shown(event: CommandEvent) -> Table | Text:
@@ -140,8 +139,3 @@ def _place(source: Source) -> str:
 
 def _utc(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDTH_OF_NO_TERMINAL)

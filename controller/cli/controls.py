@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from controller.adapters import opened as transport
 from controller.adapters.opened import control_store
+from controller.cli.common import DEFAULT_CONF, Conf
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
@@ -20,10 +20,8 @@ from controller.settings.trimtab_toml import Settings, read_settings
 
 _TRIES: Final = 5
 
-_Conf = Annotated[Path, typer.Option(help="The settings.")]
 _Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and kept in the journal.")]
 _By = Annotated[str, typer.Option(help="Who.", show_default="your user name")]
-_DEFAULT_CONF: Final = Path("conf/trimtab.toml")
 
 
 class Mode(StrEnum):
@@ -36,7 +34,7 @@ class Mode(StrEnum):
     SETTINGS = "settings"
 
 
-def pause(conf: _Conf = _DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
+def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
     """Issue no more commands, from the next interval on, until `trimtab resume`; restarts and takeovers included."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
@@ -45,7 +43,7 @@ def pause(conf: _Conf = _DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> No
     typer.echo("Commands that were issued already are still carried out; `trimtab stop-all` stops those, too.")
 
 
-def resume(conf: _Conf = _DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
+def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
     """Let commands be issued again, and close the breaker if it has tripped."""
     settings = read_settings(conf)
     choice = _choice(RUNNING, reason, by)
@@ -59,7 +57,7 @@ def resume(conf: _Conf = _DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> N
 
 def mode(
     value: Annotated[Mode, typer.Argument(help="settings: what decisions.mode says.")],
-    conf: _Conf = _DEFAULT_CONF,
+    conf: Conf = DEFAULT_CONF,
     reason: _Reason = "",
     by: _By = "",
 ) -> None:
@@ -72,7 +70,7 @@ def mode(
     typer.echo(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
 
 
-def stop_all(conf: _Conf = _DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "") -> None:
+def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "") -> None:
     """Pause, and have executors refuse every command that they have not begun; works without a running controller."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.cli.common import console
 from controller.cycle import Policy
 from controller.model.decision import Command, Verdict
 from controller.model.errors import SettingsError
@@ -26,7 +26,6 @@ from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, short_name
 
 _MOVED: Final = 3
 #: Columns of a pipe or a file.
-_WIDTH_OF_NO_TERMINAL: Final = 160
 
 
 def decide(
@@ -171,25 +170,20 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _print(answer: Answer, notes: Sequence[str]) -> None:
-    console, decision = _console(), answer.decision
+    out, decision = console(), answer.decision
     if decision.commands:
         table = Table("do", "bundle", "from", "to, or cut at", "because", title="Would be done", title_justify="left")
         for one in decision.commands:
             how = one.destination or ", ".join(f"0x{cut:08x}" for cut in one.boundaries) or one.algorithm
             table.add_row(*map(Text, (one.action, one.bundle, one.source, how, str(one.why))))
-        console.print(table)
+        out.print(table)
     table = Table("what", "reason", "observed", "limit", "unit", "by", "", title="Verdicts", title_justify="left")
     for verdict in decision.verdicts:
         numbers = ("" if n is None else f"{n:.6g}" for n in (verdict.observed, verdict.limit))
         row = (verdict.subject, verdict.reason, *numbers, verdict.unit, verdict.by, verdict.detail)
         table.add_row(*map(Text, row))
-    console.print(table)
+    out.print(table)
     for note in notes:
-        console.print(Text(note))
+        out.print(Text(note))
     rounds = f" (round {answer.round})" if answer.round > 1 else ""
-    console.print(Text(f"{decision.summary}{rounds}"))
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)
+    out.print(Text(f"{decision.summary}{rounds}"))

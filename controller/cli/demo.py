@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from controller.adapters import signals
+from controller.cli.common import console
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 
@@ -38,7 +38,7 @@ def demo(
 def _pulsar_demo(folder: Path, intervals: int | None) -> None:
     from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
 
-    run_pulsar_demo(folder, console=Console(), intervals=intervals or PULSAR_INTERVALS)
+    run_pulsar_demo(folder, console=console(), intervals=intervals or PULSAR_INTERVALS)
 
 
 def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
@@ -55,7 +55,7 @@ def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
         run_demo(
             demo_settings(folder),
             start_controller=start,
-            console=Console(),
+            console=console(),
             seed=seed,
             intervals=intervals or INTERVALS,
         )

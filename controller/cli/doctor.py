@@ -3,15 +3,14 @@
 import json
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from controller.adapters.kafka.rights import rights
+from controller.cli.common import DEFAULT_CONF, Conf, console
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather
@@ -19,11 +18,10 @@ from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
 
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "ok": "green"}
-_WIDTH_OF_NO_TERMINAL: Final = 200
 
 
 def doctor(
-    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+    conf: Conf = DEFAULT_CONF,
     strict: Annotated[bool, typer.Option("--strict", help="A warning is an error.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     grants: Annotated[
@@ -53,9 +51,7 @@ def _print_grants(settings: Settings) -> None:
 
 
 def _print(findings: list[Finding], counts: Counter[str]) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_OF_NO_TERMINAL)
+    out = console()
     table = Table("", "finding", "where", "seen", "wanted", expand=True)
     for finding in findings:
         table.add_row(
@@ -65,9 +61,9 @@ def _print(findings: list[Finding], counts: Counter[str]) -> None:
             Text(finding.seen, overflow="fold"),
             Text(finding.wanted, overflow="fold"),
         )
-    console.print(table)
+    out.print(table)
     # Not in the table: a command that is cut into lines cannot be copied.
     for finding in findings:
         if finding.advice:
-            console.print(Text(f"{finding.code}, {listed(finding.objects)}:\n  {finding.advice}"), soft_wrap=True)
-    console.print(f"{counts['error']} errors, {counts['warning']} warnings, {counts['ok']} fine")
+            out.print(Text(f"{finding.code}, {listed(finding.objects)}:\n  {finding.advice}"), soft_wrap=True)
+    out.print(f"{counts['error']} errors, {counts['warning']} warnings, {counts['ok']} fine")

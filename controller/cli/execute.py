@@ -3,15 +3,14 @@
 import logging
 import threading
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from controller.adapters import signals
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.cli.common import DEFAULT_CONF, Conf, start_logging
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
 from controller.model.errors import AccessDeniedError, TrimtabError
@@ -28,10 +27,10 @@ _BATCH_SECONDS: Final = 30.0
 
 
 def execute(
-    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+    conf: Conf = DEFAULT_CONF,
 ) -> None:
     """Carry the commands out on the cluster until SIGTERM or Ctrl-C; any number of these share them out."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    start_logging()
     settings = read_settings(conf)
     admin = pulsar_admin(settings)
     try:

@@ -1,9 +1,9 @@
 """``trimtab options``: what can be set."""
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from controller.cli.common import console
 from controller.settings.policy import options_table
 
 
@@ -13,4 +13,4 @@ def options() -> None:
     for row in options_table():
         # Brackets in these texts are text, not markup.
         table.add_row(*map(escape, (row.key, row.default, row.unit, row.meaning)))
-    Console().print(table)
+    console().print(table)

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.cli.common import console
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.connect_group import Change, Rebalance, play
 from controller.offline.rebalance_example import ExampleRow, example_rows, summary_rows
@@ -18,7 +18,6 @@ from controller.settings.rebalance_group import RebalanceGroup, read_rebalance_g
 from controller.strategies.common.worker_group import ConnectorsAndTasks
 
 #: Columns of a pipe or a file.
-_WIDTH_OF_NO_TERMINAL: Final = 160
 
 
 class Protocol(StrEnum):
@@ -116,10 +115,10 @@ def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
         if rest:
             table.add_row("", "", Text(", ".join(rest)))
         table.add_section()
-    console = _console()
-    console.print(table)
+    out = console()
+    out.print(table)
     stopped, started = sum(one.stopped for one in rebalances), sum(one.started for one in rebalances)
-    console.print(f"{len(rebalances)} rebalances: {stopped} stopped, {started} started", markup=False, highlight=False)
+    out.print(f"{len(rebalances)} rebalances: {stopped} stopped, {started} started", markup=False, highlight=False)
 
 
 def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
@@ -135,7 +134,7 @@ def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
     summary = summary_rows(rows)
     for row in summary:
         table.add_row(row.what, *(f"{n:,}" for n in (row.tasks, row.eager, row.cooperative)))
-    _console().print(table)
+    console().print(table)
 
 
 def _example_json(row: ExampleRow, against: str) -> dict[str, Any]:
@@ -176,8 +175,3 @@ def _counts(work: ConnectorsAndTasks) -> str:
 def _uneven(one: Rebalance) -> str:
     each = ", ".join(f"{name} runs {_counts(held)}" for name, held in one.members.items())
     return f"{each}; {_counts(one.missing)} run nowhere" if one.missing else each
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDTH_OF_NO_TERMINAL)

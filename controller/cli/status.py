@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from controller.adapters.pulsar.access import pulsar_admin
+from controller.cli.common import DEFAULT_CONF, Conf
 from controller.model.decision import Command
 from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -27,7 +27,7 @@ def status(
         str | None,
         typer.Argument(help="tenant/namespace/0x00000000_0x40000000: only about this one.", show_default=False),
     ] = None,
-    conf: Annotated[Path, typer.Option(help="The settings.")] = Path("conf/trimtab.toml"),
+    conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say who leads, what was decided last, and what became of it; of a bundle, its owner and the last decision."""
