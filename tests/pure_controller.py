@@ -48,7 +48,7 @@ class WatchfulShedder:
     def decide(
         self,
         view: ClusterView,
-        memory: UsageHistory,  # noqa: ARG002
+        memory: UsageHistory,
     ) -> tuple[UnloadDecision, UsageHistory]:
         decision, _ = self.inner.decide(view, UsageHistory())
         return decision, UsageHistory(usage=dict.fromkeys(view.brokers.names, float(checksum(view))))
@@ -71,8 +71,8 @@ class Anywhere:
 
     def acceptable(
         self,
-        view: ClusterView,  # noqa: ARG002
-        bundle: int,  # noqa: ARG002
+        view: ClusterView,
+        bundle: int,
         candidates: Ints,
         memory: NoMemory,
     ) -> tuple[Ints, NoMemory]:

@@ -42,6 +42,9 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "rebalance": Listed("rebalance", "rebalance", "Play a rebalance protocol of Kafka Connect on a described group."),
     "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs."),
     "options": Listed("options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads."),
+    "strategies": Listed(
+        "strategies", "app", "Check a strategy, also one of your own, against the laws of all of them."
+    ),
     "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine."),
 }
 

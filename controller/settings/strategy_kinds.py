@@ -33,10 +33,13 @@ T = TypeVar("T")
 class StrategyKind(Generic[T]):
     """One kind of strategy: where broker.conf names it, and which there are."""
 
+    #: In words.
+    what: str
     #: The key in broker.conf.
     key: str
-    #: The class in controller.strategies.protocols that says which methods it has.
+    #: The class in controller.strategies.protocols that says which methods it has, and the one that no other kind has.
     protocol: type[Any]
+    method: str
     catalogue: Mapping[str, type[T]]
 
     def choose(self, name: str, conf: Mapping[str, str]) -> T:
@@ -44,58 +47,90 @@ class StrategyKind(Generic[T]):
         known = self.catalogue.get(short_name(name))
         if known is not None:
             return build(known, conf)
-        if is_python_name(name):
-            return self._built(name, self.load(name), conf)
-        allowed = ", ".join(sorted(self.catalogue))
-        if "." in name:
-            raise SettingsError(f"{self.key}={name}: a Java class that trimtab does not have; allowed: {allowed}")
-        raise SettingsError(f"{self.key}={name}: allowed: {allowed}")
+        try:
+            return self._own(name, conf)
+        except _UnusableError as error:
+            raise SettingsError(f"{self.key}={name}: {error}") from error
 
-    def load(self, name: str) -> type[T]:
-        """The class with the full Python *name*, if it has what the protocol wants; else SettingsError."""
-        cls = self._imported(name)
+    def _own(self, name: str, conf: Mapping[str, str]) -> T:
+        """The strategy that a user wrote, by its full Python *name*."""
+        allowed = f"allowed: {', '.join(sorted(self.catalogue))}"
+        if not is_python_name(name):
+            raise _UnusableError(f"a Java class that trimtab does not have; {allowed}" if "." in name else allowed)
+        try:
+            cls = imported(name)
+        except _NotThereError as error:
+            raise _UnusableError(
+                f"{error}, and no strategy of trimtab has this name; a Java class cannot be used; {allowed}, or the"
+                " full Python name of a class of your own, package.module.Class, that is installed beside trimtab or"
+                " lies on PYTHONPATH"
+            ) from error
         flaw = flaw_of(cls, self.protocol)
         if flaw is not None:
-            raise SettingsError(f"{self.key}={name}: {flaw}")
-        return cls  # type: ignore[no-any-return]
+            raise _UnusableError(flaw)
+        found: T = _built(cls, conf)
+        return found
 
-    def _imported(self, name: str) -> Any:
-        """What Python finds under *name*."""
-        module, _, attribute = name.rpartition(".")
-        try:
-            found = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if not _is_part_of(error.name, module):
-                raise SettingsError(f"{self.key}={name}: cannot import {module}: {error}") from error
-            raise SettingsError(
-                f"{self.key}={name}: there is no Python module {module} ({error}), and no strategy of trimtab has this"
-                f" name; a Java class cannot be used.  Allowed: {', '.join(sorted(self.catalogue))}, or the full Python"
-                " name of a class of your own, package.module.Class, that is installed beside trimtab"
-                " or lies on PYTHONPATH"
-            ) from error
-        except (Exception, SystemExit) as error:  # whatever a module does when it is imported
-            flaw = f"{type(error).__name__}: {error}"
-            raise SettingsError(f"{self.key}={name}: cannot import {module}: {flaw}") from error
-        if not hasattr(found, attribute):
-            raise SettingsError(f"{self.key}={name}: the module {module} has no {attribute} ({found.__file__})")
-        return getattr(found, attribute)
 
-    def _built(self, name: str, cls: type[T], conf: Mapping[str, str]) -> T:
-        """A user's *cls* with its options, and a memory that the journal can hold."""
+class _UnusableError(SettingsError):
+    """What is wrong with a name or a class, without the key and the name."""
+
+
+class _NotThereError(_UnusableError):
+    """There is no module of that name."""
+
+
+def imported(name: str) -> Any:
+    """What Python finds under the full *name*, ``package.module.Class``; SettingsError where it finds nothing."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if _is_part_of(error.name, module):
+            raise _NotThereError(f"there is no Python module {module} ({error})") from error
+        raise _UnusableError(f"cannot import {module}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
+        raise _UnusableError(f"cannot import {module}: {type(error).__name__}: {error}") from error
+    if not hasattr(found, attribute):
+        raise _UnusableError(f"the module {module} has no {attribute} ({found.__file__})")
+    return getattr(found, attribute)
+
+
+def kind_of(name: str) -> StrategyKind[Any]:
+    """The kind of the strategy called *name*, one of trimtab's or one that a user wrote; else SettingsError."""
+    for kind in STRATEGY_KINDS:
+        if short_name(name) in kind.catalogue:
+            return kind
+    if is_python_name(name):
         try:
-            strategy = build(cls, conf)
-            memory = strategy.initial_memory() if hasattr(strategy, "initial_memory") else None
-        except SettingsError:
-            raise
-        except Exception as error:  # whatever the class does when it is made
-            raise SettingsError(f"{self.key}={name}: cannot be built: {type(error).__name__}: {error}") from error
-        if memory is not None and not isinstance(memory, get_args(StrategyMemory)):
-            kinds = ", ".join(kind.__name__ for kind in get_args(StrategyMemory))
-            raise SettingsError(
-                f"{self.key}={name}: initial_memory() returns {type(memory).__name__}, which the journal cannot hold:"
-                f" allowed are the classes of controller.model.memory: {kinds}"
-            )
-        return strategy
+            found = imported(name)
+        except _UnusableError as error:
+            raise SettingsError(f"{name}: {error}") from error
+        for kind in STRATEGY_KINDS:
+            if hasattr(found, kind.method):
+                return kind
+        methods = ", ".join(f"{kind.method} ({kind.what})" for kind in STRATEGY_KINDS)
+        raise SettingsError(f"{name}: is no strategy: it has none of the methods {methods}")
+    known = ", ".join(sorted({one for kind in STRATEGY_KINDS for one in kind.catalogue}))
+    raise SettingsError(f"{name}: is no strategy of trimtab ({known}), nor the full Python name of a class")
+
+
+def _built(cls: type[Any], conf: Mapping[str, str]) -> Any:
+    """A user's *cls* with its options, and a memory that the journal can hold."""
+    try:
+        strategy = build(cls, conf)
+        memory = strategy.initial_memory() if hasattr(strategy, "initial_memory") else None
+    except SettingsError:
+        raise
+    except Exception as error:  # whatever the class does when it is made
+        raise _UnusableError(f"cannot be built: {type(error).__name__}: {error}") from error
+    if memory is not None and not isinstance(memory, get_args(StrategyMemory)):
+        kinds = ", ".join(kind.__name__ for kind in get_args(StrategyMemory))
+        raise _UnusableError(
+            f"initial_memory() returns {type(memory).__name__}, which the journal cannot hold: allowed are the classes"
+            f" of controller.model.memory: {kinds}"
+        )
+    return strategy
 
 
 def flaw_of(cls: Any, protocol: type[Any]) -> str | None:
@@ -132,10 +167,20 @@ def _is_part_of(missing: str | None, module: str) -> bool:
     return missing is not None and (module == missing or module.startswith(f"{missing}."))
 
 
-SHEDDER_KIND: Final = StrategyKind(key=SHEDDER, protocol=Shedder, catalogue=SHEDDERS)
-PLACEMENT_KIND: Final = StrategyKind(key=PLACEMENT, protocol=Placement, catalogue=PLACEMENTS)
-SPLIT_ALGORITHM_KIND: Final = StrategyKind(key=SPLIT_ALGORITHM, protocol=SplitAlgorithm, catalogue=SPLIT_ALGORITHMS)
-ASSIGNMENT_KIND: Final = StrategyKind(key=ASSIGNMENT, protocol=TopicBundleAssignment, catalogue=ASSIGNMENTS)
+SHEDDER_KIND: Final = StrategyKind(what="a shedder", key=SHEDDER, protocol=Shedder, method="decide", catalogue=SHEDDERS)
+PLACEMENT_KIND: Final = StrategyKind(
+    what="a placement", key=PLACEMENT, protocol=Placement, method="acceptable", catalogue=PLACEMENTS
+)
+SPLIT_ALGORITHM_KIND: Final = StrategyKind(
+    what="a split algorithm", key=SPLIT_ALGORITHM, protocol=SplitAlgorithm, method="cuts", catalogue=SPLIT_ALGORITHMS
+)
+ASSIGNMENT_KIND: Final = StrategyKind(
+    what="an assignment of topics to bundles",
+    key=ASSIGNMENT,
+    protocol=TopicBundleAssignment,
+    method="assign",
+    catalogue=ASSIGNMENTS,
+)
 #: All of them.
 STRATEGY_KINDS: Final[tuple[StrategyKind[Any], ...]] = (
     SHEDDER_KIND,

@@ -36,7 +36,7 @@ class Told:
         lower: int,
         upper: int,
         positions: Ints,
-        load: Floats,  # noqa: ARG002
+        load: Floats,
     ) -> tuple[int, ...] | Reason:
         parts = self.parts[int(positions[0])]
         return equal_cuts(lower, upper, parts) if parts else Reason.NO_POSITIONS

@@ -1,10 +1,9 @@
-"""Laws of placement beyond those of every strategy: what a choice may and may not depend on.
+"""What single placements keep beyond the laws of all of them (controller/laws/placement.py).
 
 Bigger counts as busier in every one of them; usages are whole percents, so that no law hangs on the last bit of a sum.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -53,31 +52,6 @@ def chosen(name: str, cluster: ClusterView, candidates: Sequence[int]) -> list[i
     found, _ = placement.acceptable(cluster, 0, np.array(candidates, np.int64), placement.initial_memory())
     rows: list[int] = found.tolist()
     return rows
-
-
-@pytest.mark.parametrize("name", PLACEMENTS)
-@given(cluster=clusters(), data=st.data())
-def test_brokers_that_are_no_candidates_make_no_difference(
-    name: str, cluster: ClusterView, data: st.DataObject
-) -> None:
-    rows = sorted(data.draw(st.sets(st.sampled_from(everyone(cluster).tolist()), min_size=1)))
-    others = [row for row in everyone(cluster).tolist() if row not in rows]
-    usage, long_term = cluster.brokers.usage.copy(), cluster.brokers.long_term.copy()
-    usage[others], long_term[others] = 99.0, 0.0
-    changed = replace(cluster, brokers=replace(cluster.brokers, usage=usage, long_term=long_term))
-    assert chosen(name, changed, rows) == chosen(name, cluster, rows)
-
-
-@pytest.mark.parametrize("name", PLACEMENTS)
-@given(cluster=clusters())
-def test_the_only_candidate_is_acceptable_however_full(name: str, cluster: ClusterView) -> None:
-    for row in everyone(cluster).tolist():
-        assert chosen(name, cluster, [row]) == [row]
-
-
-@pytest.mark.parametrize("name", PLACEMENTS)
-def test_without_candidates_nothing_is_acceptable(name: str) -> None:
-    assert chosen(name, view(Broker("b", cpu=0.1)), []) == []
 
 
 def busy_and_free(busy: str, free: str) -> ClusterView:

@@ -16,7 +16,7 @@ class Brokers:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, method: str, url: str, body: bytes | None) -> urllib3.HTTPResponse:  # noqa: ARG002
+    def __call__(self, method: str, url: str, body: bytes | None) -> urllib3.HTTPResponse:
         self.asked.append(url)
         host, _, path = url.removeprefix("https://").partition("/")
         if host == "gone:8443":

@@ -37,9 +37,9 @@ def test_every_file_beside_the_table_is_a_command_or_known() -> None:
 
 
 def test_a_mistyped_command_is_refused_with_the_nearest_one() -> None:
-    answer = CliRunner().invoke(cli.app, ["statsu"])
+    answer = CliRunner().invoke(cli.app, ["lokup"])
     assert answer.exit_code == 2
-    assert "No such command 'statsu'. Did you mean 'status'?" in " ".join(answer.output.split())
+    assert "No such command 'lokup'. Did you mean 'lookup'?" in " ".join(answer.output.split())
 
 
 def test_commands_that_run_until_told_are_in_the_table() -> None:

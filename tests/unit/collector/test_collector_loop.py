@@ -62,7 +62,7 @@ class LogEnd:
         self._reach()
         self.log.records += [value for _, value in records]
 
-    def lead(self, since_ms: int) -> None:  # noqa: ARG002
+    def lead(self, since_ms: int) -> None:
         self._reach()
         self._whole()
         self.log.fence += 1
@@ -130,7 +130,7 @@ class Member:
 
 
 class NoLoadData:
-    def of(self, broker: str) -> None:  # noqa: ARG002
+    def of(self, broker: str) -> None:
         return None
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ class Sheds:
     def initial_memory(self) -> NoMemory:
         return NoMemory()
 
-    def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:  # noqa: ARG002
+    def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:
         why = Verdict(subject="a:80", reason=Reason.OVERLOADED)
         unloads = tuple(Unload(bundle=b, source="a:80", why=why, destination=to) for b, to in self.plan.items())
         return UnloadDecision(unloads=unloads, verdicts=(why,), reason=Reason.OVERLOADED), memory

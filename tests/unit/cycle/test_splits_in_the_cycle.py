@@ -127,13 +127,13 @@ class Only:
     reason: ClassVar[Reason] = Reason.ISOLATION_POLICY
     binding: ClassVar[bool] = True
 
-    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:  # noqa: ARG002
+    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
         return candidates[np.isin(candidates, self.rows)]
 
 
 @dataclass(frozen=True)
 class Anchored(Only):
-    def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:  # noqa: ARG002
+    def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         return False
 
 

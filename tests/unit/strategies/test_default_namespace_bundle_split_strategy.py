@@ -26,10 +26,10 @@ class Cuts:
 
     def cuts(
         self,
-        lower: int,  # noqa: ARG002
-        upper: int,  # noqa: ARG002
-        positions: Ints,  # noqa: ARG002
-        load: Floats,  # noqa: ARG002
+        lower: int,
+        upper: int,
+        positions: Ints,
+        load: Floats,
     ) -> tuple[int, ...] | Reason:
         return self.found
 

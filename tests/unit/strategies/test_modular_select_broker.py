@@ -29,7 +29,7 @@ class Only:
     binding: ClassVar[bool] = False
     reason: ClassVar[Reason] = Reason.EXCLUDED
 
-    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:  # noqa: ARG002
+    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
         return candidates[np.isin(candidates, self.rows)]
 
 
@@ -41,8 +41,8 @@ class Every:
 
     def acceptable(
         self,
-        view: ClusterView,  # noqa: ARG002
-        bundle: int,  # noqa: ARG002
+        view: ClusterView,
+        bundle: int,
         candidates: Ints,
         memory: NoMemory,
     ) -> tuple[Ints, NoMemory]:
@@ -54,7 +54,7 @@ class Allowed(Only):
 
 
 class Staying(Only):
-    def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:  # noqa: ARG002
+    def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         return len(candidates) > 2
 
 

@@ -17,6 +17,7 @@ from controller.settings.strategy_kinds import (
     SPLIT_ALGORITHM_KIND,
     STRATEGY_KINDS,
     flaw_of,
+    kind_of,
 )
 from controller.settings.trimtab_toml import DecisionSettings
 from controller.strategies.catalogue import ASSIGNMENTS, PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS
@@ -181,7 +182,7 @@ def test_cuts_of_a_users_algorithm_are_sent_as_positions_and_brokers_must_suppor
 def test_a_missing_module_is_named_with_the_allowed_names() -> None:
     said = refusal("acme_balance.laxy.Lazy")
     assert said.startswith("there is no Python module acme_balance.laxy (No module named 'acme_balance.laxy')")
-    assert f"Allowed: {', '.join(sorted(SHEDDERS))}, or the full Python name of a class of your own" in said
+    assert f"; allowed: {', '.join(sorted(SHEDDERS))}, or the full Python name of a class of your own" in said
 
 
 def test_an_unknown_java_class_is_refused() -> None:
@@ -238,3 +239,26 @@ def test_each_kind_is_loaded_by_the_name_of_a_class_of_trimtabs_too() -> None:
     for kind in (SHEDDER_KIND, PLACEMENT_KIND, SPLIT_ALGORITHM_KIND):
         for cls in kind.catalogue.values():
             assert type(kind.choose(f"{cls.__module__}.{cls.__name__}", {})) is cls
+
+
+def test_the_kind_of_a_strategy_follows_from_its_methods() -> None:
+    named = ["ThresholdShedder", "RoundRobinBrokerSelector", "range_equally_divide", "RoundRobinTopicBundleAssigner"]
+    own = [f"acme_balance.lazy.{name}" for name in ("Lazy", "First", "Thirds", "FirstBundle")]
+    assert [kind_of(name) for name in named] == [kind_of(name) for name in own] == list(STRATEGY_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Lazy", "Lazy: is no strategy of trimtab (AvgShedder, ConsistentHashing"),
+        (
+            "acme_balance.lazy.NotFrozen",
+            "acme_balance.lazy.NotFrozen: is no strategy: it has none of the methods decide",
+        ),
+        ("acme_balance.lazy.Lasy", "acme_balance.lazy.Lasy: the module acme_balance.lazy has no Lasy ("),
+    ],
+)
+def test_what_is_no_strategy_of_any_kind_is_told_so(name: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        kind_of(name)
+    assert str(caught.value).startswith(said)

@@ -1,0 +1,92 @@
+"""Laws of placements: which brokers they may choose, and on what the choice may depend."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from hypothesis import strategies as st
+
+from controller.laws.clusters import Placing, clusters
+from controller.laws.law import Law
+from controller.laws.words import cluster_told, rows_told
+from controller.model.load import ClusterView
+
+
+@st.composite
+def placings(draw: st.DrawFn) -> Placing:
+    """A cluster with a bundle, and some of its brokers, at least one."""
+    view = draw(clusters(least_bundles=1))
+    rows = draw(st.sets(st.integers(0, len(view.brokers) - 1), min_size=1))
+    return Placing(view=view, candidates=np.array(sorted(rows), np.int64))
+
+
+def _rows(placement: Any, view: ClusterView, candidates: Sequence[int]) -> list[int]:
+    found, _ = placement.acceptable(view, 0, np.array(candidates, np.int64), placement.initial_memory())
+    rows: list[int] = found.tolist()
+    return rows
+
+
+def _no_candidates(placement: Any, given: Placing) -> str | None:
+    rows, allowed = _rows(placement, given.view, given.candidates.tolist()), given.candidates.tolist()
+    if not rows:
+        return "it accepts no broker"
+    strange = [row for row in rows if row not in allowed]
+    if strange:
+        return f"it accepts {strange[0]}, which is no row of a candidate"
+    return None if rows == sorted(set(rows)) else f"its rows {rows} do not ascend, or one is in them twice"
+
+
+def _another_answer(placement: Any, given: Placing) -> str | None:
+    memory, candidates = placement.initial_memory(), given.candidates.copy()
+    first, moved = placement.acceptable(given.view, 0, candidates, memory)
+    second, again = placement.acceptable(given.view, 0, candidates, memory)
+    if (first.tolist(), moved) != (second.tolist(), again):
+        return "asked twice, it gives two answers"
+    if memory != placement.initial_memory() or candidates.tolist() != given.candidates.tolist():
+        return "it changes the memory or the candidates that it is given"
+    return None
+
+
+def _looks_at_others(placement: Any, given: Placing) -> str | None:
+    view, rows = given.view, given.candidates.tolist()
+    others = [row for row in range(len(view.brokers)) if row not in rows]
+    usage, long_term = view.brokers.usage.copy(), view.brokers.long_term.copy()
+    usage[others], long_term[others] = 99.0, 0.0
+    changed = replace(view, brokers=replace(view.brokers, usage=usage, long_term=long_term))
+    before, after = _rows(placement, view, rows), _rows(placement, changed, rows)
+    if before == after:
+        return None
+    told = rows_told(view, before), rows_told(view, after)
+    return f"it accepts {told[0]}; with the other brokers at 99 % and idle it accepts {told[1]}"
+
+
+def _refuses_the_only_one(placement: Any, given: Placing) -> str | None:
+    for row in given.candidates.tolist():
+        if _rows(placement, given.view, [row]) != [row]:
+            return f"it does not accept {given.view.brokers.names[row]}, its only candidate"
+    return None
+
+
+def _finds_one_among_none(placement: Any, given: Placing) -> str | None:
+    found = _rows(placement, given.view, [])
+    return f"it accepts {rows_told(given.view, found)}" if found else None
+
+
+def _told(given: Placing) -> list[str]:
+    bundle = f"bundle to place: {given.view.bundles.names[0]}"
+    return [*cluster_told(given.view), bundle, f"candidates: {rows_told(given.view, given.candidates.tolist())}"]
+
+
+def _law(sentence: str, flaw: Callable[[Any, Any], str | None]) -> Law:
+    return Law(sentence=sentence, examples=placings(), flaw=flaw, told=_told)
+
+
+#: Of every placement with its default options.
+PLACEMENT_LAWS: Final = (
+    _law("It accepts at least one of the candidates, in ascending order, each once.", _no_candidates),
+    _law("The same cluster, candidates and memory give the same answer.", _another_answer),
+    _law("Brokers that are no candidates make no difference.", _looks_at_others),
+    _law("It accepts the only candidate, however full that is.", _refuses_the_only_one),
+    _law("It accepts nothing where there are no candidates.", _finds_one_among_none),
+)

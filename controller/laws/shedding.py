@@ -1,0 +1,131 @@
+"""Laws of shedders: what they may unload, and what they have to say."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from hypothesis import strategies as st
+
+from controller.laws.clusters import alike, clusters, hot_and_cold
+from controller.laws.law import Law
+from controller.laws.words import cluster_told
+from controller.model.decision import Reason, UnloadDecision
+from controller.model.load import ClusterView
+
+#: Some shedders act only after they have seen the same for some rounds.
+ROUNDS: Final = 10
+
+
+def _first(shedder: Any, view: ClusterView) -> UnloadDecision:
+    decision, _ = shedder.decide(view, shedder.initial_memory())
+    found: UnloadDecision = decision
+    return found
+
+
+def _wrong_unload(view: ClusterView, decision: UnloadDecision) -> str | None:
+    """The first unload that cannot be carried out."""
+    owner = {name: view.brokers.names[code] for name, code in zip(view.bundles.names, view.bundles.broker, strict=True)}
+    seen = set[str]()
+    for unload in decision.unloads:
+        if unload.bundle not in owner:
+            return f"it unloads {unload.bundle}, which is no bundle of the cluster"
+        if owner[unload.bundle] != unload.source:
+            return f"it unloads {unload.bundle} from {unload.source}, and {owner[unload.bundle]} owns it"
+        if unload.bundle in seen:
+            return f"it unloads {unload.bundle} twice"
+        if unload.destination and (
+            unload.destination == unload.source or unload.destination not in view.brokers.code_of
+        ):
+            return f"it sends {unload.bundle} from {unload.source} to {unload.destination!r}, which is no other broker"
+        if unload.final and not unload.destination:
+            return f"its unload of {unload.bundle} is final, but names no destination"
+        seen.add(unload.bundle)
+    return None
+
+
+def _recently_unloaded(shedder: Any, view: ClusterView) -> str | None:
+    held = {view.bundles.names[row] for row in np.flatnonzero(view.recently_unloaded)}
+    wrong = sorted(held & {unload.bundle for unload in _first(shedder, view).unloads})
+    return f"it unloads {wrong[0]}, which was unloaded recently" if wrong else None
+
+
+def _brokers_alike(shedder: Any, view: ClusterView) -> str | None:
+    decision = _first(shedder, view)
+    if decision.unloads:
+        return f"it unloads {decision.unloads[0].bundle} from {decision.unloads[0].source}"
+    if decision.reason not in (Reason.BALANCED, Reason.NO_LOAD_DATA):
+        return f"its reason is {decision.reason}, not Balanced or NoLoadData"
+    return None
+
+
+def _says_nothing(shedder: Any, view: ClusterView) -> str | None:
+    decision = _first(shedder, view)
+    told = {verdict.subject for verdict in decision.verdicts}
+    silent = sorted(set(view.brokers.names) - told)
+    if not silent or decision.reason is Reason.NO_LOAD_DATA:
+        return None
+    return f"no verdict is about broker {silent[0]}; its reason is {decision.reason}, not NoLoadData"
+
+
+def _another_answer(shedder: Any, view: ClusterView) -> str | None:
+    memory = shedder.initial_memory()
+    if shedder.decide(view, memory) != shedder.decide(view, memory):
+        return "asked twice, it gives two answers"
+    if memory != shedder.initial_memory():
+        return "it changes the memory that it is given, in place of returning a new one"
+    return None
+
+
+def _with_a_memory(shedder: Any, views: Sequence[ClusterView]) -> str | None:
+    memory = shedder.initial_memory()
+    kind = type(memory)
+    for turn, view in enumerate(views, 1):
+        decision, memory = shedder.decide(view, memory)
+        wrong = _wrong_unload(view, decision)
+        if wrong is not None:
+            return f"in interval {turn}, {wrong}"
+        if type(memory) is not kind:
+            return f"in interval {turn}, it returns a {type(memory).__name__}; initial_memory() is a {kind.__name__}"
+    return None
+
+
+def _idle(shedder: Any, view: ClusterView) -> str | None:
+    memory = shedder.initial_memory()
+    for _ in range(ROUNDS):
+        decision, memory = shedder.decide(view, memory)
+        if decision.unloads:
+            return None
+    return f"it unloads nothing in {ROUNDS} intervals; its last reason is {decision.reason}"
+
+
+def _in_turn(views: Iterable[ClusterView]) -> list[str]:
+    return [line for turn, view in enumerate(views, 1) for line in (f"interval {turn}:", *cluster_told(view))]
+
+
+def _law(sentence: str, flaw: Callable[[Any, Any], str | None], examples: st.SearchStrategy[Any]) -> Law:
+    return Law(sentence=sentence, examples=examples, flaw=flaw, told=cluster_told)
+
+
+#: Of every shedder with its default options.
+SHEDDING_LAWS: Final = (
+    _law(
+        "It unloads bundles from the brokers that own them, each once, to other brokers of the cluster.",
+        lambda shedder, view: _wrong_unload(view, _first(shedder, view)),
+        clusters(),
+    ),
+    _law("It never unloads a bundle that was unloaded recently.", _recently_unloaded, clusters()),
+    _law("It unloads nothing when all brokers are alike.", _brokers_alike, alike()),
+    _law("It has a verdict on every broker, unless it knows no load at all.", _says_nothing, clusters()),
+    _law("The same cluster and memory give the same answer.", _another_answer, clusters()),
+    Law(
+        sentence="What it unloads can be carried out in later intervals, too.",
+        examples=st.lists(clusters(), min_size=2, max_size=4),
+        flaw=_with_a_memory,
+        told=_in_turn,
+    ),
+    _law(
+        f"It unloads something within {ROUNDS} intervals where one broker is nearly full and another nearly empty.",
+        _idle,
+        st.builds(hot_and_cold),
+    ),
+)

@@ -1,0 +1,138 @@
+"""Laws of split policies, which choose bundles to split, and of split algorithms, which say where to cut."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from hypothesis import strategies as st
+
+from controller.laws.clusters import NAMESPACE, bundle_name, clusters
+from controller.laws.law import Law
+from controller.laws.shedding import ROUNDS
+from controller.laws.words import cluster_told, load_told
+from controller.model.decision import SplitDecision, Verdict
+from controller.model.load import ClusterView, TopicDetail
+from controller.model.names import FULL_UPPER, can_split, parse_bundle
+from controller.strategies.common.cutting import cut
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
+
+#: Pulsar's default of loadBalancerNamespaceMaximumBundles.
+_MOST_BUNDLES: Final = 128
+
+
+def first_splits(policy: Any, view: ClusterView) -> SplitDecision:
+    """The first decision with splits, or the last one: some policies wait until they have seen the same for rounds."""
+    memory = policy.initial_memory()
+    for _ in range(ROUNDS):
+        decision, memory = policy.decide(view, memory)
+        if decision.splits:
+            break
+    found: SplitDecision = decision
+    return found
+
+
+def _wrong_split(policy: Any, view: ClusterView) -> str | None:
+    decision = first_splits(policy, view)
+    owner = {name: view.brokers.names[code] for name, code in zip(view.bundles.names, view.bundles.broker, strict=True)}
+    for split in decision.splits:
+        if owner.get(split.bundle) != split.broker:
+            return f"it splits {split.bundle} on {split.broker}, which does not own it"
+        if split.why not in decision.verdicts:
+            return f"the verdict that {split.bundle} is split for is not among its verdicts"
+    twice = [bundle for bundle, times in Counter(split.bundle for split in decision.splits).items() if times > 1]
+    if twice:
+        return f"it splits {twice[0]} twice"
+    return None if decision == first_splits(policy, view) else "asked twice, it gives two answers"
+
+
+def _too_many_splits(policy: Any, view: ClusterView) -> str | None:
+    splits = len(first_splits(policy, view).splits)
+    for count in view.namespace_bundle_count.tolist():
+        if count < 0 and splits:
+            return "it splits bundles of a namespace without knowing how many bundles that has"
+        if count >= 0 and splits > max(0, _MOST_BUNDLES - count):
+            return f"it splits {splits} bundles of a namespace that has {count}; {_MOST_BUNDLES} are allowed"
+    return None
+
+
+def _splits_nothing(policy: Any, view: ClusterView) -> str | None:
+    return None if first_splits(policy, view).splits else f"it splits nothing in {ROUNDS} intervals"
+
+
+def _many_topics() -> ClusterView:
+    return cluster_view(Broker("b", cpu=0.5, bundles={bundle_name(0, 0): Bundle(topics=5000)}))
+
+
+#: Of every split policy with its default options.
+SPLIT_POLICY_LAWS: Final = (
+    Law(
+        sentence="It splits bundles of the brokers that own them, each once, for a reason that is among its verdicts.",
+        examples=clusters(),
+        flaw=_wrong_split,
+        told=cluster_told,
+    ),
+    Law(
+        sentence="It splits no more bundles of a namespace than that has room for.",
+        examples=clusters(),
+        flaw=_too_many_splits,
+        told=cluster_told,
+    ),
+    Law(
+        sentence=f"It splits a bundle of 5000 topics within {ROUNDS} intervals.",
+        examples=st.builds(_many_topics),
+        flaw=_splits_nothing,
+        told=cluster_told,
+    ),
+)
+
+
+@st.composite
+def bundles_with_topics(draw: st.DrawFn) -> ClusterView:
+    """One bundle of any range, and topics inside of it, or none that are known."""
+    lower, upper = sorted(draw(st.sets(st.integers(0, FULL_UPPER), min_size=2, max_size=2)))
+    places = draw(st.lists(st.integers(lower, upper - 1), max_size=8))
+    loads = draw(st.lists(st.lists(st.floats(0, 1e8), min_size=4, max_size=4), min_size=8, max_size=8))
+    name = f"{NAMESPACE}/0x{lower:08x}_0x{upper:08x}"
+    view = cluster_view(Broker("b", cpu=0.5, bundles={name: Bundle(topics=max(2, len(places)))}))
+    detail = TopicDetail(
+        starts=np.array([0, len(places)], np.int64),
+        position=np.array(places, np.int64),
+        load=np.array(loads)[: len(places)],
+    )
+    return replace(view, bundles=replace(view.bundles, detail=detail))
+
+
+def _wrong_cut(algorithm: Any, view: ClusterView) -> str | None:
+    bundle = parse_bundle(view.bundles.names[0])
+    found = cut(view, 0, algorithm)
+    if found != cut(view, 0, algorithm):
+        return "asked twice, it gives two answers"
+    if isinstance(found, Verdict):
+        if algorithm.needs_topic_detail or not can_split(bundle.lower, bundle.upper):
+            return None
+        return f"it needs no topic detail, and cuts nothing: {found}"
+    if not found:
+        return "it returns no cuts, and no reason for that"
+    inside = bundle.lower < found[0] <= found[-1] < bundle.upper
+    return None if inside and list(found) == sorted(set(found)) else f"its cuts {found} do not ascend inside the bundle"
+
+
+def _topics_told(view: ClusterView) -> list[str]:
+    detail = view.bundles.detail
+    topics = zip(detail.position.tolist(), detail.load, strict=True)
+    return [
+        f"bundle {view.bundles.names[0]}",
+        *(f"  topic at 0x{position:08x}: {load_told(load)}" for position, load in topics),
+    ]
+
+
+#: Of every split algorithm with its default options.
+SPLIT_ALGORITHM_LAWS: Final = (
+    Law(
+        sentence="It cuts a bundle at ascending positions inside of it, always the same, or says why it does not.",
+        examples=bundles_with_topics(),
+        flaw=_wrong_cut,
+        told=_topics_told,
+    ),
+)
