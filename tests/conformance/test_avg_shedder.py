@@ -10,12 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from controller.model.load import ClusterView
 from controller.strategies.shedding.avg_shedder import AvgShedder
-from tests.cluster import broker_table, bundle_table, cluster_view
-from tests.conformance.vectors import Case, close_to, configured, floats, resources, rows_of_4
+from tests.conformance.vectors import Case, close_to, configured, floats, shedding_view
 
 COMPONENT = "avg_shedder"
 #: Columns of a bundle's row: msg/s in and out, bytes/s in and out.
@@ -27,7 +23,7 @@ def test_the_same_bundles_are_unloaded_to_the_same_brokers(case: Case) -> None:
     memory = shedder.initial_memory()
     unsettled: set[str] = set()
     for given, expected in zip(case["input"]["rounds"], case["expected"]["rounds"], strict=True):
-        view = _view(given)
+        view = shedding_view(given)
         scores = dict(zip(view.brokers.names, shedder.scores(view).tolist(), strict=True))
         assert scores == close_to(expected["scores"])
         decision, memory = shedder.decide(view, memory)
@@ -48,21 +44,6 @@ def test_the_same_bundles_are_unloaded_to_the_same_brokers(case: Case) -> None:
             assert [placement[one] for one in unload[source]] == [expected["placement"][one] for one in bundles]
         for source in unload.keys() & unsettled:
             assert _gives_no_more_than_its_share(source, unload[source], scores, given, shedder.max_unload_share)
-
-
-def _view(given: Mapping[str, Any]) -> ClusterView:
-    owned = {name: row for name, row in sorted(given["bundles"].items()) if row[4] >= 0}
-    owner = np.array([row[4] for row in owned.values()], np.int64)
-    usage, limit = resources(given["brokers"])
-    brokers = broker_table(
-        [broker["name"] for broker in given["brokers"]],
-        usage=usage,
-        limit=limit,
-        load=rows_of_4([broker["load"] for broker in given["brokers"]]),
-        bundle_count=np.bincount(owner, minlength=len(usage)),
-    )
-    bundles = bundle_table(list(owned), owner, short_term=rows_of_4([row[:4] for row in owned.values()]))
-    return cluster_view(brokers, bundles, recently_unloaded=given["recently_unloaded"])
 
 
 def _unsettle(scores: Mapping[str, float], unsettled: set[str]) -> None:

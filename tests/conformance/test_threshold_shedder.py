@@ -6,12 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from controller.model.load import ClusterView
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
-from tests.cluster import broker_table, bundle_table, cluster_view
-from tests.conformance.vectors import Case, close_to, configured, floats, resources, rows_of_4
+from tests.conformance.vectors import Case, close_to, configured, floats, shedding_view
 
 COMPONENT = "threshold_shedder"
 
@@ -23,7 +19,7 @@ def test_the_same_bundles_are_unloaded_in_the_same_order(case: Case) -> None:
     for number, given in enumerate(case["input"]["rounds"]):
         if given.get("active_brokers_change") is not None:
             memory = memory.only(tuple(given["active_brokers_change"]))
-        decision, memory = shedder.decide(_view(given), memory)
+        decision, memory = shedder.decide(shedding_view(given), memory)
         unload = defaultdict(list)
         for one in decision.unloads:
             unload[one.source].append(one.bundle)
@@ -37,21 +33,6 @@ def test_the_same_bundles_are_unloaded_in_the_same_order(case: Case) -> None:
         else:
             assert unload == expected[0]["unload"]
             assert memory.usage == close_to(expected[0]["usage_history"])
-
-
-def _view(given: Mapping[str, Any]) -> ClusterView:
-    owned = {name: row for name, row in sorted(given["bundles"].items()) if row[4] >= 0}
-    owner = np.array([row[4] for row in owned.values()], np.int64)
-    usage, limit = resources(given["brokers"])
-    brokers = broker_table(
-        [broker["name"] for broker in given["brokers"]],
-        usage=usage,
-        limit=limit,
-        load=rows_of_4([broker["load"] for broker in given["brokers"]]),
-        bundle_count=np.bincount(owner, minlength=len(usage)),
-    )
-    bundles = bundle_table(list(owned), owner, short_term=rows_of_4([row[:4] for row in owned.values()]))
-    return cluster_view(brokers, bundles, recently_unloaded=given["recently_unloaded"])
 
 
 def _loads(unload: Mapping[str, Sequence[str]], given: Mapping[str, Any]) -> dict[str, list[float]]:

@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate.rows import METRICS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
-from controller.aggregate.view import assemble
+from controller.aggregate.shard import DetailLimits
 from controller.model.errors import WireError
-from controller.model.load import ClusterView
 from controller.wire.metrics import decode_metric
-from controller.wire.rows import Located, rows_from_records
+from tests.folds import view_of
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, as_bytes, broker_sweep, bundle_stats, load_report, tick
 
 BROKER = "broker-1:8080"
@@ -56,18 +53,11 @@ def test_a_load_report_with_a_flawed_bundle_is_refused_whole() -> None:
     assert refusal({**report, "lastStats": {RIGHT: good, IMPOSSIBLE: good}}).startswith("impossible_bundle: ")
 
 
-def view_of(*records: dict[str, Any]) -> ClusterView:
-    """The view of those *records* that are valid."""
-    located = []
-    for offset, record in enumerate(records):
-        try:
-            decoded = decode_metric(as_bytes(record), cluster=CLUSTER, period_ms=PERIOD)
-        except WireError:
-            continue
-        located.append(Located(source=METRICS, partition=0, offset=offset, record=decoded))
-    options = FoldOptions(bundle_ttl_ms=PERIOD, detail=NO_DETAIL)
-    _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(located, NO_DETAIL), options)
-    return assemble(snapshots, {}, {})
+def is_good(record: dict[str, Any]) -> bool:
+    try:
+        return decode_metric(as_bytes(record), cluster=CLUSTER, period_ms=PERIOD) is not None
+    except WireError:
+        return False
 
 
 @pytest.mark.parametrize(("second", "bundles", "missing"), [(LEFT, (LEFT, RIGHT), ()), (IMPOSSIBLE, (), (BROKER,))])
@@ -77,5 +67,5 @@ def test_a_broker_with_a_refused_chunk_has_no_data(
     chunks = [
         broker_sweep(bundleStats=[bundle_stats(name)], chunk=i, chunks=2) for i, name in enumerate((RIGHT, second))
     ]
-    view = view_of(*chunks, tick(partitions={"metrics": 1, "results": 0}))
+    view = view_of([*filter(is_good, chunks), tick(partitions={"metrics": 1, "results": 0})])
     assert (view.bundles.names, view.missing) == (bundles, missing)

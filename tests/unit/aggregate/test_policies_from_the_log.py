@@ -6,17 +6,12 @@ from typing import Any
 import pytest
 
 from controller.aggregate.policies import isolation_policy, policies_of
-from controller.aggregate.rows import METRICS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
-from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.view import assemble
 from controller.model.errors import WireError
-from controller.model.load import ClusterView
 from controller.model.policies import IsolationPolicy, MinAvailable
 from controller.model.records import NamespaceState
 from controller.wire.metrics import decode_metric
-from controller.wire.rows import Located, rows_from_records
-from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, broker_state, broker_sweep, namespace_state, tick
+from tests.folds import view_of
+from tests.records import CLUSTER, LEFT, PERIOD, T, broker_state, broker_sweep, namespace_state, tick
 
 #: As the admin API returns it.
 GIVEN = {
@@ -32,40 +27,32 @@ POLICY = IsolationPolicy(
     secondary=("broker-2",),
     auto_failover=MinAvailable(min_limit=2, usage_threshold=80),
 )
-LIMITS = DetailLimits(topics=1, sessions=1, msg_rate=1, throughput=1)
-FOLD = FoldOptions(bundle_ttl_ms=10 * PERIOD, detail=LIMITS)
-
-
-def view_of(*records: dict[str, Any], sent: dict[str, str] | None = None) -> ClusterView:
-    """The view at the tick after *records* and the sweeps of two brokers."""
-    brokers = ("broker-1:8080", "broker-2:8080")
-    sweeps = [broker_sweep(brokers[0]), broker_sweep(brokers[1], bundleStats=[])]
-    roster = [{"broker": name, "sweepId": f"{name}@{T}"} for name in brokers]
-    end = tick(roster=roster, partitions={"metrics": 1, "results": 0})
-    log = [
-        Located(
-            record=decode_metric(as_bytes(record), cluster=CLUSTER, period_ms=PERIOD),
-            source=METRICS,
-            partition=0,
-            offset=offset,
-        )
-        for offset, record in enumerate([*records, *sweeps, end])
-    ]
-    _, (snapshot,) = fold(ShardState(shard=0, shards=1), rows_from_records(log, LIMITS), FOLD)
-    return assemble([Snapshot.from_blob(snapshot.to_blob())], {}, sent or {})
+BROKERS = ("broker-1:8080", "broker-2:8080")
+#: Two brokers' sweeps, and the tick that follows them.
+SWEPT = [
+    broker_sweep(BROKERS[0]),
+    broker_sweep(BROKERS[1], bundleStats=[]),
+    tick(
+        roster=[{"broker": name, "sweepId": f"{name}@{T}"} for name in BROKERS],
+        partitions={"metrics": 1, "results": 0},
+    ),
+]
 
 
 def test_an_isolation_policy_reaches_the_view() -> None:
-    policies = view_of(namespace_state(isolationPolicies=[GIVEN])).policies
+    policies = view_of([namespace_state(isolationPolicies=[GIVEN]), *SWEPT]).policies
     assert policies.isolation == (POLICY,)
     assert policies.isolation_of("tenant/ns") == POLICY
 
 
 def test_a_group_a_domain_a_version_and_topic_modes_reach_the_view() -> None:
     policies = view_of(
-        namespace_state(antiAffinityGroup="red"),
-        broker_state(brokerVersionString="4.0.8", persistentTopicsEnabled=False, nonPersistentTopicsEnabled=True),
-        broker_state(broker="broker-2:8080", failureDomain=None, nonPersistentTopicsEnabled=False),
+        [
+            namespace_state(antiAffinityGroup="red"),
+            broker_state(brokerVersionString="4.0.8", persistentTopicsEnabled=False, nonPersistentTopicsEnabled=True),
+            broker_state(broker="broker-2:8080", failureDomain=None, nonPersistentTopicsEnabled=False),
+            *SWEPT,
+        ]
     ).policies
     assert policies.anti_affinity_group == {"tenant/ns": "red"}
     assert policies.failure_domain == {"broker-1:8080": "rack-1"}
@@ -75,16 +62,16 @@ def test_a_group_a_domain_a_version_and_topic_modes_reach_the_view() -> None:
 
 
 def test_a_later_version_replaces_the_policies() -> None:
-    policies = view_of(namespace_state(isolationPolicies=[GIVEN]), namespace_state(version=4)).policies
+    policies = view_of([namespace_state(isolationPolicies=[GIVEN]), namespace_state(version=4), *SWEPT]).policies
     assert policies.isolation == ()
 
 
 def test_bundles_sent_to_a_broker_are_in_the_view_until_they_arrive() -> None:
-    going = view_of(sent={LEFT: "broker-2:8080", "tenant/ns/gone": "broker-2:8080"})
+    going = view_of(SWEPT, sent={LEFT: "broker-2:8080", "tenant/ns/gone": "broker-2:8080"})
     assert [going.bundles.names[row] for row in going.preallocated.bundle.tolist()] == [LEFT]
     assert [going.brokers.names[row] for row in going.preallocated.broker.tolist()] == ["broker-2:8080"]
     assert going.brokers.preallocated_rate.tolist() == [0.0, going.bundles.long_term[0, :2].sum()]
-    assert not len(view_of(sent={LEFT: "broker-1:8080"}).preallocated)
+    assert not len(view_of(SWEPT, sent={LEFT: "broker-1:8080"}).preallocated)
 
 
 def test_a_policy_listed_by_several_namespaces_is_kept_once() -> None:
