@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.failpoints import watch_state_commits
@@ -28,9 +30,12 @@ from controller.settings.log import LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from streaming import assembly, catching_up
+from streaming.checkpoint import CheckpointFiles
+from streaming.dead_letters import DeadLetterSink
 from streaming.progress import ProgressWatch
-from streaming.query import dead_letter_query, decision_checkpoint, decision_query
+from streaming.query import QueryOptions, dead_letter_query, decision_checkpoint, decision_query
 from streaming.rehearsal import rehearse
+from streaming.sink import DecisionSink
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +47,26 @@ _STOP_SECONDS = 15.0
 _TRIGGER = "0 seconds"
 
 
-def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = without_limit) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a controller is put together from; a test gives its own."""
+
+    session: Callable[[Settings], SparkSession] = assembly.session
+    leadership: Callable[[Settings], Leadership] = assembly.leadership
+    rehearse: Callable[[SparkSession, Settings], None] = rehearse
+    files_of_checkpoint: Callable[[SparkSession, Settings], CheckpointFiles] = assembly.files_of_checkpoint
+    has_committed: Callable[[str, CheckpointFiles], bool] = assembly.has_committed
+    decision_sink: Callable[..., DecisionSink] = assembly.decision_sink
+    dead_letter_sink: Callable[[Settings, QueryOptions], DeadLetterSink] = assembly.dead_letter_sink
+    records: Callable[..., DataFrame] = assembly.records
+    decision_query: Callable[..., DataStreamWriter] = decision_query
+    dead_letter_query: Callable[..., DataStreamWriter] = dead_letter_query
+    poll_seconds: float = _POLL_SECONDS
+
+
+def run(
+    settings: Settings, stop: Callable[[], bool], may_take: MayTake = without_limit, parts: Parts | None = None
+) -> None:
     """Lead whenever possible, and decide while leading, until *stop* says so.
 
     *may_take* is told how long a micro-batch may go on when this process is told to stop.
@@ -51,19 +75,20 @@ def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = withou
     started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
     stopped ends this process, with the exit code of what was to be raised.
     """
+    parts = parts or Parts()
     read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
     store = control_store(settings)
     refuse_rivals(settings, mode=mode_in_force(settings, store))
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
-    spark = assembly.session(settings)
-    leadership = assembly.leadership(settings)
-    stand_by: Callable[[], None] = partial(rehearse, spark, settings)
+    spark = parts.session(settings)
+    leadership = parts.leadership(settings)
+    stand_by: Callable[[], None] = partial(parts.rehearse, spark, settings)
     try:
         while leadership.acquire(stop, stand_by):
             stand_by = no_preparation  # a process that has led needs no rehearsal
             try:
                 with may_take(_FINISH_SECONDS):
-                    _lead(settings, spark, leadership, store, stop)
+                    _lead(settings, parts, spark, leadership, store, stop)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
@@ -78,39 +103,44 @@ def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = withou
 
 
 def _lead(
-    settings: Settings, spark: SparkSession, leadership: Leadership, store: ControlStore, stop: Callable[[], bool]
+    settings: Settings,
+    parts: Parts,
+    spark: SparkSession,
+    leadership: Leadership,
+    store: ControlStore,
+    stop: Callable[[], bool],
 ) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
-    files = assembly.files_of_checkpoint(spark, settings)
+    files = parts.files_of_checkpoint(spark, settings)
     assembly.check_shared_checkpoint(settings, leadership, files)
     # They may have been switched on since this process stood by.
     refuse_rivals(settings, mode=mode_in_force(settings, store), must_know=False)
     options, checkpoint = assembly.query_options(settings), settings.checkpoint.path
-    has_begun = assembly.has_committed(decision_checkpoint(checkpoint, options), files)
-    decisions = assembly.decision_sink(settings, leadership, store, has_begun=has_begun)
-    letters = assembly.dead_letter_sink(settings, options)
+    has_begun = parts.has_committed(decision_checkpoint(checkpoint, options), files)
+    decisions = parts.decision_sink(settings, leadership, store, has_begun=has_begun)
+    letters = parts.dead_letter_sink(settings, options)
     refuse_producers_clocks(settings)
     watch = ProgressWatch(partial(last_tick, settings), after_seconds=settings.intervals.stalled_after_seconds)
     log.info("leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(decision_checkpoint(checkpoint, options)))
 
     def decide(max_offsets: int | None, **trigger: Any) -> StreamingQuery:
-        records = assembly.records(spark, settings, max_offsets)
-        return decision_query(records, options, decisions, checkpoint=checkpoint).trigger(**trigger).start()
+        records = parts.records(spark, settings, max_offsets)
+        return parts.decision_query(records, options, decisions, checkpoint=checkpoint).trigger(**trigger).start()
 
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
-    suspects = dead_letter_query(assembly.records(spark, settings), options, letters, checkpoint=checkpoint)
-    with _running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
+    suspects = parts.dead_letter_query(parts.records(spark, settings), options, letters, checkpoint=checkpoint)
+    with running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
         log.info("reads the log")
         try:
             for most in catching_up.offsets_a_batch(spark, settings, decision_checkpoint(checkpoint, options)):
-                with _running(decide(most, availableNow=True)) as query:
-                    _watch([suspects_query, query], leadership, watch, stop, until=query)
+                with running(decide(most, availableNow=True)) as query:
+                    _watch([suspects_query, query], leadership, watch, stop, parts.poll_seconds, until=query)
                 if stop():
                     return
-            with _running(decide(None, processingTime=_TRIGGER)) as query:
-                _watch([suspects_query, query], leadership, watch, stop)
+            with running(decide(None, processingTime=_TRIGGER)) as query:
+                _watch([suspects_query, query], leadership, watch, stop, parts.poll_seconds)
         except TrimtabError:
             raise
         except Exception as error:
@@ -126,15 +156,21 @@ def _failure(settings: Settings, error: Exception) -> TrimtabError:
 
 
 @contextmanager
-def _running(query: StreamingQuery) -> Iterator[StreamingQuery]:
+def running(
+    query: StreamingQuery, *, stop_seconds: float = _STOP_SECONDS, exit_now: Callable[[int], object] = os._exit
+) -> Iterator[StreamingQuery]:
+    """Stop *query* at the end of the block.
+
+    Where that takes longer than *stop_seconds*, *exit_now* ends this process: nobody else can take over what the query
+    holds.
+    """
     try:
         yield query
     finally:
-        _stop(query)
+        _stop(query, stop_seconds, exit_now)
 
 
-def _stop(query: StreamingQuery) -> None:
-    """Stop *query*; where it hangs, this process ends at once: nobody else can take over what it holds."""
+def _stop(query: StreamingQuery, stop_seconds: float, exit_now: Callable[[int], object]) -> None:
     failures: list[Exception] = []
 
     def stop() -> None:
@@ -145,14 +181,14 @@ def _stop(query: StreamingQuery) -> None:
 
     thread = threading.Thread(target=stop, name="stop", daemon=True)
     thread.start()
-    thread.join(_STOP_SECONDS)
+    thread.join(stop_seconds)
     if failures:
         raise failures[0]
     if thread.is_alive():
         error = sys.exception()
-        log.critical("a query has not stopped for %g s: this process ends now (%s)", _STOP_SECONDS, error)
+        log.critical("a query has not stopped for %g s: this process ends now (%s)", stop_seconds, error)
         # Spark's JVM sees its input end, and ends too.
-        os._exit(error.exit_code if isinstance(error, TrimtabError) else StalledError.exit_code)
+        exit_now(error.exit_code if isinstance(error, TrimtabError) else StalledError.exit_code)
 
 
 def _watch(
@@ -160,11 +196,12 @@ def _watch(
     leadership: Leadership,
     watch: ProgressWatch,
     stop: Callable[[], bool],
+    poll_seconds: float,
     until: StreamingQuery | None = None,
 ) -> None:
     """Wait until told to stop, or until the query *until* has read what there was."""
     while not stop():
-        time.sleep(_POLL_SECONDS)
+        time.sleep(poll_seconds)
         if leadership.lost():
             raise LeadershipLostError("another may lead by now")
         for query in queries:

@@ -1,18 +1,20 @@
 """Real servers for the whole test session, each started when the first test asks for it; how hard properties try."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
 
-# Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile.
-settings.register_profile("quick", max_examples=4, deadline=None)
-settings.register_profile("thorough", max_examples=80, deadline=None)
-# scripts/mutate asks for the same examples each time.
-settings.register_profile("repeatable", max_examples=4, deadline=None, derandomize=True)
+# Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile, and scripts/mutate for
+# the same examples each time.
+_PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=4, **_PATIENT)
+settings.register_profile("thorough", max_examples=80, **_PATIENT)
+settings.register_profile("repeatable", max_examples=4, derandomize=True, **_PATIENT)
 settings.load_profile("quick")
 
 

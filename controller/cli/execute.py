@@ -34,12 +34,12 @@ def execute(
     settings = read_settings(conf)
     admin = pulsar_admin(settings)
     try:
-        signals.run_until_told(lambda ending: _work(settings, admin, ending, ending.may_take))
+        signals.run_until_told(lambda ending: execute_until(settings, admin, ending, ending.may_take))
     finally:
         admin.close()
 
 
-def _work(
+def execute_until(
     settings: Settings,
     admin: PulsarAdmin,
     until: threading.Event,

@@ -61,7 +61,7 @@ def work(
         return inbox(Path(settings.log.folder.path), cluster="standalone")
 
     monkeypatch.setattr(execute_cli, "open_inbox", open_next)
-    execute_cli._work(settings, PulsarAdmin(["http://127.0.0.1:1"], cluster="standalone"), until)
+    execute_cli.execute_until(settings, PulsarAdmin(["http://127.0.0.1:1"], cluster="standalone"), until)
     return opened
 
 

@@ -48,6 +48,13 @@ def test_a_query_that_was_started_anew_is_no_query_that_stands_still() -> None:
     assert stalled([*before, look(130, ticked=3, decisions=-1)], AFTER) is None
 
 
+def looked() -> None:
+    """Wait for the look that the watch has begun in a thread of its own."""
+    for thread in threading.enumerate():
+        if thread.name == "progress":
+            thread.join()
+
+
 def watched(ticks: list[int], batches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Look as often as there are ticks, every 10 seconds."""
     clock = 0.0
@@ -57,8 +64,7 @@ def watched(ticks: list[int], batches: list[int], monkeypatch: pytest.MonkeyPatc
     for number in range(len(ticks)):
         clock += 10.0
         watch.check(lambda n=number: {"decisions": batches[n]})  # type: ignore[misc]
-        assert watch._thread is not None
-        watch._thread.join()
+        looked()
 
 
 def test_a_stalled_query_is_told_with_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +85,7 @@ def test_a_log_that_cannot_be_read_says_nothing_about_the_query(monkeypatch: pyt
     for _ in range(30):
         clock += 10.0
         watch.check(lambda: {"decisions": 3})
-        assert watch._thread is not None
-        watch._thread.join()
+        looked()
 
 
 def test_a_look_that_never_ends_is_a_standstill_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,10 @@
 """What the supervisor makes of a query that ended, without Spark: queries, sinks and leadership are played."""
 
-import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
-from typing import Any, NoReturn
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from controller.model.errors import JournalError, LeadershipLostError, StalledError, TrimtabError
 from controller.settings.trimtab_toml import Settings
 from streaming import supervisor
+from streaming.supervisor import Parts, running
 
 
 class PlayedLeadership:
@@ -41,24 +42,12 @@ class PlayedLeadership:
         """Nothing is held."""
 
 
-@pytest.fixture(autouse=True)
-def rehearse(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    played = Mock()
-    monkeypatch.setattr(supervisor, "rehearse", played)
-    return played
-
-
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leadership: PlayedLeadership, **assembly: Any) -> None:
+def run(tmp_path: Path, leadership: PlayedLeadership, sink_failure: Exception | None = None, **parts: Any) -> None:
     """Run with two queries that end at once; Spark tells it in words of its own."""
     ended = Mock(name="played", isActive=False)
     ended.awaitTermination.side_effect = RuntimeError("a file of the checkpoint is another's")
-    writer = Mock()
-    writer.trigger.return_value.start.return_value = ended
-    parts = Mock(**{"leadership.return_value": leadership, "dead_letter_sink.return_value.failure": None, **assembly})
-    monkeypatch.setattr("streaming.supervisor.assembly", parts)
-    monkeypatch.setattr(supervisor, "_POLL_SECONDS", 0.0)
-    for name in ("decision_query", "dead_letter_query"):
-        monkeypatch.setattr(supervisor, name, Mock(return_value=writer))
+    query = Mock()
+    query.return_value.trigger.return_value.start.return_value = ended
     (tmp_path / "broker.conf").write_text("", encoding="utf-8")
     settings = Settings.model_validate(
         {
@@ -68,47 +57,50 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leadership: PlayedLeade
             "checkpoint": {"path": str(tmp_path)},
         }
     )
-    supervisor.run(settings, stop=lambda: False)
-
-
-def sink(failure: Exception | None) -> dict[str, Any]:
-    return {"decision_sink.return_value": Mock(epoch=1, failure=failure)}
+    played: dict[str, Any] = {
+        "session": Mock(),
+        "leadership": lambda _: leadership,
+        "rehearse": Mock(),
+        "files_of_checkpoint": Mock(),
+        "has_committed": Mock(return_value=False),
+        "decision_sink": Mock(return_value=Mock(epoch=1, failure=sink_failure)),
+        "dead_letter_sink": Mock(return_value=Mock(failure=None)),
+        "records": Mock(),
+        "decision_query": query,
+        "dead_letter_query": query,
+        "poll_seconds": 0.0,
+    }
+    supervisor.run(settings, stop=lambda: False, parts=Parts(**{**played, **parts}))
 
 
 @pytest.mark.parametrize("failure", [None, JournalError("no such writer"), RuntimeError("Java says no")])
 def test_whatever_ended_the_query_of_one_who_leads_no_longer_it_is_lost_leadership(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception | None
+    tmp_path: Path, failure: Exception | None
 ) -> None:
     with pytest.raises(LeadershipLostError) as caught:
-        run(tmp_path, monkeypatch, PlayedLeadership(gone=True), **sink(failure))
+        run(tmp_path, PlayedLeadership(gone=True), failure)
     assert caught.value.exit_code == 75
 
 
-def test_a_leader_whose_query_ended_tells_what_its_sink_failed_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leader_whose_query_ended_tells_what_its_sink_failed_with(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="no such writer"):
-        run(tmp_path, monkeypatch, PlayedLeadership(gone=False), **sink(JournalError("no such writer")))
+        run(tmp_path, PlayedLeadership(gone=False), JournalError("no such writer"))
 
 
-def test_a_leader_whose_query_ended_by_itself_tells_what_spark_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leader_whose_query_ended_by_itself_tells_what_spark_says(tmp_path: Path) -> None:
     with pytest.raises(TrimtabError, match="a file of the checkpoint"):
-        run(tmp_path, monkeypatch, PlayedLeadership(gone=False), **sink(None))
+        run(tmp_path, PlayedLeadership(gone=False))
 
 
-def test_who_stands_by_rehearses_on_the_session_it_will_lead_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rehearse: Mock
-) -> None:
-    session = Mock()
+def test_who_stands_by_rehearses_on_the_session_it_will_lead_with(tmp_path: Path) -> None:
+    session, rehearse = Mock(), Mock()
     with pytest.raises(TrimtabError):
-        run(tmp_path, monkeypatch, PlayedLeadership(gone=False), session=session, **sink(None))
+        run(tmp_path, PlayedLeadership(gone=False), session=session, rehearse=rehearse)
     [call] = rehearse.call_args_list
     assert call.args[0] is session.return_value
 
 
-def test_who_has_led_does_not_rehearse_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rehearse: Mock) -> None:
+def test_who_has_led_does_not_rehearse_again(tmp_path: Path) -> None:
     class LostOnce(PlayedLeadership):
         def acquire(self, _: Callable[[], bool], stand_by: Callable[[], None]) -> bool:
             stand_by()
@@ -118,63 +110,42 @@ def test_who_has_led_does_not_rehearse_again(tmp_path: Path, monkeypatch: pytest
         def session_lost(self) -> bool:
             return False
 
-    run(tmp_path, monkeypatch, LostOnce(gone=True), **sink(None))
+    rehearse = Mock()
+    run(tmp_path, LostOnce(gone=True), rehearse=rehearse)
     rehearse.assert_called_once()
 
 
-def test_spark_runs_before_this_process_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_runs_before_this_process_leads(tmp_path: Path) -> None:
     leadership, led = PlayedLeadership(gone=False), list[bool]()
-    session = Mock(side_effect=lambda *_: led.append(leadership.acquired))
     with pytest.raises(TrimtabError):
-        run(tmp_path, monkeypatch, leadership, session=session, **sink(None))
+        run(tmp_path, leadership, session=lambda _: led.append(leadership.acquired))
     assert led == [False]
-
-
-class Ended(BaseException):
-    """In the place of the end of this process."""
-
-
-def run_query(query: Mock, error: Exception | None) -> None:
-    with supervisor._running(query):
-        if error is not None:
-            raise error
 
 
 @pytest.mark.parametrize(
     ("error", "code"), [(None, 70), (StalledError("stands still"), 70), (LeadershipLostError("another leads"), 75)]
 )
-def test_a_query_that_cannot_be_stopped_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int
-) -> None:
+def test_a_query_that_cannot_be_stopped_ends_the_process(error: Exception | None, code: int) -> None:
     never, codes = Event(), list[int]()
-
-    def exit_now(code: int) -> NoReturn:
-        codes.append(code)
-        raise Ended
-
-    monkeypatch.setattr(supervisor, "_STOP_SECONDS", 0.01)
-    monkeypatch.setattr(os, "_exit", exit_now)
-    with pytest.raises(Ended):
-        run_query(Mock(stop=never.wait), error)
+    with (
+        nullcontext() if error is None else pytest.raises(type(error)),
+        running(Mock(stop=never.wait), stop_seconds=0.01, exit_now=codes.append),
+    ):
+        if error is not None:
+            raise error
     never.set()
     assert codes == [code]
 
 
 def test_a_query_that_stops_leaves_its_error_as_it_was() -> None:
     query = Mock()
-    with pytest.raises(StalledError):
-        run_query(query, StalledError("stands still"))
+    with pytest.raises(StalledError), running(query):
+        raise StalledError("stands still")
     query.stop.assert_called_once_with()
 
 
-def test_the_sink_learns_whether_spark_has_committed_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sink_learns_whether_spark_has_committed_anything(tmp_path: Path) -> None:
     made = Mock(return_value=Mock(epoch=1, failure=None))
     with pytest.raises(TrimtabError):
-        run(
-            tmp_path,
-            monkeypatch,
-            PlayedLeadership(gone=False),
-            decision_sink=made,
-            has_committed=Mock(return_value=True),
-        )
+        run(tmp_path, PlayedLeadership(gone=False), decision_sink=made, has_committed=Mock(return_value=True))
     assert made.call_args.kwargs == {"has_begun": True}
