@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from controller.adapters.calls import side_by_side
 from controller.adapters.controls_in_force import mode_in_force
+from controller.adapters.deadline import Deadline
 from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.kafka import java_options as java_kafka
 from controller.adapters.opened import control_store
@@ -171,24 +172,14 @@ def running(
 
 
 def _stop(query: StreamingQuery, stop_seconds: float, exit_now: Callable[[int], object]) -> None:
-    failures: list[Exception] = []
-
-    def stop() -> None:
-        try:
-            query.stop()
-        except Exception as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=stop, name="stop", daemon=True)
-    thread.start()
-    thread.join(stop_seconds)
-    if failures:
-        raise failures[0]
-    if thread.is_alive():
+    stopped = side_by_side({"stop": query.stop}, stop_seconds)["stop"]
+    if stopped.late:
         error = sys.exception()
         log.critical("a query has not stopped for %g s: this process ends now (%s)", stop_seconds, error)
         # Spark's JVM sees its input end, and ends too.
         exit_now(error.exit_code if isinstance(error, TrimtabError) else StalledError.exit_code)
+    else:
+        stopped.result()
 
 
 def _watch(
@@ -228,8 +219,8 @@ def _finish(queries: list[StreamingQuery]) -> None:
 
     Where a signal stops this process it is ended before the deadline here, without traces.
     """
-    deadline = time.monotonic() + 2 * _FINISH_SECONDS
-    while any(map(_is_busy, queries)) and time.monotonic() < deadline:
+    deadline = Deadline.after(2 * _FINISH_SECONDS)
+    while any(map(_is_busy, queries)) and not deadline.passed:
         time.sleep(_POLL_SECONDS)
 
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from controller.adapters.deadline import Deadline
+
 #: After this long, :func:`kill_descendants` waits no more for the kernel.
 _KILL_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.01
@@ -38,8 +40,8 @@ def kill_descendants(pid: int) -> None:
 
     All of them are stopped first: none sees another one end, and none prints an error about it.
     """
-    deadline = time.monotonic() + _KILL_SECONDS
-    while (pids := descendants(pid)) and time.monotonic() < deadline:
+    deadline = Deadline.after(_KILL_SECONDS)
+    while (pids := descendants(pid)) and not deadline.passed:
         _send(pids, signal.SIGSTOP)
         _send(pids, signal.SIGKILL)
         time.sleep(_POLL_SECONDS)

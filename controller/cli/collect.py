@@ -3,14 +3,16 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from controller.adapters import signals
+from controller.adapters.calls import side_by_side
 from controller.adapters.opened import collector_group, collector_log
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
 from controller.adapters.pulsar.load_data import PulsarLoadData
@@ -18,7 +20,6 @@ from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.cli.common import DEFAULT_CONF, Conf, console, start_logging
-from controller.collector.calls import Calls
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
 from controller.collector.reports import SweepName
@@ -32,6 +33,8 @@ from controller.wire.chunks import FORMS
 
 #: Connections to so many brokers are kept open from one interval to the next.
 _HOSTS = 1024
+#: The call that reads the cluster's state; no broker is named so.
+_STATE: Final = "cluster state"
 
 
 class _Parts(NamedTuple):
@@ -126,20 +129,18 @@ def _summary(settings: Settings, parts: _Parts) -> dict[str, object]:
     now_ms = time.time_ns() // 1_000_000
     interval = now_ms // period_ms * period_ms
     brokers = parts.state.admin.brokers()
-    calls = Calls(settings.collector.max_concurrent)
-    for broker in brokers:
-        name = SweepName(cluster=cluster, broker=broker, interval=interval, sweep_id=f"{broker}@{interval}")
-        calls.submit(broker, lambda name=name: parts.sweeper.sweep(name, now_ms))  # type: ignore[misc]
-    found, domains = parts.state.read(interval, whole=True), parts.state.domains()
-    swept: dict[str, Swept] = {}
-    missing: dict[str, str] = {}
-    while len(swept) + len(missing) < len(brokers):
-        for outcome in calls.finished():
-            if outcome.error is None:
-                swept[outcome.key] = outcome.value
-            else:
-                missing[outcome.key] = str(outcome.error)
-        time.sleep(0.01)
+    names = {
+        broker: SweepName(cluster=cluster, broker=broker, interval=interval, sweep_id=f"{broker}@{interval}")
+        for broker in brokers
+    }
+    work: dict[str, Callable[[], Any]] = {
+        broker: partial(parts.sweeper.sweep, name, now_ms) for broker, name in names.items()
+    }
+    work[_STATE] = lambda: (parts.state.read(interval, whole=True), parts.state.domains())
+    calls = side_by_side(work, at_once=settings.collector.max_concurrent + 1)
+    found, domains = calls.pop(_STATE).result()
+    swept: dict[str, Swept] = {broker: call.value for broker, call in calls.items() if call.error is None}
+    missing = {broker: str(call.error) for broker, call in calls.items() if call.error is not None}
     known = [
         broker_state(
             cluster,

@@ -63,7 +63,12 @@ def tail(
 def _followed(log: CommandLog) -> Iterator[IssuedEvent]:
     while True:
         yield from log.read()
-        time.sleep(_POLL_SECONDS)
+        wait_for_more()
+
+
+def wait_for_more() -> None:
+    """Let some time pass before the log is read again; a test replaces it."""
+    time.sleep(_POLL_SECONDS)
 
 
 def _print_json(events: Iterator[IssuedEvent]) -> None:

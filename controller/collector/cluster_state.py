@@ -5,14 +5,14 @@ an exception: namespaces are never published as if they had none, only because t
 """
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
+from controller.adapters.calls import Calls
+from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.collector.calls import Calls
 from controller.collector.states import (
     Namespace,
     State,
@@ -90,22 +90,22 @@ class ClusterState:
 
         Of bundles that are *known* no stored averages.  PulsarError where nobody says what namespaces there are.
         """
-        until = time.monotonic() + self.seconds
+        deadline = Deadline.after(self.seconds)
         self._calls.renew()
         had_all_policies = "isolation policies" not in self._problems and self._policies is not None
         self._problems = {}
-        names = self._list(interval, until)
+        names = self._list(interval, deadline)
         if whole or not had_all_policies:
             self._read_policies()
-        found = self._namespaces(interval, names, until, whole=whole)
+        found = self._namespaces(interval, names, deadline, whole=whole)
         states: list[State] = [state for each in found if (state := self._state(each, interval)) is not None]
         if whole:
-            states += self._stored_load([each.name for each in found], known, until)
+            states += self._stored_load([each.name for each in found], known, deadline)
         self._read_leader()
         self._tell()
         return Found(states=tuple(states), leader=self._leader)
 
-    def _list(self, interval: int, until: float) -> list[str]:
+    def _list(self, interval: int, deadline: Deadline) -> list[str]:
         """All namespaces; those of a tenant that cannot be asked are the ones of before."""
         try:
             tenants: Sequence[str] = self.admin.tenants()
@@ -115,7 +115,7 @@ class ClusterState:
             self._problems["tenants"] = str(error)
             tenants = tuple(self._names)
         asked = {f"tenant {each}": partial(self.admin.namespaces, each) for each in tenants}
-        listed = self._side_by_side(interval, asked, until)
+        listed = self._side_by_side(interval, asked, deadline)
         self._names = {each: listed.get(f"tenant {each}", self._names.get(each, ())) for each in tenants}
         return [name for each in tenants for name in self._names[each]]
 
@@ -126,9 +126,9 @@ class ClusterState:
             without = "" if self._policies is not None else "; no namespace is published before they are"
             self._problems["isolation policies"] = f"{error}{without}"
 
-    def _namespaces(self, interval: int, names: Sequence[str], until: float, *, whole: bool) -> list[Namespace]:
+    def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
         work = {name: partial(self._namespace, name, whole=whole) for name in names}
-        found = self._side_by_side(interval, work, until)
+        found = self._side_by_side(interval, work, deadline)
         namespaces = [namespace for name in names if (namespace := found.get(name)) is not None]
         self._groups = {name: self._groups[name] for name in names if name in self._groups}
         self._groups |= {each.name: each.anti_affinity_group for each in namespaces}
@@ -153,10 +153,10 @@ class ClusterState:
             self._problems[found.name] = str(error)
             return None
 
-    def _stored_load(self, namespaces: Sequence[str], known: Collection[str], until: float) -> Iterator[State]:
+    def _stored_load(self, namespaces: Sequence[str], known: Collection[str], deadline: Deadline) -> Iterator[State]:
         count = failures = 0
         for namespace in namespaces if self.stored is not None else ():
-            if count >= _MOST_BUNDLES or failures >= _MOST_FAILURES or time.monotonic() > until:
+            if count >= _MOST_BUNDLES or failures >= _MOST_FAILURES or deadline.passed:
                 return
             assert self.stored is not None
             try:
@@ -181,16 +181,16 @@ class ClusterState:
             else:
                 self._problems["leader"] = str(error)
 
-    def _side_by_side(self, interval: int, work: Mapping[str, Callable[[], V]], until: float) -> dict[str, V]:
+    def _side_by_side(self, interval: int, work: Mapping[str, Callable[[], V]], deadline: Deadline) -> dict[str, V]:
         """What came of *work*; what did not becomes a problem."""
         # By interval: an answer that comes too late must not be taken for one of the next reading.
         keyed = {(interval, name): call for name, call in work.items()}
         found: dict[str, V] = {}
-        for (_, name), outcome in self._calls.together(keyed, until - time.monotonic()).items():
-            if outcome.error is None:
-                found[name] = outcome.value
+        for (_, name), call in self._calls.together(keyed, deadline.left).items():
+            error = call.error
+            if error is None:
+                found[name] = call.value
             else:
-                error = outcome.error
                 self._problems[name] = str(error) if isinstance(error, TrimtabError) else repr(error)
         return found
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
 
-from controller.collector.calls import Calls, Outcome
+from controller.adapters.calls import Calls, FinishedCall
 from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.health import Health
 from controller.collector.reports import SweepName
@@ -117,8 +117,8 @@ class Collector:
             self._list_brokers()
         self._read_state()
         self._ask(self._share())
-        for outcome in (*self._calls.finished(), *self._reading.finished()):
-            self._take(outcome)
+        for call in (*self._calls.finished(), *self._reading.finished()):
+            self._take(call)
         self._publish()
         if self._ticks.leads:
             self._lead()
@@ -213,16 +213,16 @@ class Collector:
             if not self._calls.submit(broker, lambda name=name, now_ms=now_ms: self._sweeper.sweep(name, now_ms)):  # type: ignore[misc]
                 self._failed(broker, "it has not come to the end of an earlier answer")
 
-    def _take(self, outcome: Outcome) -> None:
-        value, error = outcome.value, outcome.error
+    def _take(self, call: FinishedCall) -> None:
+        value, error = call.value, call.error
         if isinstance(value, Swept):
             self._swept(value)
-        elif outcome.key == _LISTING:
+        elif call.key == _LISTING:
             self._listed(value, error)
-        elif outcome.key in (_STATE, _DOMAINS):
+        elif call.key in (_STATE, _DOMAINS):
             self._state_read(value, error)
         else:
-            self._failed(outcome.key, str(error) if isinstance(error, TrimtabError) else repr(error))
+            self._failed(call.key, str(error) if isinstance(error, TrimtabError) else repr(error))
 
     def _swept(self, swept: Swept) -> None:
         broker = swept.name.broker
@@ -280,7 +280,7 @@ class Collector:
             known = self._due.bundles(interval) if everything else frozenset()
             self._reading.submit(_STATE, lambda: self._state.read(interval, whole=everything, known=known))
 
-    def _state_read(self, value: object, error: Exception | None) -> None:
+    def _state_read(self, value: object, error: BaseException | None) -> None:
         if isinstance(value, Found):
             if value.leader != self._pulsar_leader:
                 log.info("Pulsar's own load manager is led by %s", value.leader or "nobody")
@@ -313,7 +313,7 @@ class Collector:
         if not self._round.listed and not self._past(PUBLISH_SHARE):
             self._round.listed = self._calls.submit(_LISTING, self._state.admin.brokers)
 
-    def _listed(self, brokers: tuple[str, ...] | None, error: Exception | None) -> None:
+    def _listed(self, brokers: tuple[str, ...] | None, error: BaseException | None) -> None:
         if brokers is None:
             log.warning("the active brokers are not known, so they are taken to be those of before: %s", error)
         else:

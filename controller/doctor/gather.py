@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import recent
+from controller.adapters.calls import FinishedCall, side_by_side
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer
@@ -26,7 +27,6 @@ from controller.doctor.facts import (
     TopicFacts,
     ZooKeeperFacts,
 )
-from controller.doctor.side_by_side import side_by_side
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
@@ -61,7 +61,7 @@ def gather(settings: Settings, patience: Patience = Patience()) -> Facts:  # noq
         case ElectionInZooKeeper() as election:
             work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
     late = f"no answer within {patience.all:g} s"
-    found = side_by_side(work, patience.all)
+    found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
     capacity, capacity_error = _capacity(settings)
     return Facts(
@@ -96,7 +96,7 @@ def pulsar_facts(settings: Settings, patience: Patience = Patience(), *, thoroug
     if thorough:
         asked("tenants", admin.tenants)
     work = {name: _probe(admin, name, thorough=thorough) for name in names}
-    found = side_by_side(work, patience.brokers)
+    found = _on_time(side_by_side(work, patience.brokers))
     late = f"no answer within {patience.brokers:g} s"
     return PulsarFacts(
         clusters=clusters,
@@ -104,6 +104,11 @@ def pulsar_facts(settings: Settings, patience: Patience = Patience(), *, thoroug
         dynamic=dynamic,
         refused=asked.refused,
     )
+
+
+def _on_time(calls: Mapping[str, FinishedCall]) -> dict[str, Any]:
+    """What each of *calls* returned, None where it was late; raises the error of any other."""
+    return {key: None if call.late else call.result() for key, call in calls.items()}
 
 
 class _Asked:

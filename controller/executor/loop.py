@@ -10,10 +10,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from controller.adapters.calls import Calls
 from controller.adapters.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
@@ -60,7 +61,7 @@ class Executor:
         self._inbox_turn = threading.Lock()
         self._pace = Pace(settings.max_per_second)
         self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
-        self._pool = ThreadPoolExecutor(settings.max_concurrent, thread_name_prefix="command")
+        self._calls = Calls(settings.max_concurrent)
 
     def run(self, until: threading.Event) -> None:
         """Work until told to end.  TakenOverError: others have the commands now; start anew."""
@@ -69,7 +70,7 @@ class Executor:
                 if not self.step():
                     until.wait(_POLL_SECONDS / 5)
         finally:
-            self._pool.shutdown()
+            self._calls.close()
 
     def step(self) -> int:
         """Deal with one batch; returns how many events it had."""
@@ -125,14 +126,14 @@ class Executor:
             of_namespace[command_key(job.command)].append(job)
         # Pulsar keeps a wish for a destination by the range alone: two at once would get each other's.
         turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
-        locked = {namespace: [(job, turns[_range(job)]) for job in each] for namespace, each in of_namespace.items()}
-        # All are waited for, also where one fails: none may go on behind our back.
         failed = threading.Event()
-        running = [self._pool.submit(self._in_order, each, failed) for each in locked.values()]
-        failures = [error for each in running if (error := each.exception()) is not None]
-        if failures:
-            raise failures[0]
-        return [record for each in running for record in each.result()]
+        work = {
+            namespace: partial(self._in_order, [(job, turns[_range(job)]) for job in each], failed)
+            for namespace, each in of_namespace.items()
+        }
+        # All are waited for, also where one fails: none may go on behind our back.
+        calls = self._calls.together(work).values()
+        return [record for call in calls for record in call.result()]
 
     def _in_order(self, jobs: Sequence[tuple[_Job, threading.Lock]], failed: threading.Event) -> list[AnswerRecord]:
         """One command after the other, and none any more once one of the batch has *failed*: no answer would count."""

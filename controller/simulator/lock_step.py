@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from controller.adapters import opened as transport
+from controller.adapters.deadline import Deadline
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
@@ -73,7 +74,7 @@ class LockStep:
 
 def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
     """What *ready* says once it says something; TrimtabError when the controller ends before, or hangs."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = Deadline.after(PATIENCE_SECONDS)
     while True:
         # Asked first, so that its last words are heard.
         alive = controller.is_alive()
@@ -82,6 +83,6 @@ def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
             return answer
         if not alive:
             raise TrimtabError("the controller ended before it had decided: see its log")
-        if time.monotonic() > deadline:
+        if deadline.passed:
             raise TrimtabError(f"the controller has not decided for {PATIENCE_SECONDS:g} s: see its log")
         time.sleep(_POLL_SECONDS)

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from controller.adapters.kafka.client import Client
 from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.words import failure, silence, text
+from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 _WINDOW: Final = 256
 _LARGEST_WINDOW: Final = 16_384
 _ANSWER_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 0.05
 #: What a new topic says before its leader knows of it.
 _BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
@@ -159,12 +161,13 @@ def newest_first(
 
 def _ends(consumer: Any, topic: str, partition: int) -> tuple[int, int]:
     """The first offset there is, and the one after the last; a topic's leader takes a moment to know of itself."""
-    deadline = time.monotonic() + _ANSWER_SECONDS
-    while True:
-        try:
-            low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_SECONDS)
-            return low, high
-        except ck.KafkaException as error:
-            if error.args[0].code() not in _BEGINNING or time.monotonic() > deadline:
-                raise
-        time.sleep(0.05)
+
+    def ask() -> tuple[int, int]:
+        low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_SECONDS)
+        return low, high
+
+    return retry(ask, _ANSWER_SECONDS, again_after=_is_beginning, every=_RETRY_SECONDS)
+
+
+def _is_beginning(error: BaseException) -> bool:
+    return isinstance(error, ck.KafkaException) and error.args[0].code() in _BEGINNING

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import (
     LARGEST_RECORD,
     NO_CLIENT,
@@ -88,7 +89,7 @@ class Reader:
         wanted = range(there.partitions) if partition is None else (partition,)
         #: How many are read; None: one alone.
         self._partitions = there.partitions if partition is None else None
-        self._look_at = time.monotonic() + _LOOK_SECONDS
+        self._next_look = Deadline.after(_LOOK_SECONDS)
         self._consumer.assign([self._start(topic, each, offset, since_ms) for each in wanted])
         self._unfinished = set(wanted)
         self._heard = time.monotonic()
@@ -139,7 +140,7 @@ class Reader:
 
     def _look(self) -> None:
         """Read new partitions, too."""
-        if self._partitions is None or time.monotonic() < self._look_at:
+        if self._partitions is None or not self._next_look.passed:
             return
         try:
             there = topics_there(self._consumer, self._bootstrap, self._client, self._topic, _LOOK_ANSWER_SECONDS).get(
@@ -147,7 +148,7 @@ class Reader:
             )
         except TrimtabError:  # reading will say so, if it lasts
             there = None
-        self._look_at = time.monotonic() + _LOOK_SECONDS
+        self._next_look = Deadline.after(_LOOK_SECONDS)
         if there is None or there.partitions <= self._partitions:
             return
         log.info("%s has %d partitions now, %d before", self._name, there.partitions, self._partitions)

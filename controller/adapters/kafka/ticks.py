@@ -5,10 +5,10 @@ only then reads how far that one came.  So no interval is ticked twice, whatever
 The ticks of an interval are one transaction: they lie in every partition, or in none.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.log import create_topics, ticks
 from controller.adapters.kafka.names import tick_writer
 from controller.adapters.kafka.reader import Reader
@@ -68,15 +68,15 @@ class KafkaCollectorLog:
 
     def arrived(self) -> Iterator[Arrived]:
         """See CollectorLog."""
-        deadline = time.monotonic() + _CATCH_UP_SECONDS
+        deadline = Deadline.after(_CATCH_UP_SECONDS)
         while self._reader is not None and not self._caught_up:
             yield from self._poll(_POLL_SECONDS) or ()
             self._caught_up = self._reader.at_end()
-            if not self._caught_up and time.monotonic() > deadline:
+            if not self._caught_up and deadline.passed:
                 self.follow()
                 raise TrimtabError(f"{self._settings.metrics_topic}: not read to its end in {_CATCH_UP_SECONDS:g} s")
-        enough = time.monotonic() + _AT_ONCE_SECONDS
-        while time.monotonic() < enough and (found := self._poll(0.0)) is not None:
+        enough = Deadline.after(_AT_ONCE_SECONDS)
+        while not enough.passed and (found := self._poll(0.0)) is not None:
             yield from found
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:

@@ -10,6 +10,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import NO_CLIENT, PATIENCE_SECONDS, Client, connection_options
 from controller.adapters.kafka.words import DENIED, failure, silence, text
 from controller.model.errors import AccessDeniedError, TrimtabError
@@ -134,15 +135,14 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec]) -> dict[str, Any]:
 
 def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Sequence[str], client: Client) -> dict[str, int]:
     """Every topic's number of partitions, once all of them can be written to, or have been waited for."""
-    begun = time.monotonic()
+    patience, leaders = Deadline.after(PATIENCE_SECONDS), Deadline.after(_LEADERS_SECONDS)
     while True:
         found = topics_there(admin, bootstrap, client)
-        waited = time.monotonic() - begun
         missing = [name for name in names if name not in found]
-        if missing and waited > PATIENCE_SECONDS:
+        if missing and patience.passed:
             raise TrimtabError(f"Kafka at {bootstrap}: no topic {missing[0]!r} after {PATIENCE_SECONDS:g} s")
         offline = {name: found[name] for name in names if name in found and found[name].offline}
-        if not missing and (not offline or waited > _LEADERS_SECONDS):
+        if not missing and (not offline or leaders.passed):
             for name, there in offline.items():
                 log.warning("Kafka at %s: %s", bootstrap, offline_text(name, there))
             return {name: found[name].partitions for name in names}

@@ -1,8 +1,6 @@
 """Kafka's transactions: records that appear together or not at all, written by one process at a time."""
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +8,7 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
+from controller.adapters.calls import side_by_side
 from controller.adapters.kafka.client import (
     NO_CLIENT,
     NO_HEADERS,
@@ -20,6 +19,7 @@ from controller.adapters.kafka.client import (
 )
 from controller.adapters.kafka.words import failure, text
 from controller.adapters.kafka.writer import WRITING, Writer, produce
+from controller.adapters.waiting import retry
 from controller.model.errors import AccessDeniedError, JournalError, LeadershipLostError, TrimtabError
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ _OFFSETS_SECONDS: Final = 15.0
 _GRACE_SECONDS: Final = 2.0
 #: How long an abort waits for records under way; none of them matters any more.
 _SETTLE_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 0.1
 _FENCED: Final = frozenset(
     {
         ck.KafkaError._FENCED,
@@ -66,9 +67,11 @@ class Transaction:
         """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
         # Behind an outage of Kafka this call was seen never to return, whatever time it was given.
         call = partial(self._producer.send_offsets_to_transaction, offsets, group, _OFFSETS_SECONDS)
-        self.stuck = not _ends(call, _OFFSETS_SECONDS + _GRACE_SECONDS)
+        ended = side_by_side({"offsets": call}, _OFFSETS_SECONDS + _GRACE_SECONDS)["offsets"]
+        self.stuck = ended.late
         if self.stuck:
             raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, "no answer about the group's offsets"))
+        ended.result()
 
     def flush(self) -> None:
         """Return when every record lies in its topic, or was refused: only the commit is missing then.
@@ -158,31 +161,10 @@ class TransactionalProducer(Writer):
         return denied if isinstance(denied, AccessDeniedError) else JournalError(str(denied))
 
 
-def _ends(call: Callable[[], None], seconds: float) -> bool:
-    """Whether *call* ends within *seconds*; raises what it raises.  Else it is left behind in its thread."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            call()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failures:
-        raise failures[0]
-    return not thread.is_alive()
-
-
 def _retry(call: Callable[[], None]) -> None:
     """*call* until it succeeds or fails for good, for PATIENCE_SECONDS; such calls go on where they had stopped."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return call()
-        except ck.KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > deadline:
-                raise
-        time.sleep(0.1)
+    retry(call, PATIENCE_SECONDS, again_after=_is_retriable, every=_RETRY_SECONDS)
+
+
+def _is_retriable(error: BaseException) -> bool:
+    return isinstance(error, ck.KafkaException) and bool(error.args[0].retriable())

@@ -6,7 +6,6 @@ Kafka does not answer, it is asked once more, with nothing else in mind.
 
 import socket
 import ssl
-import time
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 
 from controller.adapters import tls
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import Client
 from controller.model.errors import AccessDeniedError, TrimtabError
 
@@ -101,8 +101,8 @@ def _complaints(bootstrap: str, client: Client) -> list[ck.KafkaError]:
     config: dict[str, Any] = {"bootstrap.servers": bootstrap, **client, "log_level": 0, "error_cb": found.append}
     try:
         admin = AdminClient(config)
-        deadline = time.monotonic() + _PROBE_SECONDS
-        while not found and time.monotonic() < deadline:
+        deadline = Deadline.after(_PROBE_SECONDS)
+        while not found and not deadline.passed:
             try:
                 admin.list_topics(timeout=1.0)
                 return []

@@ -1,12 +1,12 @@
 """A producer that appends records to Kafka: acknowledged by all replicas, in order, none twice."""
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import confluent_kafka as ck
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import (
     LARGEST_RECORD,
     NO_CLIENT,
@@ -125,11 +125,11 @@ def produce(
         arguments["partition"] = partition
     if on_delivery is not None:
         arguments["on_delivery"] = on_delivery
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = Deadline.after(PATIENCE_SECONDS)
     while True:
         try:
             return producer.produce(topic, value, **arguments)
         except BufferError:
-            if time.monotonic() > deadline:
+            if deadline.passed:
                 raise
             producer.poll(0.1)

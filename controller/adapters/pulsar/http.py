@@ -12,7 +12,6 @@ import copy
 import json
 import logging
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -20,6 +19,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.pool import Answer, connection_pool, read_answer
 from controller.adapters.pulsar.trusted import TrustedAddresses
 from controller.adapters.tls import Tls
@@ -99,8 +99,8 @@ class PulsarHttp:
         self._urls, self._cluster = tuple(url.rstrip("/") for url in urls), cluster
         self._headers = (credentials or Credentials()).headers()
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
-        #: Of the monotonic clock: from then on every call fails.
-        self._deadline = math.inf
+        #: From then on every call fails.
+        self._deadline = Deadline(math.inf)
         self._trusted = TrustedAddresses(self._urls)
         #: False on a copy that is about to read the list of active brokers itself.
         self._may_list = True
@@ -120,13 +120,13 @@ class PulsarHttp:
     def within(self, seconds: float) -> Self:
         """The same API on the same connections, whose calls all end within *seconds* from now, or a little after."""
         limited = copy.copy(self)
-        limited._deadline = min(self._deadline, time.monotonic() + seconds)
+        limited._deadline = self._deadline.within(seconds)
         return limited
 
     @property
     def seconds_left(self) -> float:
         """Until all calls fail; infinite where there is no such limit."""
-        return self._deadline - time.monotonic()
+        return self._deadline.left
 
     def brokers(self) -> tuple[str, ...]:
         """The active brokers as host:port of HTTP, in order of their names, asked anew."""

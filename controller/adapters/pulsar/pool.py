@@ -7,12 +7,13 @@ import http.client
 import io
 import socket
 import ssl
-import time
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from controller.adapters.deadline import Deadline
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
 LARGEST_ANSWER: Final = 256 << 20
@@ -36,17 +37,17 @@ class TooLargeError(urllib3.exceptions.HTTPError):
 
 
 class _InTime(io.RawIOBase):
-    """What a socket sends until the *deadline*, of the monotonic clock."""
+    """What a socket sends until the *deadline*."""
 
-    def __init__(self, raw: Any, sock: socket.socket, deadline: float) -> None:
+    def __init__(self, raw: Any, sock: socket.socket, deadline: Deadline) -> None:
         self._raw, self._sock, self._deadline = raw, sock, deadline
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        left = self._deadline.left
+        if not left:
             raise TimeoutError("the answer took too long")
         self._sock.settimeout(left)
         count: int | None = self._raw.readinto(buffer)
@@ -58,7 +59,7 @@ class _InTime(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    def __init__(self, sock: socket.socket, *args: Any, deadline: float, **kwargs: Any) -> None:
+    def __init__(self, sock: socket.socket, *args: Any, deadline: Deadline, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self.fp = io.BufferedReader(_InTime(self.fp.detach(), sock, deadline))
 
@@ -67,7 +68,7 @@ class _Connection(HTTPConnection):
     def getresponse(self) -> Any:
         # urllib3 has set the time for reading by now.
         assert self.timeout is not None, "every request has a timeout"
-        self.response_class = partial(_Response, deadline=time.monotonic() + self.timeout)  # type: ignore[assignment]
+        self.response_class = partial(_Response, deadline=Deadline.after(self.timeout))  # type: ignore[assignment]
         return super().getresponse()
 
 

@@ -7,7 +7,6 @@ kazoo reports a connection before it has authenticated, and after a refusal its 
 import logging
 import socket
 import ssl
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from kazoo.exceptions import AuthFailedError, KazooException, SASLException, Ses
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.states import KazooState, KeeperState
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.zookeeper import session as zookeeper_session
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
@@ -68,7 +68,7 @@ class ZooKeeperConnection:
         """
         self.client.stop()
         self._auth_failed = self._ended = False
-        deadline = time.monotonic() + seconds
+        deadline = Deadline.after(seconds)
         connected = self.client.start_async()
         try:
             while not stop():
@@ -76,7 +76,7 @@ class ZooKeeperConnection:
                     return True
                 if self._auth_failed:
                     raise self.access.refusal(AuthFailedError())
-                if time.monotonic() > deadline:
+                if deadline.passed:
                     raise self._silence(seconds)
         except BaseException:
             self._ended = True

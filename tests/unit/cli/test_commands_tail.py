@@ -1,7 +1,6 @@
 """``trimtab commands tail`` on a log in a folder."""
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from controller.adapters.folder.journal import FolderJournal
+from controller.cli import commands
 from controller.cli.commands import app
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
@@ -62,12 +62,12 @@ def when_waiting(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) ->
     """Do *steps*, one each time the command waits for more; then comes Ctrl-C."""
     left = list(steps)
 
-    def sleep(seconds: float) -> None:
+    def wait() -> None:
         if not left:
             raise KeyboardInterrupt
         left.pop(0)()
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(commands, "wait_for_more", wait)
 
 
 def test_an_unload_is_shown_with_interval_way_mode_epoch_and_reason(tmp_path: Path, conf: Path) -> None:

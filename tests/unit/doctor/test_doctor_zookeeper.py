@@ -1,15 +1,13 @@
-"""Servers that are no ZooKeeper, or a dead one, and things asked side by side."""
+"""Servers that are no ZooKeeper, or a dead one."""
 
 import socket
 import threading
 import time
-from functools import partial
 
 import pytest
 
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.session import granted_timeout_ms
-from controller.doctor.side_by_side import side_by_side
 from controller.model.errors import TrimtabError
 
 
@@ -31,22 +29,3 @@ def test_a_server_that_hangs_up_is_named_with_all_the_others() -> None:
         threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
         with pytest.raises(TrimtabError, match=rf"127\.0\.0\.1:{port}: .*; 127\.0\.0\.1:1: .*refused"):
             granted_timeout_ms(ZooKeeperAccess(hosts=f"127.0.0.1:{port},127.0.0.1:1/chroot"), 10, answer_seconds=1)
-
-
-def test_who_is_late_has_no_answer_and_keeps_nobody_waiting() -> None:
-    never = threading.Event()
-    try:
-        began = time.monotonic()
-        assert side_by_side({"a": lambda: True, "b": lambda: never.wait(30)}, 0.1) == {"a": True, "b": None}
-        assert time.monotonic() - began < 1
-    finally:
-        never.set()
-
-
-def test_more_things_than_threads_are_all_asked() -> None:
-    assert side_by_side({n: partial(pow, n, 2) for n in range(100)}, 5) == {n: n * n for n in range(100)}
-
-
-def test_a_mistake_in_one_of_them_is_raised() -> None:
-    with pytest.raises(ZeroDivisionError):
-        side_by_side({"a": lambda: 1 // 0}, 5)

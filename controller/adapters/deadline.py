@@ -1,0 +1,40 @@
+"""How much time is left: one value for everything that has to end in time.
+
+Only the standard library is imported here: signals are handled before the rest is loaded.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Self, TypeAlias
+
+#: Seconds since some moment; never goes back.
+Clock: TypeAlias = Callable[[], float]
+
+
+class Deadline:
+    """The moment at which time is over; one never changes.  A test brings its own *clock*."""
+
+    __slots__ = ("_at", "_clock")
+
+    def __init__(self, at: float, clock: Clock = time.monotonic) -> None:
+        """*at* is in seconds of *clock*; ``math.inf`` is no limit."""
+        self._at, self._clock = at, clock
+
+    @classmethod
+    def after(cls, seconds: float, clock: Clock = time.monotonic) -> Self:
+        """The deadline that is *seconds* away."""
+        return cls(clock() + seconds, clock)
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, 0 when time is over."""
+        return max(self._at - self._clock(), 0.0)
+
+    @property
+    def passed(self) -> bool:
+        """Whether time is over."""
+        return self._clock() >= self._at
+
+    def within(self, seconds: float) -> "Deadline":
+        """This deadline, or the one *seconds* from now where that comes first."""
+        return Deadline(min(self._at, self._clock() + seconds), self._clock)

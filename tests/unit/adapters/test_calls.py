@@ -1,0 +1,131 @@
+"""Calls that hang hold up nobody; each that is waited for has an answer or an error."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from controller.adapters.calls import Calls, FinishedCall, NoAnswerError, side_by_side
+from controller.adapters.waiting import wait_for
+
+
+def outcomes(calls: Calls, number: int) -> list[FinishedCall]:
+    found: list[FinishedCall] = []
+
+    def are_all_there() -> bool:
+        found.extend(calls.finished())
+        return len(found) >= number
+
+    wait_for(are_all_there, 10, every=0.001)
+    return found
+
+
+def fails() -> None:
+    raise ValueError("no")
+
+
+def test_a_call_comes_back_with_its_value_or_its_error() -> None:
+    calls = Calls(2)
+    calls.submit("a", lambda: 1)
+    calls.submit("b", fails)
+    found = {outcome.key: outcome for outcome in outcomes(calls, 2)}
+    assert found["a"] == FinishedCall("a", 1, None)
+    assert isinstance(found["b"].error, ValueError)
+
+
+def test_no_more_calls_are_made_at_once_than_allowed() -> None:
+    calls, at_once, most, lock = Calls(3), 0, 0, threading.Lock()
+
+    def call() -> None:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.01)
+        with lock:
+            at_once -= 1
+
+    for key in range(12):
+        calls.submit(key, call)
+    outcomes(calls, 12)
+    assert most == 3
+
+
+def test_calls_that_hang_leave_room_for_new_ones_after_a_renewal_and_come_back_late() -> None:
+    calls, release = Calls(2), threading.Event()
+    hang: Callable[[], object] = lambda: release.wait(30)  # noqa: E731
+    assert calls.submit("a", hang)
+    assert calls.submit("b", hang)
+    assert calls.submit("never begun", lambda: 1)
+    time.sleep(0.05)
+    calls.renew()
+    assert not calls.submit("a", lambda: 1), "its last call has not ended"
+    assert calls.submit("c", lambda: 2)
+    assert [outcome.key for outcome in outcomes(calls, 1)] == ["c"]
+    assert calls.is_open("a")
+    assert not calls.is_open("never begun")
+    release.set()
+    assert {outcome.key for outcome in outcomes(calls, 2)} == {"a", "b"}
+    assert calls.submit("a", lambda: 1)
+
+
+def test_who_is_late_has_no_answer_and_keeps_nobody_waiting() -> None:
+    never = threading.Event()
+    try:
+        began = time.monotonic()
+        found = side_by_side({"a": lambda: True, "b": lambda: never.wait(30)}, 0.1)
+        assert time.monotonic() - began < 1
+        assert found["a"].result() is True
+        assert [found[key].late for key in ("a", "b")] == [False, True]
+        with pytest.raises(NoAnswerError, match=r"no answer within 0\.1 s"):
+            found["b"].result()
+    finally:
+        never.set()
+
+
+def test_more_calls_than_threads_are_all_made() -> None:
+    found = side_by_side({n: partial(pow, n, 2) for n in range(100)}, 5, at_once=3)
+    assert {n: call.result() for n, call in found.items()} == {n: n * n for n in range(100)}
+
+
+def test_the_error_of_a_call_is_its_result_and_no_late_answer() -> None:
+    def times_out() -> None:
+        raise TimeoutError("the socket's")
+
+    found = side_by_side({"a": lambda: 1 // 0, "b": times_out})
+    assert not found["a"].late
+    assert not found["b"].late
+    with pytest.raises(ZeroDivisionError):
+        found["a"].result()
+    with pytest.raises(TimeoutError, match="the socket's"):
+        found["b"].result()
+
+
+def test_what_ends_a_thread_ends_the_call_and_no_other() -> None:
+    found = side_by_side({"a": sys.exit, "b": lambda: 2}, 5, at_once=1)
+    assert isinstance(found["a"].error, SystemExit)
+    assert found["b"].result() == 2
+
+
+def test_calls_that_have_not_begun_in_time_are_never_made() -> None:
+    release, made = threading.Event(), threading.Event()
+    try:
+        found = side_by_side({"a": lambda: release.wait(30), "b": made.set}, 0.05, at_once=1)
+        assert [found[key].late for key in ("a", "b")] == [True, True]
+    finally:
+        release.set()
+    assert not made.wait(0.1)
+
+
+def test_threads_end_with_those_who_had_them_started() -> None:
+    def alive() -> int:
+        return sum(thread.name == "call" for thread in threading.enumerate())
+
+    calls, before = Calls(4), alive()
+    calls.together({n: partial(pow, n, 2) for n in range(4)})
+    assert alive() > before
+    del calls
+    wait_for(lambda: alive() <= before, 10, every=0.001)
