@@ -14,8 +14,6 @@ from controller.laws.placement import PLACEMENT_LAWS
 from controller.laws.shedding import SHEDDING_LAWS
 from controller.laws.splitting import SPLIT_ALGORITHM_LAWS, SPLIT_POLICY_LAWS
 
-#: Examples that are tried for each law, unless told otherwise.
-EXAMPLES: Final = 100
 #: The method, or property, that tells the kinds of strategies apart, and the laws of the kind.
 _LAWS: Final[Sequence[tuple[str, tuple[Law, ...]]]] = (
     ("acceptable", PLACEMENT_LAWS),
@@ -55,9 +53,13 @@ def laws_of(strategy: Any) -> tuple[Law, ...]:
     raise TypeError(f"{strategy!r} is no strategy: it has none of {members}")
 
 
-def broken_laws(strategy: Any, *, examples: int = EXAMPLES) -> list[BrokenLaw]:
-    """The laws that *strategy* breaks on some of so many *examples*; the same ones are tried each time."""
-    return [broken for law in laws_of(strategy) for broken in _broken(strategy, law, examples)]
+def broken_laws(strategy: Any, *, examples: int | None = None) -> list[BrokenLaw]:
+    """The laws that *strategy* breaks on some of so many *examples* for each law; the same ones are tried each time.
+
+    Without a number: as many as the settings of Hypothesis say, 100 unless a profile says otherwise.
+    """
+    tried = settings().max_examples if examples is None else examples
+    return [broken for law in laws_of(strategy) for broken in _broken(strategy, law, tried)]
 
 
 def _broken(strategy: Any, law: Law, examples: int) -> Iterable[BrokenLaw]:

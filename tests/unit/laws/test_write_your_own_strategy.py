@@ -1,0 +1,48 @@
+"""What docs/write_your_own_strategy.md shows works as it stands there."""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.policy import policy_of
+from controller.settings.trimtab_toml import DecisionSettings
+
+PAGE = (Path(__file__).parents[3] / "docs" / "write_your_own_strategy.md").read_text()
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The files of the page, on Python's path."""
+    for name, text in re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    for conf in re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL):
+        (tmp_path / "broker.conf").write_text(conf)
+    (tmp_path / "acme_balance" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "tests")
+    yield tmp_path
+    for name in ("acme_balance", "acme_balance.one_bundle", "test_one_bundle"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.usefixtures("written")
+def test_the_tests_of_the_page_pass() -> None:
+    tests = {name: test for name, test in vars(import_module("test_one_bundle")).items() if name.startswith("test_")}
+    assert len(tests) == 4
+    for test in tests.values():
+        test()
+
+
+def test_the_strategy_of_the_page_is_loaded_by_its_name_with_its_option(written: Path) -> None:
+    conf = read_broker_conf(written / "broker.conf")
+    shedder = policy_of(conf, DecisionSettings(), GuardrailSettings(), 2, "lab", 60_000).shedder
+    assert type(shedder).__name__ == "OneBundleShedder"
+    assert shedder.above_percent == 15  # type: ignore[attr-defined]
