@@ -1,36 +1,44 @@
-"""From the settings to the parts of a running controller: session, source, options, sinks.
+"""From the settings to the parts of a running controller: session, election, queries, sinks.
 
-Here alone it is decided what a log in Kafka and one in a folder need; queries and sinks do not know which it is.
+Queries and sinks do not know whether the log is in Kafka or in a folder.
 """
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from controller.adapters import jars
-from controller.adapters import opened as transport
-from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters import jars, opened
+from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
 from controller.adapters.folder.log import files_of
-from controller.adapters.opened import leadership as leadership
+from controller.adapters.kafka import java_options
+from controller.adapters.kafka.backlog import backlog
+from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.aggregate.backlog import Backlog
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
+from controller.doctor import before_acting
 from controller.engine import take_over
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership
 from controller.settings.log import LogInFolder, LogInKafka
 from controller.settings.policy import read_policy
+from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.protocols import SplitThresholds
+from streaming.catching_up import offsets_a_batch, offsets_read
 from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions
-from streaming.query import QueryOptions
+from streaming.query import BatchSink, QueryOptions, dead_letter_query, decision_checkpoint, decision_query
+from streaming.rehearsal import rehearse
 from streaming.session import start_session
 from streaming.sink import DecisionSink
 from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
@@ -40,60 +48,160 @@ _CONNECTOR = "connector"
 _DAY_MS = 86_400_000
 
 
-def check_shared_checkpoint(settings: Settings, leader: Leadership, files: CheckpointFiles) -> None:
-    """Refuse, with a SettingsError, a checkpoint that the other controllers of this cluster do not see.
+class Assembly:
+    """A running controller's parts.  The settings are read here, once; whoever gets a part reads no settings."""
 
-    A checkpoint says who it is in its file ``identity``, and the first leader writes that into ZooKeeper.
-    """
-    if not isinstance(leader, ZooKeeperLeadership):
-        return
-    files.create("identity", uuid4().hex.encode())
-    ours = (files.read("identity") or b"").decode(errors="replace")
-    agreed = leader.agreed("checkpoint", ours)
-    if agreed != ours:
-        node = f"{settings.election.path.rstrip('/')}/{settings.cluster.name}/checkpoint"
-        raise SettingsError(
-            f"checkpoint.path = {settings.checkpoint.path!r}: its file identity is {ours}, the controllers of this"
-            f" cluster use {agreed}: choose a place that all of them share; where the old one is gone for good, delete"
-            f" {node} in ZooKeeper ({settings.election.hosts})"
+    def __init__(self, settings: Settings) -> None:
+        """SettingsError where broker.conf names what cannot be run."""
+        self._settings = settings
+        self._kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
+        self.policy = read_policy(settings)
+        self.options = _query_options(settings, self.policy.split_policy.thresholds)
+        #: Of the main query.
+        self.checkpoint = decision_checkpoint(settings.checkpoint.path, self.options)
+        self.stalled_after_seconds = settings.intervals.stalled_after_seconds
+
+    # ---- what outlives a leadership ----
+
+    def session(self) -> SparkSession:
+        """The Spark session; fetches Spark's Kafka connector where it is needed and missing."""
+        spark, connector = self._settings.spark, () if self._kafka is None else jars.fetch(_CONNECTOR)
+        return start_session(spark.master, spark.shuffle_partitions, spark.conf, connector)
+
+    def leadership(self) -> Leadership:
+        """This process's part in the election."""
+        return opened.leadership(self._settings)
+
+    def control_store(self) -> ControlStore:
+        """Where the operator's controls are kept."""
+        return opened.control_store(self._settings)
+
+    def stand_by(self, spark: SparkSession) -> None:
+        """Prepare *spark* for a takeover."""
+        rehearse(spark, self.options, self._kafka)
+
+    # ---- what has to be in order before anything is decided ----
+
+    def refuse_rivals(self, store: ControlStore, *, must_know: bool = True) -> None:
+        """Refuse, with a SettingsError, to act beside brokers that balance by themselves; see doctor.before_acting."""
+        mode = mode_in_force(self._settings.decisions.mode, store)
+        before_acting.refuse_rivals(self._settings, mode=mode, must_know=must_know)
+
+    def refuse_producers_clocks(self) -> None:
+        """Refuse, with a SettingsError, a log whose records are dated by their producers."""
+        before_acting.refuse_producers_clocks(self._settings)
+
+    def files(self, spark: SparkSession) -> CheckpointFiles:
+        """The checkpoint's own files, wherever they are.  SettingsError where Spark cannot reach them."""
+        return checkpoint_files(spark, self._settings.checkpoint.path)
+
+    def check_shared_checkpoint(self, leader: Leadership, files: CheckpointFiles) -> None:
+        """Refuse, with a SettingsError, a checkpoint that the other controllers of this cluster do not see.
+
+        A checkpoint says who it is in its file ``identity``, and the first leader writes that into ZooKeeper.
+        """
+        if not isinstance(leader, ZooKeeperLeadership):
+            return
+        files.create("identity", uuid4().hex.encode())
+        ours = (files.read("identity") or b"").decode(errors="replace")
+        agreed = leader.agreed("checkpoint", ours)
+        if agreed != ours:
+            settings = self._settings
+            node = f"{settings.election.path.rstrip('/')}/{settings.cluster.name}/checkpoint"
+            raise SettingsError(
+                f"checkpoint.path = {settings.checkpoint.path!r}: its file identity is {ours}, the controllers of this"
+                f" cluster use {agreed}: choose a place that all of them share; where the old one is gone for good,"
+                f" delete {node} in ZooKeeper ({settings.election.hosts})"
+            )
+
+    def has_committed(self, files: CheckpointFiles) -> bool:
+        """Whether Spark has committed a batch of the main query."""
+        return any(name.isdigit() for name in files.names(f"{self.checkpoint.rpartition('/')[2]}/commits"))
+
+    # ---- a leadership ----
+
+    def decision_sink(self, leader: Leadership, store: ControlStore, *, has_begun: bool = False) -> DecisionSink:
+        """The sink of a leadership that begins now; see controller.engine.take_over.
+
+        *has_begun*: Spark has committed batches, before which a leadership was journalled.
+        """
+        settings, kept, journal = self._settings, self._settings.journal, opened.journal(self._settings)
+        engine = take_over(
+            policy=self.policy,
+            seed=settings.decisions.seed,
+            journal=journal,
+            leadership=leader,
+            controls=ControlsInForce(standing_controls(settings), store, now_ms).at,
+            now_ms=now_ms,
+            checkpoint=settings.checkpoint.path if has_begun else None,
         )
+        verdicts = VerdictStore(
+            Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20
+        )
+        retention_ms = kept.retention_days * _DAY_MS
+        return DecisionSink(engine, journal=journal, verdicts=verdicts, now_ms=now_ms, retention_ms=retention_ms)
+
+    def dead_letter_sink(self) -> DeadLetterSink:
+        """The sink of records that cannot be used."""
+        kafka = self._kafka
+        topics = {} if kafka is None else {METRICS: kafka.metrics_topic, RESULTS: kafka.results_topic}
+        return DeadLetterSink(opened.dead_letter_log(self._settings), self.options.decode, topics)
+
+    def decision_query(self, spark: SparkSession, sink: BatchSink, max_offsets: int | None = None) -> DataStreamWriter:
+        """The main query, unstarted; *max_offsets*: see ``records``."""
+        records = self.records(spark, max_offsets)
+        return decision_query(records, self.options, sink, checkpoint=self._settings.checkpoint.path)
+
+    def dead_letter_query(self, spark: SparkSession, sink: BatchSink) -> DataStreamWriter:
+        """The query of records that cannot be used, unstarted."""
+        return dead_letter_query(self.records(spark), self.options, sink, checkpoint=self._settings.checkpoint.path)
+
+    def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:
+        """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
+        log, max_offsets = self._settings.log, max_offsets or self._settings.spark.max_offsets_per_trigger
+        if isinstance(log, LogInKafka):
+            return kafka_records(spark, log.kafka, max_offsets=max_offsets, now_ms=now_ms())
+        folder, most = Path(log.folder.path), min(FILES_PER_TRIGGER, max_offsets)
+        enough = files_of(folder, self._settings.intervals.close_at_most)
+        return folder_records(spark, folder, files_per_trigger=most if enough is None else min(most, enough))
+
+    def offsets_a_batch(self, spark: SparkSession) -> Iterator[int]:
+        """How many records a batch may read while the main query is far behind; see streaming.catching_up.
+
+        A log in a folder is no different when it is behind: its batches are cut by files.
+        """
+        kafka, decode, few = self._kafka, self.options.decode, self._settings.intervals.close_at_most
+        if kafka is None:
+            return iter(())
+
+        def ahead() -> Backlog:
+            read = offsets_read(spark, self.checkpoint)
+            return backlog(
+                kafka, cluster=decode.cluster, period_ms=decode.period_ms, read=read, now_ms=now_ms(), few=few
+            )
+
+        return offsets_a_batch(ahead, few=few, max_offsets=self._settings.spark.max_offsets_per_trigger)
+
+    def last_tick(self) -> int | None:
+        """The newest interval that was ticked, epoch ms.  TrimtabError where the log cannot be read."""
+        return last_tick(self._settings)
+
+    def why_it_ended(self, error: Exception) -> TrimtabError:
+        """Why a query ended with Spark's *error*, when it was not a sink's doing."""
+        kafka = self._kafka
+        denied = None if kafka is None else java_options.refusal(kafka.bootstrap, kafka.client, str(error))
+        return denied or TrimtabError(f"a query ended: {error}")
 
 
-def has_committed(checkpoint: str, files: CheckpointFiles) -> bool:
-    """Whether Spark has committed a batch of the main query, whose checkpoint is *checkpoint*."""
-    return any(name.isdigit() for name in files.names(f"{checkpoint.rpartition('/')[2]}/commits"))
+def now_ms() -> int:
+    """The wall clock, epoch ms: for envelopes and the age of data, never for a decision."""
+    return time.time_ns() // 1_000_000
 
 
-def files_of_checkpoint(spark: SparkSession, settings: Settings) -> CheckpointFiles:
-    """The checkpoint's own files, wherever they lie.  SettingsError where Spark cannot reach them."""
-    return checkpoint_files(spark, settings.checkpoint.path)
-
-
-def session(settings: Settings) -> SparkSession:
-    """The Spark session that *settings* want; fetches Spark's Kafka connector where it is needed and missing."""
-    connector = jars.fetch(_CONNECTOR) if isinstance(settings.log, LogInKafka) else ()
-    return start_session(
-        settings.spark.master,
-        settings.spark.shuffle_partitions,
-        settings.spark.conf,
-        connector,
-    )
-
-
-def records(spark: SparkSession, settings: Settings, max_offsets: int | None = None) -> DataFrame:
-    """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
-    log, max_offsets = settings.log, max_offsets or settings.spark.max_offsets_per_trigger
-    if isinstance(log, LogInKafka):
-        return kafka_records(spark, log.kafka, max_offsets=max_offsets, now_ms=now_ms())
-    folder, most = Path(log.folder.path), min(FILES_PER_TRIGGER, max_offsets)
-    enough = files_of(folder, settings.intervals.close_at_most)
-    return folder_records(spark, folder, files_per_trigger=most if enough is None else min(most, enough))
-
-
-def query_options(settings: Settings) -> QueryOptions:
-    """What the queries need, from the settings and the split thresholds of broker.conf."""
+def _query_options(settings: Settings, thresholds: SplitThresholds) -> QueryOptions:
+    """What the queries need to know, from the settings and the split thresholds of broker.conf."""
     intervals, in_folder = settings.intervals, isinstance(settings.log, LogInFolder)
-    detail = _detail_limits(read_policy(settings).split_policy.thresholds, intervals.detail_share)
+    detail = _detail_limits(thresholds, intervals.detail_share)
     return QueryOptions(
         decode=DecodeOptions(
             cluster=settings.cluster.name,
@@ -114,47 +222,6 @@ def query_options(settings: Settings) -> QueryOptions:
         ),
         files=in_folder,
     )
-
-
-def decision_sink(
-    settings: Settings, leader: Leadership, store: ControlStore, *, has_begun: bool = False
-) -> DecisionSink:
-    """The sink of a leadership that begins now: fences earlier writers, claims an epoch, reads the memory.
-
-    *has_begun*: Spark has committed batches, before which a leadership was journalled.  Raises JournalLostError where
-    nothing is in the journal all the same, LeadershipLostError where another leads by now.
-    """
-    kept, journal = settings.journal, transport.journal(settings)
-    engine = take_over(
-        policy=read_policy(settings),
-        seed=settings.decisions.seed,
-        journal=journal,
-        leadership=leader,
-        controls=ControlsInForce(settings, store, now_ms).at,
-        now_ms=now_ms,
-        checkpoint=settings.checkpoint.path if has_begun else None,
-    )
-    return DecisionSink(
-        engine,
-        journal=journal,
-        now_ms=now_ms,
-        verdicts=VerdictStore(
-            Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20
-        ),
-        retention_ms=kept.retention_days * _DAY_MS,
-    )
-
-
-def dead_letter_sink(settings: Settings, options: QueryOptions) -> DeadLetterSink:
-    """The sink of what cannot be used."""
-    kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
-    topics = {} if kafka is None else {METRICS: kafka.metrics_topic, RESULTS: kafka.results_topic}
-    return DeadLetterSink(transport.dead_letter_log(settings), options.decode, topics)
-
-
-def now_ms() -> int:
-    """The wall clock, epoch ms: for envelopes and the age of data, never for a decision."""
-    return time.time_ns() // 1_000_000
 
 
 def _detail_limits(thresholds: SplitThresholds, share: float) -> DetailLimits:

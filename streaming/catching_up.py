@@ -6,15 +6,13 @@ is needed for.
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from pyspark.sql import SparkSession
 
-from controller.adapters.kafka.backlog import Offsets, backlog
-from controller.settings.log import LogInKafka
-from controller.settings.trimtab_toml import Settings
-from streaming.assembly import now_ms
+from controller.adapters.kafka.backlog import Offsets
+from controller.aggregate.backlog import Backlog
 from streaming.checkpoint import checkpoint_files
 
 log = logging.getLogger(__name__)
@@ -28,24 +26,15 @@ _VERSION: Final = "v1"
 _LINES: Final = 3
 
 
-def offsets_a_batch(spark: SparkSession, settings: Settings, checkpoint: str) -> Iterator[int]:
-    """While the query with this *checkpoint* is far behind: what one batch may read, until it has read what there was.
+def offsets_a_batch(ahead_of: Callable[[], Backlog], *, few: int, max_offsets: int) -> Iterator[int]:
+    """While a query is far behind: how many records one batch may read, until the query has read what there was.
 
-    A log in a folder is no different when it is behind: its batches are cut by files.
+    *ahead_of* looks what lies ahead of it now.  *few*: so many intervals are not far behind.  *max_offsets*: the most
+    that a batch ever reads.
     """
-    if not isinstance(settings.log, LogInKafka):
-        return
-    few = settings.intervals.close_at_most
     for _ in range(_TURNS):
-        ahead = backlog(
-            settings.log.kafka,
-            cluster=settings.cluster.name,
-            period_ms=settings.intervals.period_ms,
-            read=offsets_read(spark, checkpoint),
-            now_ms=now_ms(),
-            few=few,
-        )
-        most = ahead.offsets_a_batch(few, settings.spark.max_offsets_per_trigger)
+        ahead = ahead_of()
+        most = ahead.offsets_a_batch(few, max_offsets)
         if most is None:
             return
         log.info("catches up on %d intervals: reads %d records a batch", ahead.intervals, most)

@@ -14,13 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.settings.log import LogInKafka
-from controller.settings.trimtab_toml import Settings
+from controller.settings.log import KafkaLogSettings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
-from streaming import assembly
 from streaming.gateway import scratch_folder
-from streaming.query import dead_letter_query, decision_query
+from streaming.query import QueryOptions, dead_letter_query, decision_query
 from streaming.sources import folder_records, peek
 
 log = logging.getLogger(__name__)
@@ -30,22 +28,24 @@ _SHAPE: Final = ClusterShape(brokers=2, empty_brokers=0, namespaces=1, bundles=6
 _INTERVALS: Final = 2
 
 
-def rehearse(spark: SparkSession, settings: Settings) -> None:
-    """Run what a leader runs.  Whatever goes wrong is told, and is met again by whoever leads."""
+def rehearse(spark: SparkSession, options: QueryOptions, kafka: KafkaLogSettings | None) -> None:
+    """Run the queries that a leader runs, with *options*, and look at the log where it lies in *kafka*.
+
+    An error is logged, and met again by whoever leads.
+    """
     with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:
-            _run_queries(spark, settings, Path(scratch))
-            if isinstance(settings.log, LogInKafka):
-                peek(spark, settings.log.kafka)
+            _run_queries(spark, replace(options, files=True), Path(scratch))
+            if kafka is not None:
+                peek(spark, kafka)
         except PySparkException as error:
             log.warning("the rehearsal failed, so that a takeover may take longer: %s", error)
         else:
             log.info("stands by")
 
 
-def _run_queries(spark: SparkSession, settings: Settings, folder: Path) -> None:
-    options = replace(assembly.query_options(settings), files=True)
-    files = _publish(folder, settings)
+def _run_queries(spark: SparkSession, options: QueryOptions, folder: Path) -> None:
+    files = _publish(folder, options.decode.cluster, options.decode.period_ms)
     records, checkpoint = folder_records(spark, folder, files_per_trigger=files // 2 + 1), str(folder / "checkpoint")
     writers = (
         decision_query(records, options, _read, checkpoint=checkpoint),
@@ -55,15 +55,15 @@ def _run_queries(spark: SparkSession, settings: Settings, folder: Path) -> None:
         query.awaitTermination()
 
 
-def _publish(folder: Path, settings: Settings) -> int:
-    """Some intervals of a small cluster; returns the number of files."""
-    metrics = FolderMetricsLog(folder, cluster=settings.cluster.name)
-    cluster = ModelledCluster(_SHAPE, seed=1, name=settings.cluster.name)
+def _publish(folder: Path, name: str, period_ms: int) -> int:
+    """Some intervals of a small cluster of this *name*; returns the number of files."""
+    metrics = FolderMetricsLog(folder, cluster=name)
+    cluster = ModelledCluster(_SHAPE, seed=1, name=name)
     for nth in range(1, _INTERVALS + 1):
-        sweeps = list(cluster.sweeps(nth * settings.intervals.period_ms))
+        sweeps = list(cluster.sweeps(nth * period_ms))
         metrics.publish(namespace_record(cluster.name, state) for state in cluster.changed_namespaces())
         metrics.publish(record for sweep in sweeps for record in json_records(sweep))
-        metrics.tick(nth * settings.intervals.period_ms, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+        metrics.tick(nth * period_ms, {sweep.broker: sweep.sweep_id for sweep in sweeps})
     return len(list(folder.glob("*/*.jsonl")))
 
 

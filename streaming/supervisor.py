@@ -6,37 +6,23 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.calls import side_by_side
-from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.deadline import Deadline
 from controller.adapters.failpoints import watch_state_commits
-from controller.adapters.kafka import java_options as java_kafka
-from controller.adapters.opened import control_store
-from controller.adapters.recent import last_tick
 from controller.adapters.signals import MayTake, without_limit
-from controller.doctor.before_acting import refuse_producers_clocks, refuse_rivals
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation
-from controller.settings.log import LogInKafka
-from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
-from streaming import assembly, catching_up
-from streaming.checkpoint import CheckpointFiles
-from streaming.dead_letters import DeadLetterSink
+from streaming.assembly import Assembly
 from streaming.progress import ProgressWatch
-from streaming.query import QueryOptions, dead_letter_query, decision_checkpoint, decision_query
-from streaming.rehearsal import rehearse
-from streaming.sink import DecisionSink
 
 log = logging.getLogger(__name__)
 
@@ -48,26 +34,7 @@ _STOP_SECONDS = 15.0
 _TRIGGER = "0 seconds"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a controller is put together from; a test gives its own."""
-
-    session: Callable[[Settings], SparkSession] = assembly.session
-    leadership: Callable[[Settings], Leadership] = assembly.leadership
-    rehearse: Callable[[SparkSession, Settings], None] = rehearse
-    files_of_checkpoint: Callable[[SparkSession, Settings], CheckpointFiles] = assembly.files_of_checkpoint
-    has_committed: Callable[[str, CheckpointFiles], bool] = assembly.has_committed
-    decision_sink: Callable[..., DecisionSink] = assembly.decision_sink
-    dead_letter_sink: Callable[[Settings, QueryOptions], DeadLetterSink] = assembly.dead_letter_sink
-    records: Callable[..., DataFrame] = assembly.records
-    decision_query: Callable[..., DataStreamWriter] = decision_query
-    dead_letter_query: Callable[..., DataStreamWriter] = dead_letter_query
-    poll_seconds: float = _POLL_SECONDS
-
-
-def run(
-    settings: Settings, stop: Callable[[], bool], may_take: MayTake = without_limit, parts: Parts | None = None
-) -> None:
+def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = without_limit) -> None:
     """Lead whenever possible, and decide while leading, until *stop* says so.
 
     *may_take* is told how long a micro-batch may go on when this process is told to stop.
@@ -76,24 +43,33 @@ def run(
     started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
     stopped ends this process, with the exit code of what was to be raised.
     """
-    parts = parts or Parts()
-    read_policy(settings)  # a mistake in broker.conf is told at once, not when this process comes to lead
-    store = control_store(settings)
-    refuse_rivals(settings, mode=mode_in_force(settings, store))
+    # A mistake in broker.conf is told at once, not when this process comes to lead.
+    balance(Assembly(settings), stop, may_take)
+
+
+def balance(
+    assembly: Assembly,
+    stop: Callable[[], bool],
+    may_take: MayTake = without_limit,
+    *,
+    poll_seconds: float = _POLL_SECONDS,
+) -> None:
+    """See ``run``; looks every *poll_seconds* whether everything runs."""
+    store = assembly.control_store()
+    assembly.refuse_rivals(store)
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
-    spark = parts.session(settings)
-    leadership = parts.leadership(settings)
-    stand_by: Callable[[], None] = partial(parts.rehearse, spark, settings)
+    spark, leadership = assembly.session(), assembly.leadership()
+    stand_by: Callable[[], None] = partial(assembly.stand_by, spark)
     try:
         while leadership.acquire(stop, stand_by):
             stand_by = no_preparation  # a process that has led needs no rehearsal
             try:
                 with may_take(_FINISH_SECONDS):
-                    _lead(settings, parts, spark, leadership, store, stop)
+                    _lead(assembly, spark, leadership, store, stop, poll_seconds)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
-                log.warning("leads no longer: %s", error)
+                log.warning("lost leadership: %s", error)
             if stop():
                 break
     finally:
@@ -104,56 +80,46 @@ def run(
 
 
 def _lead(
-    settings: Settings,
-    parts: Parts,
+    assembly: Assembly,
     spark: SparkSession,
     leadership: Leadership,
     store: ControlStore,
     stop: Callable[[], bool],
+    poll_seconds: float,
 ) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
-    files = parts.files_of_checkpoint(spark, settings)
-    assembly.check_shared_checkpoint(settings, leadership, files)
+    files = assembly.files(spark)
+    assembly.check_shared_checkpoint(leadership, files)
     # They may have been switched on since this process stood by.
-    refuse_rivals(settings, mode=mode_in_force(settings, store), must_know=False)
-    options, checkpoint = assembly.query_options(settings), settings.checkpoint.path
-    has_begun = parts.has_committed(decision_checkpoint(checkpoint, options), files)
-    decisions = parts.decision_sink(settings, leadership, store, has_begun=has_begun)
-    letters = parts.dead_letter_sink(settings, options)
-    refuse_producers_clocks(settings)
-    watch = ProgressWatch(partial(last_tick, settings), after_seconds=settings.intervals.stalled_after_seconds)
+    assembly.refuse_rivals(store, must_know=False)
+    decisions = assembly.decision_sink(leadership, store, has_begun=assembly.has_committed(files))
+    letters = assembly.dead_letter_sink()
+    assembly.refuse_producers_clocks()
+    watch = ProgressWatch(assembly.last_tick, after_seconds=assembly.stalled_after_seconds)
     log.info("leads, epoch %d", decisions.epoch)
-    watch_state_commits(Path(decision_checkpoint(checkpoint, options)))
+    watch_state_commits(Path(assembly.checkpoint))
 
     def decide(max_offsets: int | None, **trigger: Any) -> StreamingQuery:
-        records = parts.records(spark, settings, max_offsets)
-        return parts.decision_query(records, options, decisions, checkpoint=checkpoint).trigger(**trigger).start()
+        return assembly.decision_query(spark, decisions, max_offsets).trigger(**trigger).start()
 
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
-    suspects = parts.dead_letter_query(parts.records(spark, settings), options, letters, checkpoint=checkpoint)
+    suspects = assembly.dead_letter_query(spark, letters)
     with running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
         log.info("reads the log")
         try:
-            for most in catching_up.offsets_a_batch(spark, settings, decision_checkpoint(checkpoint, options)):
+            for most in assembly.offsets_a_batch(spark):
                 with running(decide(most, availableNow=True)) as query:
-                    _watch([suspects_query, query], leadership, watch, stop, parts.poll_seconds, until=query)
+                    _watch([suspects_query, query], leadership, watch, stop, poll_seconds, until=query)
                 if stop():
                     return
             with running(decide(None, processingTime=_TRIGGER)) as query:
-                _watch([suspects_query, query], leadership, watch, stop, parts.poll_seconds)
+                _watch([suspects_query, query], leadership, watch, stop, poll_seconds)
         except TrimtabError:
             raise
         except Exception as error:
             leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
-            raise decisions.failure or letters.failure or _failure(settings, error) from error
-
-
-def _failure(settings: Settings, error: Exception) -> TrimtabError:
-    """Why a query ended, when it was not a sink's doing."""
-    kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
-    denied = None if kafka is None else java_kafka.refusal(kafka.bootstrap, kafka.client, str(error))
-    return denied or TrimtabError(f"a query ended: {error}")
+            raise decisions.failure or letters.failure or assembly.why_it_ended(error) from error
 
 
 @contextmanager

@@ -7,34 +7,30 @@ from typing import Final
 from controller.model.controls import Controls, OperatorControls
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, TrimtabError
 from controller.ports.controls import ControlStore
-from controller.settings.maintenance import Maintenance
-from controller.settings.trimtab_toml import Settings
+from controller.settings.standing_controls import StandingControls
 
 log = logging.getLogger(__name__)
 
 _NOT_READ: Final = "it is not known whether somebody paused"
 
 
-def mode_in_force(settings: Settings, store: ControlStore) -> str:
-    """The mode that holds now; that of the settings where the store cannot be read."""
+def mode_in_force(mode: str, store: ControlStore) -> str:
+    """The mode that holds now; *mode*, that of the settings, where the store cannot be read."""
     try:
         controls, _ = store.read()
     except TrimtabError as error:
         log.warning("the mode that was set cannot be read, that of the settings is taken: %s", error)
-        return settings.decisions.mode
-    return controls.in_force(mode=settings.decisions.mode, paused=False)[0]
+        return mode
+    return controls.in_force(mode=mode, paused=False)[0]
 
 
 class ControlsInForce:
     """Asked once for each interval.  What cannot be read keeps its last known value; without one nothing is issued."""
 
-    def __init__(self, settings: Settings, store: ControlStore, now_ms: Callable[[], int]) -> None:
-        decisions, maintenance = settings.decisions, settings.guardrails.maintenance
-        self._mode, self._paused = decisions.mode, decisions.paused
-        self._stale_after_ms = settings.intervals.stale_after_seconds * 1000
-        self._maintenance = Maintenance(
-            time_zone=maintenance.time_zone, allowed=maintenance.allowed, frozen=maintenance.frozen
-        )
+    def __init__(self, standing: StandingControls, store: ControlStore, now_ms: Callable[[], int]) -> None:
+        """*standing* holds where *store* has nothing else."""
+        self._mode, self._paused = standing.mode, standing.paused
+        self._stale_after_ms, self._maintenance = standing.stale_after_ms, standing.maintenance
         self._store, self._now_ms = store, now_ms
         self._known: OperatorControls | None = None
         self._problem = ""

@@ -14,22 +14,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
-from controller.adapters.opened import control_store
 from controller.bench.record_schema import RECORD
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
 from controller.simulator.encode import FORMS, Record, topic_records
-from streaming import assembly
-from streaming.query import decision_query
+from streaming.assembly import Assembly
 
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"
@@ -68,15 +66,14 @@ def pipeline(
     folder.mkdir(parents=True, exist_ok=True)
     kafka = _log(form, bootstrap)
     settings = _settings(kafka, folder)
-    spark = assembly.session(settings)
+    assembly = Assembly(settings)
+    spark = assembly.session()
     cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
     create_topics(kafka)
     leader = FileLeadership(folder / "election")
     leader.acquire(lambda: False)
-    sink = assembly.decision_sink(settings, leader, control_store(settings))
-    query = decision_query(
-        assembly.records(spark, settings), assembly.query_options(settings), sink, checkpoint=settings.checkpoint.path
-    )
+    sink = assembly.decision_sink(leader, assembly.control_store())
+    query = assembly.decision_query(spark, sink)
     running = query.trigger(processingTime=_TRIGGER).start()
     floors, queries, ratios, size = [], [], [], 0
     for run in range(_WARM_UP + runs):
@@ -89,7 +86,7 @@ def pipeline(
         except StreamingQueryException as error:
             raise sink.failure or error from error
         seconds = _seconds(running.recentProgress[mark:])
-        floor = _floor(spark, settings, folder / "floor").trigger(availableNow=True).start()
+        floor = _floor(assembly.records(spark), folder / "floor").trigger(availableNow=True).start()
         floor.awaitTermination()
         of_floor = _seconds(floor.recentProgress)
         warm = "" if run >= _WARM_UP else " (to warm up)"
@@ -162,9 +159,8 @@ def _publish(
     return sum(len(value) for _, value in records)
 
 
-def _floor(spark: SparkSession, settings: Settings, checkpoint: Path) -> DataStreamWriter:
+def _floor(records: DataFrame, checkpoint: Path) -> DataStreamWriter:
     """Reads and parses what the query reads, and does nothing with it."""
-    records: DataFrame = assembly.records(spark, settings)
     parsed = F.from_json(F.col("value").cast("string"), RECORD, {"columnNameOfCorruptRecord": "_corrupt_record"})
     columns = [name for name in records.columns if name != "value"]
     return (

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from controller.adapters.failpoints import newest_versions, torn_commits
 from controller.lab.servers import KafkaServer, ZooKeeperServer
-from streaming.assembly import query_options
-from streaming.query import decision_checkpoint
+from streaming.assembly import Assembly
 from tests.faults.clock import eventually, now_ms
 from tests.faults.disk import Disk
 from tests.faults.hostile import forged_command, forged_records, poisoned
@@ -173,7 +172,7 @@ def _decided_again(site: Site, at_ms: int) -> float:
 
 def _hang_while_torn(site: Site) -> int:
     """Hang the leader inside a state commit; returns when, epoch ms."""
-    operator = Path(decision_checkpoint(str(site.checkpoint), query_options(site.settings))) / "state" / "0"
+    operator = Path(Assembly(site.settings).checkpoint) / "state" / "0"
     leader = site.leader()
     for _ in range(_TRIES):
         tree, torn, hung_at = leader.tree(), torn_commits(operator), list[int]()

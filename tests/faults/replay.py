@@ -6,11 +6,10 @@ from dataclasses import replace
 from controller.aggregate.shard import ShardState, fold
 from controller.engine import decide_interval
 from controller.model.controls import Controls
-from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.wire.journal_records import EntryWriter
 from controller.wire.rows import Located, rows_from_records
-from streaming.assembly import query_options
+from streaming.assembly import Assembly
 
 
 def undisturbed(settings: Settings, records: Sequence[Located], controls: Mapping[int, Controls]) -> list[bytes]:
@@ -18,7 +17,8 @@ def undisturbed(settings: Settings, records: Sequence[Located], controls: Mappin
 
     *controls*: what a person had set at each interval.
     """
-    policy, options = read_policy(settings), query_options(settings)
+    assembly = Assembly(settings)
+    policy, options = assembly.policy, assembly.options
     rows = rows_from_records(records, options.decode.detail, files=options.files)
     _, snapshots = fold(ShardState(shard=0, shards=1), rows, replace(options.fold, close_at_most=None))
     memory, entries = policy.initial_memory(settings.decisions.seed), list[bytes]()

@@ -15,8 +15,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import BrokerSweep
 from controller.simulator.encode import json_records, namespace_record
-from streaming.assembly import query_options
-from streaming.query import decision_checkpoint
+from streaming.assembly import Assembly
 from tests.faults.audit import Findings, audit, differences
 from tests.faults.clock import eventually
 from tests.faults.log import Answered, Decided, site_log
@@ -121,7 +120,7 @@ class Site:
 
     def batches(self) -> int:
         """How many micro-batches the decision query has begun."""
-        offsets = Path(decision_checkpoint(str(self.checkpoint), query_options(self.settings))) / "offsets"
+        offsets = Path(Assembly(self.settings).checkpoint) / "offsets"
         return max((int(path.name) + 1 for path in offsets.iterdir() if path.name.isdigit()), default=0)
 
     def pile_up(self) -> None:

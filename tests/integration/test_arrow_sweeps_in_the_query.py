@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.opened import control_store
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
@@ -21,7 +20,7 @@ from controller.wire.base import encode
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Partitions, RosterEntry, Tick
 from controller.wire.rows import rows_from_columns
-from streaming import assembly
+from streaming.assembly import Assembly
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions, rows, suspects
 from streaming.query import decision_query
@@ -157,10 +156,10 @@ def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
         cluster.advance()
     leader = FileLeadership(folder / "election")
     assert leader.acquire(lambda: False)
-    options = assembly.query_options(settings)
-    options = replace(options, files=False)
+    assembly = Assembly(settings)
+    options = replace(assembly.options, files=False)
     records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
-    sink = assembly.decision_sink(settings, leader, control_store(settings))
+    sink = assembly.decision_sink(leader, assembly.control_store())
     query = decision_query(records, options, sink, checkpoint=settings.checkpoint.path)
     query.trigger(availableNow=True).start().awaitTermination()
     leader.release()

@@ -17,6 +17,7 @@ from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError
 from controller.ports.controls import ABSENT, ControlStore
 from controller.settings.log import KafkaLogSettings
+from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import EpochEvent, parse_event
 from tests.integration.test_kafka_inbox import executor, inbox, issue, log, work
@@ -62,7 +63,7 @@ def test_every_controller_reads_what_was_set_and_nobody_writes_over_another(
         assert one.write(OperatorControls(pause=PAUSED), ABSENT)
         assert not other.write(OperatorControls(), ABSENT), "somebody came first"
         assert other.read()[0] == OperatorControls(pause=PAUSED)
-        assert ControlsInForce(found, other, lambda: 0).at(0).by == "ada"
+        assert ControlsInForce(standing_controls(found), other, lambda: 0).at(0).by == "ada"
         change(other, lambda now: OperatorControls(mode=now.mode))
         assert one.read()[0] == OperatorControls()
 
@@ -84,16 +85,19 @@ def test_while_zookeeper_is_away_the_last_known_pause_holds(tmp_path: Path) -> N
         found = settings(tmp_path, server.hosts, "lab")
         with store_of(found) as store, store_of(found) as late:
             change(store, lambda _: OperatorControls(pause=PAUSED))
-            controller = ControlsInForce(found, store, lambda: 0)
+            controller = ControlsInForce(standing_controls(found), store, lambda: 0)
             assert controller.at(0).paused
             server.stop()
             assert controller.at(0).paused
             assert controller.at(0).unknown == ""
             with pytest.raises(ControlsUnreachableError):
                 late.read()
-            assert "it is not known whether somebody paused" in ControlsInForce(found, late, lambda: 0).at(0).unknown
+            assert (
+                "it is not known whether somebody paused"
+                in ControlsInForce(standing_controls(found), late, lambda: 0).at(0).unknown
+            )
             server.start()
-            eventually(lambda: ControlsInForce(found, late, lambda: 0).at(0).paused)
+            eventually(lambda: ControlsInForce(standing_controls(found), late, lambda: 0).at(0).paused)
 
 
 def test_stop_all_fences_the_leader_and_what_executors_have_not_begun(
@@ -127,7 +131,7 @@ def test_stop_all_fences_the_leader_and_what_executors_have_not_begun(
         assert cluster.acted == [], "what lies before the new epoch is refused, batch by batch"
         eventually(lambda: leader.acquire(lambda: False))
         assert leader.claim(KafkaJournal(log, cluster="standalone").open().epoch) == epoch + 2
-        assert ControlsInForce(found, store, lambda: 0).at(0).paused
+        assert ControlsInForce(standing_controls(found), store, lambda: 0).at(0).paused
     for partition in range(log.partitions):
         events = [parse_event(record.value) for record in read_all(log.bootstrap, log.commands_topic, partition)]
         assert [each.epoch for each in events if isinstance(each, EpochEvent)][-1] == epoch + 1

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.opened import control_store
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
@@ -20,7 +19,7 @@ from controller.simulator.encode import json_records, namespace_record
 from controller.wire.base import encode
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Partitions, RosterEntry, Tick, decode_metric
-from streaming import assembly
+from streaming.assembly import Assembly
 from streaming.query import dead_letter_query, decision_query
 from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import BAD, SPOILT_FACTS
@@ -84,11 +83,12 @@ def run(spark: SparkSession, folder: Path) -> None:
     settings = write_settings(folder)
     leader = FileLeadership(folder / "election")
     assert leader.acquire(lambda: False)
-    options = assembly.query_options(settings)
-    options = replace(options, files=False, decode=replace(options.decode, max_record_bytes=_MAX_BYTES))
+    assembly = Assembly(settings)
+    decode = replace(assembly.options.decode, max_record_bytes=_MAX_BYTES)
+    options = assembly.options = replace(assembly.options, files=False, decode=decode)
     records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
-    decisions = assembly.decision_sink(settings, leader, control_store(settings))
-    letters = assembly.dead_letter_sink(settings, options)
+    decisions = assembly.decision_sink(leader, assembly.control_store())
+    letters = assembly.dead_letter_sink()
     checkpoint = settings.checkpoint.path
     for query in (
         decision_query(records, options, decisions, checkpoint=checkpoint),

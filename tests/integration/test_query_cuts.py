@@ -11,12 +11,11 @@ from pyspark.sql import SparkSession
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.adapters.opened import control_store
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.wire.journal import encode_entry
-from streaming import assembly
+from streaming.assembly import Assembly
 from streaming.query import decision_query
 from streaming.sources import folder_records
 
@@ -78,7 +77,8 @@ def decide(spark: SparkSession, settings: Settings, *, files_per_trigger: int, s
     assert settings.log.folder is not None
     leader = FileLeadership(Path(settings.election.path))
     assert leader.acquire(lambda: False)
-    sink = assembly.decision_sink(settings, leader, control_store(settings))
+    assembly = Assembly(settings)
+    sink = assembly.decision_sink(leader, assembly.control_store())
     made = 0
 
     def stopping(batch: Any, batch_id: int) -> None:
@@ -89,8 +89,7 @@ def decide(spark: SparkSession, settings: Settings, *, files_per_trigger: int, s
         made += 1
 
     records = folder_records(spark, Path(settings.log.folder.path), files_per_trigger=files_per_trigger)
-    options = assembly.query_options(settings)
-    query = decision_query(records, options, stopping, checkpoint=settings.checkpoint.path)
+    query = decision_query(records, assembly.options, stopping, checkpoint=settings.checkpoint.path)
     running = query.trigger(availableNow=True).start()
     try:
         running.awaitTermination()

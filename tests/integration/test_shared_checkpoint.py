@@ -9,15 +9,16 @@ from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.lab.servers import ZooKeeperServer
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings
-from streaming.assembly import check_shared_checkpoint, files_of_checkpoint, has_committed, leadership
+from streaming.assembly import Assembly
 
 pytestmark = pytest.mark.integration
 
 
 def settings(zookeeper: ZooKeeperServer, folder: Path, checkpoint: str) -> Settings:
+    (folder / "broker.conf").touch()
     return Settings.model_validate(
         {
-            "cluster": {"name": folder.name},
+            "cluster": {"name": folder.name, "broker_conf": str(folder / "broker.conf")},
             "log": {"kind": "folder", "folder": {"path": str(folder)}},
             "election": {"kind": "zookeeper", "hosts": zookeeper.hosts, "path": "/shared"},
             "checkpoint": {"path": checkpoint},
@@ -27,11 +28,12 @@ def settings(zookeeper: ZooKeeperServer, folder: Path, checkpoint: str) -> Setti
 
 
 def check(settings: Settings, spark: SparkSession) -> None:
-    leader = leadership(settings)
+    assembly = Assembly(settings)
+    leader = assembly.leadership()
     assert isinstance(leader, ZooKeeperLeadership)
     try:
         assert leader.acquire(lambda: False)
-        check_shared_checkpoint(settings, leader, files_of_checkpoint(spark, settings))
+        assembly.check_shared_checkpoint(leader, assembly.files(spark))
     finally:
         leader.release()
 
@@ -43,13 +45,14 @@ def test_the_same_place_is_accepted_again_and_knows_whether_a_query_has_begun(
     place = settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/one")
     check(place, spark)
     check(place, spark)
-    files, query = files_of_checkpoint(spark, place), f"{place.checkpoint.path}/decisions-s16"
-    assert not has_committed(query, files)
+    assembly = Assembly(place)
+    files = assembly.files(spark)
+    assert not assembly.has_committed(files)
     commits = tmp_path / "one" / "decisions-s16" / "commits"
     commits.mkdir(parents=True)
-    assert not has_committed(query, files)
+    assert not assembly.has_committed(files)
     (commits / "0").write_text("v1")
-    assert has_committed(query, files)
+    assert assembly.has_committed(files)
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
@@ -75,4 +78,4 @@ def test_a_file_system_that_spark_does_not_know_is_refused_by_name(
     zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession
 ) -> None:
     with pytest.raises(SettingsError, match=r"checkpoint\.path = 'nowhere://bucket/one'.*spark\.jars\.packages"):
-        files_of_checkpoint(spark, settings(zookeeper, tmp_path, "nowhere://bucket/one"))
+        Assembly(settings(zookeeper, tmp_path, "nowhere://bucket/one")).files(spark)

@@ -21,6 +21,7 @@ from controller.model.decision import Reason
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.controls import ABSENT
+from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import epoch_event
 from controller.wire.controls import encode_controls, parse_controls
@@ -62,7 +63,7 @@ def cli(conf: Path, command: Any, *arguments: str) -> Result:
 
 def in_force(settings: Settings, now_ms: int = INTERVAL) -> ControlsInForce:
     """What a controller that begins to lead has."""
-    return ControlsInForce(settings, control_store(settings), lambda: now_ms)
+    return ControlsInForce(standing_controls(settings), control_store(settings), lambda: now_ms)
 
 
 # ---- across processes ----
@@ -190,7 +191,7 @@ def test_a_controller_that_could_never_read_them_issues_nothing(
     tmp_path: Path, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Away(tmp_path)
-    controller = ControlsInForce(settings, store, lambda: INTERVAL)
+    controller = ControlsInForce(standing_controls(settings), store, lambda: INTERVAL)
     assert controller.at(INTERVAL).unknown == "it is not known whether somebody paused: no connection"
     assert "nothing is issued until it can be read: no connection" in caplog.text
     store.away = False
@@ -201,7 +202,7 @@ def test_while_they_cannot_be_read_the_last_known_ones_hold(tmp_path: Path, sett
     store = Away(tmp_path)
     store.away = False
     store.write(OperatorControls(pause=PAUSED), ABSENT)
-    controller = ControlsInForce(settings, store, lambda: INTERVAL)
+    controller = ControlsInForce(standing_controls(settings), store, lambda: INTERVAL)
     before = controller.at(INTERVAL)
     store.away = True
     assert controller.at(INTERVAL) == before

@@ -6,10 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.opened import control_store
 from controller.model.errors import JournalLostError
 from controller.settings.trimtab_toml import Settings
-from streaming.assembly import decision_sink
+from streaming.assembly import Assembly
 
 
 def settings(folder: Path) -> Settings:
@@ -26,8 +25,8 @@ def settings(folder: Path) -> Settings:
 
 def lead(folder: Path, *, has_begun: bool) -> None:
     leader = Mock(claim=lambda epoch: epoch + 1)
-    ours = settings(folder)
-    decision_sink(ours, leader, control_store(ours), has_begun=has_begun)
+    assembly = Assembly(settings(folder))
+    assembly.decision_sink(leader, assembly.control_store(), has_begun=has_begun)
 
 
 def test_an_empty_journal_beside_a_checkpoint_that_was_used_is_refused_and_the_message_says_what_to_do(

@@ -12,7 +12,8 @@ import pytest
 from controller.model.errors import JournalError, LeadershipLostError, StalledError, TrimtabError
 from controller.settings.trimtab_toml import Settings
 from streaming import supervisor
-from streaming.supervisor import Parts, running
+from streaming.assembly import Assembly
+from streaming.supervisor import running
 
 
 class PlayedLeadership:
@@ -42,35 +43,41 @@ class PlayedLeadership:
         """Nothing is held."""
 
 
-def run(tmp_path: Path, leadership: PlayedLeadership, sink_failure: Exception | None = None, **parts: Any) -> None:
-    """Run with two queries that end at once; Spark tells it in words of its own."""
-    ended = Mock(name="played", isActive=False)
-    ended.awaitTermination.side_effect = RuntimeError("a file of the checkpoint is another's")
-    query = Mock()
-    query.return_value.trigger.return_value.start.return_value = ended
-    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
-    settings = Settings.model_validate(
-        {
-            "cluster": {"name": "lab", "broker_conf": str(tmp_path / "broker.conf")},
-            "log": {"kind": "folder", "folder": {"path": str(tmp_path)}},
-            "election": {"kind": "file", "path": str(tmp_path)},
-            "checkpoint": {"path": str(tmp_path)},
+class PlayedAssembly(Assembly):
+    """The assembly of a folder's settings, in which nothing starts Spark; *played* replaces further parts."""
+
+    def __init__(self, folder: Path, leadership: PlayedLeadership, **played: Any) -> None:
+        (folder / "broker.conf").write_text("", encoding="utf-8")
+        settings = {
+            "cluster": {"name": "lab", "broker_conf": str(folder / "broker.conf")},
+            "log": {"kind": "folder", "folder": {"path": str(folder)}},
+            "election": {"kind": "file", "path": str(folder)},
+            "checkpoint": {"path": str(folder)},
         }
-    )
-    played: dict[str, Any] = {
-        "session": Mock(),
-        "leadership": lambda _: leadership,
-        "rehearse": Mock(),
-        "files_of_checkpoint": Mock(),
-        "has_committed": Mock(return_value=False),
-        "decision_sink": Mock(return_value=Mock(epoch=1, failure=sink_failure)),
-        "dead_letter_sink": Mock(return_value=Mock(failure=None)),
-        "records": Mock(),
-        "decision_query": query,
-        "dead_letter_query": query,
-        "poll_seconds": 0.0,
-    }
-    supervisor.run(settings, stop=lambda: False, parts=Parts(**{**played, **parts}))
+        super().__init__(Settings.model_validate(settings))
+        ended = Mock(name="played", isActive=False)
+        ended.awaitTermination.side_effect = RuntimeError("a file of the checkpoint is another's")
+        writer = Mock()
+        writer.trigger.return_value.start.return_value = ended
+        parts: dict[str, Any] = {
+            "leadership": Mock(return_value=leadership),
+            "session": Mock(),
+            "stand_by": Mock(),
+            "files": Mock(),
+            "has_committed": Mock(return_value=False),
+            "dead_letter_sink": Mock(return_value=Mock(failure=None)),
+            "decision_query": Mock(return_value=writer),
+            "dead_letter_query": Mock(return_value=writer),
+        }
+        for name, part in (parts | played).items():
+            setattr(self, name, part)
+
+
+def run(tmp_path: Path, leadership: PlayedLeadership, sink_failure: Exception | None = None, **played: Any) -> None:
+    """Run with two queries that end at once; Spark tells it in words of its own."""
+    sink = Mock(return_value=Mock(epoch=1, failure=sink_failure))
+    assembly = PlayedAssembly(tmp_path, leadership, **{"decision_sink": sink, **played})
+    supervisor.balance(assembly, stop=lambda: False, poll_seconds=0.0)
 
 
 @pytest.mark.parametrize("failure", [None, JournalError("no such writer"), RuntimeError("Java says no")])
@@ -93,11 +100,10 @@ def test_a_leader_whose_query_ended_by_itself_tells_what_spark_says(tmp_path: Pa
 
 
 def test_who_stands_by_rehearses_on_the_session_it_will_lead_with(tmp_path: Path) -> None:
-    session, rehearse = Mock(), Mock()
+    session, stand_by = Mock(), Mock()
     with pytest.raises(TrimtabError):
-        run(tmp_path, PlayedLeadership(gone=False), session=session, rehearse=rehearse)
-    [call] = rehearse.call_args_list
-    assert call.args[0] is session.return_value
+        run(tmp_path, PlayedLeadership(gone=False), session=session, stand_by=stand_by)
+    stand_by.assert_called_once_with(session.return_value)
 
 
 def test_who_has_led_does_not_rehearse_again(tmp_path: Path) -> None:
@@ -110,15 +116,15 @@ def test_who_has_led_does_not_rehearse_again(tmp_path: Path) -> None:
         def session_lost(self) -> bool:
             return False
 
-    rehearse = Mock()
-    run(tmp_path, LostOnce(gone=True), rehearse=rehearse)
-    rehearse.assert_called_once()
+    stand_by = Mock()
+    run(tmp_path, LostOnce(gone=True), stand_by=stand_by)
+    stand_by.assert_called_once()
 
 
 def test_spark_runs_before_this_process_leads(tmp_path: Path) -> None:
     leadership, led = PlayedLeadership(gone=False), list[bool]()
     with pytest.raises(TrimtabError):
-        run(tmp_path, leadership, session=lambda _: led.append(leadership.acquired))
+        run(tmp_path, leadership, session=lambda: led.append(leadership.acquired))
     assert led == [False]
 
 

@@ -1,0 +1,31 @@
+"""The controls that hold where no person has set others: mode, pause, staleness and calendar of the settings."""
+
+from dataclasses import dataclass
+
+from controller.settings.maintenance import Maintenance
+from controller.settings.trimtab_toml import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingControls:
+    """The controls that the settings name."""
+
+    #: "active", "dry_run" or "observe".
+    mode: str
+    paused: bool
+    #: An interval that ended longer ago than this is too old to act on.
+    stale_after_ms: int
+    maintenance: Maintenance
+
+
+def standing_controls(settings: Settings) -> StandingControls:
+    """The controls of *settings*."""
+    decisions, maintenance = settings.decisions, settings.guardrails.maintenance
+    return StandingControls(
+        mode=decisions.mode,
+        paused=decisions.paused,
+        stale_after_ms=settings.intervals.stale_after_seconds * 1000,
+        maintenance=Maintenance(
+            time_zone=maintenance.time_zone, allowed=maintenance.allowed, frozen=maintenance.frozen
+        ),
+    )
