@@ -1,1 +1,1 @@
-"""Pure folds from records to load, shared by Spark, replay and the simulator."""
+"""Pure folds from records to load, used by Spark, replay and the simulator."""

@@ -1,4 +1,4 @@
-"""Running averages over a capped number of samples, in columns.
+"""Running averages of bundles, over a capped number of samples, in columns.
 
 Pulsar: org.apache.pulsar.policies.data.loadbalancer.TimeAverageMessageData.update
 """
@@ -15,10 +15,10 @@ LONG_TERM_SAMPLES: Final = 1000
 
 
 def advance(samples: Ints, average: Floats, x: Floats, max_samples: int) -> tuple[Ints, Floats]:
-    """Move every average by one sample: ``((n - 1) * average + x) / n``, n counted up to *max_samples*.
+    """Add one sample to every average: ``((n - 1) * average + x) / n``, where n is at most *max_samples*.
 
-    ``samples`` (n,), ``average`` and ``x`` (n, 4) in msg/s and bytes/s; returns both moved.  The first sample
-    replaces whatever the average was, as in Pulsar.
+    ``samples`` is (n,); ``average`` and ``x`` are (n, 4) in msg/s and bytes/s.  Returns the new samples and averages.
+    The first sample replaces the initial average, as in Pulsar.
     """
     count = np.minimum(samples + 1, max_samples)
     n = count[:, None].astype(np.float64)

@@ -1,22 +1,22 @@
-"""How far a log is ahead of its reader, and how much of it one batch may take."""
+"""The backlog of a log, and how much of it one batch may read."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What lies in the log and has not been read."""
+    """The part of the log that has not been read yet."""
 
-    #: Or more than there are, while they are few.
+    #: An estimate; it may be too high while the backlog is small.
     intervals: int
-    #: Of all partitions together.
+    #: The sum over all partitions.
     offsets: int
 
     def offsets_a_batch(self, close_at_most: int, max_offsets: int) -> int | None:
-        """So many offsets hold four fifths of *close_at_most* intervals; None where no more than that lie ahead.
+        """The number of offsets that hold about four fifths of *close_at_most* intervals, at most *max_offsets*.
 
-        A batch that takes a little less than it may close leaves nothing behind where an interval is shorter than the
-        others.  Never above *max_offsets*.
+        None if the backlog has no more than *close_at_most* intervals: no limit is needed then.  Four fifths, because
+        some intervals have fewer offsets than the average.
         """
         if self.intervals <= close_at_most:
             return None

@@ -1,7 +1,7 @@
-"""What the extensible load manager knows of a broker: how full it is, smoothed over its reports.
+"""The extensible load manager's view of a broker: its usage and throughput, smoothed over its reports.
 
-Other than the modular load manager it weighs heap memory too (with weight 0 unless it is set), smooths throughput as
-well as usage, and takes a broker that never reported for completely full.
+Unlike the modular load manager it also has a weight for heap memory (default 0), smooths throughput as well as usage,
+and treats a broker that never reported as full.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.data.BrokerLoadData
 """
@@ -23,20 +23,20 @@ _WEIGHTED: Final = [CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BrokerLoad:
-    """The features of n brokers, in columns of (n,)."""
+    """The load of n brokers, in columns of (n,)."""
 
-    #: Usage of the fullest resource in the last report, unweighted and without heap memory, as a fraction.
+    #: The largest usage of a resource in the last report, a fraction, without weights and without heap memory.
     max_resource_usage: Floats
-    #: Usage of the fullest resource by weights, as a fraction, smoothed.
+    #: The largest weighted usage of a resource, a fraction, smoothed.
     weighted_max_ema: Floats
     #: Bytes/s in + out, smoothed.
     msg_throughput_ema: Floats
-    #: Whether there was a report at all; before it the columns hold what is assumed.
+    #: Whether the broker has reported; if not, the other columns hold assumed values.
     reported: Bools
 
     @classmethod
     def unknown(cls, brokers: int) -> Self:
-        """*brokers* that have not reported yet: full, and without traffic.  Pulsar: BrokerLoadData.clear."""
+        """*brokers* (a number) that have not reported: full, and without traffic.  Pulsar: BrokerLoadData.clear."""
         full = np.full(brokers, _UNKNOWN_USAGE)
         return cls(
             max_resource_usage=full,
@@ -48,7 +48,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLoadFeatures(ResourceWeights):
-    """Base of every strategy that looks at brokers as the extensible load manager does."""
+    """Base of strategies that measure brokers as the extensible load manager does."""
 
     memory_weight: float = option(
         "loadBalancerMemoryResourceWeight", default=0.0, meaning="weight of heap memory usage; deprecated in Pulsar"
@@ -60,7 +60,9 @@ class BrokerLoadFeatures(ResourceWeights):
     )
 
     def weighted_usage(self, usage: Floats, limit: Floats) -> Floats:
-        """(n,) each broker's largest weighted usage as a fraction, heap memory included, of (n, 5) columns.
+        """(n,) the largest weighted usage of each broker, a fraction, heap memory included.
+
+        *usage* and *limit* are (n, 5), in the columns of BrokerTable.
 
         -inf where every weighted usage is NaN.  Pulsar: BrokerLoadData.getMaxResourceUsageWithWeight.
         """
@@ -78,10 +80,10 @@ class BrokerLoadFeatures(ResourceWeights):
             return _largest(percent * weights[:, None])
 
     def updated(self, before: BrokerLoad, usage: Floats, limit: Floats, throughput: Floats) -> BrokerLoad:
-        """The features after one more report of each broker: (n, 5) *usage* and *limit*, (n,) bytes/s in + out.
+        """The load after one more report of each broker: (n, 5) *usage* and *limit*, (n,) bytes/s in + out.
 
-        A first report stands for itself; from then on ``history_fraction * before + the rest * report``.
-        Pulsar: BrokerLoadData.update.
+        The first report initialises the averages; later ones give ``f * before + (1 - f) * report``, f being
+        ``history_fraction``.  Pulsar: BrokerLoadData.update.
         """
         unweighted = percent_usage(usage.T[_UNWEIGHTED], limit.T[_UNWEIGHTED]).astype(np.float64)
         return BrokerLoad(
@@ -98,6 +100,6 @@ class BrokerLoadFeatures(ResourceWeights):
 
 
 def _largest(percent: Floats) -> Floats:
-    """(n,) fractions: the largest of each column as ``if (x > max) max = x`` finds it, so NaN never wins."""
+    """(n,) fractions: the maximum of each column, as Java's ``if (x > max) max = x`` gives it: NaN is ignored."""
     largest: Floats = np.fmax.reduce(percent, axis=0, initial=-np.inf)
     return largest / 100

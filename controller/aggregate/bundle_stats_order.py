@@ -1,9 +1,9 @@
-"""Which of two bundles is the busier one, by stats too coarse to let small differences decide.
+"""Orders bundles by load, as Pulsar does: in steps, so that small differences do not matter.
 
-Stats are compared one after the other, in steps: throughput in, throughput out, by 100,000 bytes/s; message rate by
-100 msg/s; and of last stats also connections by 500 and cache by 100,000 bytes.  Two values within one step count as
-equal, so values a hair apart still differ where a step begins between them.  Pulsar rounds last stats to the nearest
-step and cuts averages off, so the same numbers can compare otherwise as averages.
+Stats are compared one after the other, in whole steps: throughput in, then throughput out, in steps of 100,000 bytes/s;
+then message rate in steps of 100 msg/s; last stats also by connections in steps of 500 and by cache in steps of 100,000
+bytes.  Two values in the same step are equal; two close values on either side of a step's edge are not.  Pulsar rounds
+last stats to the nearest step but truncates averages, so the same numbers can be ordered differently.
 
 Pulsar: NamespaceBundleStats.compareTo, TimeAverageMessageData.compareTo and BundleData.compareTo
 """
@@ -18,20 +18,23 @@ _THROUGHPUT_STEP: Final = 1e5
 _RATE_STEP: Final = 100
 _CONNECTIONS_STEP: Final = 500
 _CACHE_STEP: Final = 100_000
-#: The largest double that is still a long.
+#: The largest double that fits into a Java long.
 _LONG_LIMIT: Final = np.nextafter(2.0**63, 0)
 
 
 def average_keys(load: Floats) -> Ints:
-    """(n, 3) keys of averages, (n, 4) *load*; the first key that differs decides.  Pulsar: TimeAverageMessageData."""
+    """(n, 3) keys of averages; *load* is (n, 4).  The first key that differs decides.
+
+    Pulsar: TimeAverageMessageData.compareTo.
+    """
     return _as_longs(np.trunc(_in_steps(load)))
 
 
 def stats_keys(load: Floats, topics: Ints, producers: Ints, consumers: Ints, cache_bytes: Ints) -> Ints:
-    """(n, 5) keys of last stats, (n, 4) *load* and (n,) counts.  Pulsar: NamespaceBundleStats."""
+    """(n, 5) keys of last stats; *load* is (n, 4), the others are (n,).  Pulsar: NamespaceBundleStats."""
     steps = _in_steps(load)
     whole = np.floor(steps)
-    # Halves go up.  Adding 0.5 before the floor would take the number just below a half up as well.
+    # Halves are rounded up.  floor(x + 0.5) would also round up the largest number below a half.
     rounded = _as_longs(whole + (steps - whole >= 0.5))
     connections = connection_keys(topics, producers, consumers)
     return np.column_stack([rounded, connections, cache_bytes // _CACHE_STEP])
@@ -43,7 +46,7 @@ def connection_keys(topics: Ints, producers: Ints, consumers: Ints) -> Ints:
 
 
 def rate_key(keys: Ints) -> Ints:
-    """(n,) the key of the message rate among those of averages or last stats.  Pulsar: compareByMsgRate."""
+    """(n,) the message rate's key of *keys* (of averages or last stats).  Pulsar: compareByMsgRate."""
     return keys[:, 2]
 
 
@@ -66,5 +69,5 @@ def _in_steps(load: Floats) -> Floats:
 
 
 def _as_longs(whole: Floats) -> Ints:
-    """No further than long reaches, and NaN as 0, as Java casts a double."""
+    """As Java casts double to long: NaN is 0, values beyond the range of long become its ends."""
     return np.clip(np.nan_to_num(whole), -_LONG_LIMIT, _LONG_LIMIT).astype(np.int64)

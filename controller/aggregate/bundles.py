@@ -1,4 +1,4 @@
-"""The bundles a shard knows, with their averages: one row a bundle, sorted by name."""
+"""The bundles that a shard knows, with their averages: one row for each bundle, sorted by name."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -11,13 +11,13 @@ from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES,
 from controller.aggregate.seeds import Seeds
 from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
 
-#: ``seen`` of a bundle that no closed interval has seen yet.
+#: ``seen`` of a bundle that was in no closed interval yet.
 NEVER = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KnownBundles:
-    """Averages of every bundle seen lately.  Pulsar: BundleData."""
+    """Averages of every bundle within its time to live.  Pulsar: BundleData."""
 
     names: list[str]
     #: Number of samples in the averages, capped; 0 for a new bundle.
@@ -39,7 +39,7 @@ class KnownBundles:
 
     @classmethod
     def of(cls, names: list[str]) -> Self:
-        """New bundles *names*: no samples, Pulsar's default stats."""
+        """New bundles *names*: without samples, with Pulsar's default stats."""
         n = len(names)
         default = np.tile(DEFAULT_LOAD, (n, 1))
         zero = np.zeros(n, np.int64)
@@ -53,16 +53,16 @@ class KnownBundles:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The numeric columns, for packing."""
+        """Name -> numeric column, to be stored."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "names"}
 
     def keep(self, mask: Bools) -> Self:
-        """Only these rows."""
+        """Only the rows where *mask*, (n,), is True."""
         names = [name for name, kept in zip(self.names, mask.tolist(), strict=True) if kept]
         return type(self)(names=names, **{k: a[mask] for k, a in self.arrays().items()})
 
     def renewed(self, mask: Bools) -> Self:
-        """These rows as those of new bundles, the others as they are."""
+        """The rows where *mask*, (n,), is True become new bundles; the others are unchanged."""
         if not mask.any():
             return self
         new = self.of(self.names).arrays()
@@ -70,7 +70,7 @@ class KnownBundles:
         return type(self)(names=self.names, **columns)
 
     def with_names(self, wanted: Iterable[str]) -> tuple[Self, Ints]:
-        """These bundles and new ones for the *wanted* names; and where each row of this table went."""
+        """This table with new bundles for those *wanted* names it lacks; and (n,) the new row of each old row."""
         known = set(self.names)
         new = self.of([name for name in dict.fromkeys(wanted) if name not in known])
         stay = np.arange(len(self), dtype=np.int64)
@@ -87,7 +87,7 @@ class KnownBundles:
         return type(self)(names=[names[i] for i in order.tolist()], **columns), moved[stay]
 
     def seeded(self, seeds: Seeds) -> Self:
-        """Start the bundles named in *seeds*, where they have no samples yet, from stored averages."""
+        """Bundles without samples start from their stored averages in *seeds*."""
         new = np.flatnonzero(self.long_samples == 0).tolist() if len(seeds) else []
         seed_of = {name: i for i, name in enumerate(seeds.names)} if new else {}
         found = [(row, seed_of[self.names[row]]) for row in new if self.names[row] in seed_of]
@@ -100,7 +100,7 @@ class KnownBundles:
         return type(self)(names=self.names, **columns)
 
     def advanced(self, rows: Ints, load: Floats, interval: int) -> Self:
-        """Move the averages of *rows* once by their *load* of *interval*."""
+        """Add one sample, the *load* (rows, 4) of *interval*, to the averages of *rows*."""
         columns = {k: a.copy() for k, a in self.arrays().items()}
         for term, cap in (("short", SHORT_TERM_SAMPLES), ("long", LONG_TERM_SAMPLES)):
             samples, average = columns[f"{term}_samples"], columns[f"{term}_term"]

@@ -1,4 +1,4 @@
-"""Claims: the load that records put down to bundles, waiting in columns for their interval to close."""
+"""Claims: records' statements that a broker serves a bundle with some load.  They wait for their interval to close."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -21,7 +21,7 @@ from controller.model.load import Bools, Floats, Ints
 
 
 class Located(Protocol):
-    """Rows that say where in the log they lie, (n,) each."""
+    """Rows with their places in the log, (n,) each."""
 
     @property
     def source(self) -> Ints:
@@ -29,11 +29,11 @@ class Located(Protocol):
 
     @property
     def partition(self) -> Ints:
-        """Of that topic."""
+        """Partition of that topic."""
 
     @property
     def offset(self) -> Ints:
-        """Within it."""
+        """Offset in that partition."""
 
 
 _DETAIL = ("detail_position", "detail_load")
@@ -41,9 +41,10 @@ _DETAIL = ("detail_position", "detail_load")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claims:
-    """One row a bundle and record (a topic and record, for TOPIC), in any order.
+    """One row for each bundle and record (TOPIC: for each topic and record), in any order.
 
-    ``broker`` and ``sweep`` are codes of the shard's string pool, ``bundle`` a row of its known bundles.
+    ``broker`` and ``sweep`` are positions in the shard's pool of names, ``bundle`` is a row of its known bundles.
+    ``due`` is T of the interval, UNDUE or LATE; ``kind`` is one of rows' kinds.
     """
 
     due: Ints
@@ -51,7 +52,7 @@ class Claims:
     source: Ints
     partition: Ints
     offset: Ints
-    #: Bytes that had come in its partition with it: see limits.
+    #: Bytes that had arrived in its partition up to and including its record: see limits.
     upto: Ints
     broker: Ints
     sweep: Ints
@@ -62,8 +63,8 @@ class Claims:
     stats: Floats
     #: (n, 2) hash of the topic's name and its ring position, TOPIC only.
     topic: Ints
+    #: (n,) number of topics in the two columns below, which hold the topics of row 0, then of row 1, and so on.
     detail_size: Ints
-    #: Ragged, one row's topics after another's.
     detail_position: Ints
     detail_load: Floats
 
@@ -81,11 +82,11 @@ class Claims:
         return cls(**columns)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Name -> array, for packing."""
+        """Name -> column, to be stored."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def take(self, rows: Ints | Bools) -> Self:
-        """These rows, in this order, with their detail."""
+        """The given rows (numbers or a mask), in this order, with their topics."""
         chosen: Ints = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
         topics = ragged(self.detail_size, chosen)
         columns = {name: array[topics] if name in _DETAIL else array[chosen] for name, array in self.columns().items()}
@@ -98,7 +99,7 @@ class Claims:
 
 
 def ragged(sizes: Ints, rows: Ints) -> Ints:
-    """Positions of the ragged elements that belong to *rows*, in their order."""
+    """Positions of the elements of *rows* in a column that holds ``sizes[i]`` elements for each row i."""
     starts = np.cumsum(sizes) - sizes
     wanted = sizes[rows]
     ends = np.cumsum(wanted)
@@ -108,10 +109,11 @@ def ragged(sizes: Ints, rows: Ints) -> Ints:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Loads:
-    """What the claims of one interval come to: one row a bundle, ascending."""
+    """The settled claims of one interval: one row for each bundle, ascending."""
 
+    #: Row of the shard's known bundles.
     bundle: Ints
-    #: Row of the roster: the broker that serves the bundle.
+    #: Row of the roster: the broker that owns the bundle.
     owner: Ints
     #: (n, 4) msg/s and bytes/s.
     load: Floats
@@ -124,10 +126,11 @@ class Loads:
 
 
 def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Ints) -> Loads:
-    """Settle the *claims* due by *interval*, in O(n log n), the same in whatever order they came.
+    """Decide which of the *claims* due by *interval* count, and add them up.  O(n log n); their order does not matter.
 
-    ``rank``: pool code -> row of the roster, or -1.  ``sweeps``: roster row -> pool code of the sweep that counts, or
-    -1.  ``reports``: (roster, 3) source, partition and offset of the broker's last report, or -1.
+    ``rank``: position in the pool -> row of the roster, or -1.  ``sweeps``: row of the roster -> position in the pool
+    of the sweep that counts, or -1.  ``reports``: (roster, 3) source, partition and offset of the broker's last
+    report, or -1.
     """
     owner = rank[claims.broker]
     listed = owner >= 0
@@ -144,7 +147,7 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
     reported &= ~np.isin(group, group[by_topic])
 
     rows = np.flatnonzero(swept | reported | by_topic)
-    # The chunk before the position: detail of a bundle is listed in the same order wherever its chunks lie.
+    # By chunk before position: a bundle's topics have the same order wherever its chunks lie in the log.
     keys = (
         claims.offset,
         claims.partition,
@@ -158,12 +161,12 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
 
 
 def _first_of(mask: Bools, bundle: Ints, owner: Ints, chunk: Ints, position: Ints) -> Bools:
-    """Of rows that repeat a chunk (a record delivered twice), only the first."""
+    """The first of the rows with the same chunk (its record was delivered twice)."""
     return edge_of(mask, (chunk, owner, bundle), position, first=True)
 
 
 def _last_of(mask: Bools, bundle: Ints, owner: Ints, topic: Ints, position: Ints) -> Bools:
-    """Of rows about the same topic, only the last."""
+    """The last of the rows about the same topic."""
     return edge_of(mask, (topic[:, 0], topic[:, 1], owner, bundle), position, first=False)
 
 
@@ -173,7 +176,7 @@ def positions(rows: Located) -> Ints:
 
 
 def edge_of(mask: Bools, keys: tuple[Ints, ...], position: Ints, *, first: bool) -> Bools:
-    """Of the rows in *mask* that have the same *keys*, the *first* by *position*, or the last."""
+    """A mask with one row of each group of rows in *mask* with equal *keys*: the *first* by *position*, or the last."""
     rows = np.flatnonzero(mask)
     order = rows[np.lexsort((position[rows, 2], position[rows, 1], position[rows, 0], *(k[rows] for k in keys)))]
     differs = np.zeros(max(len(order) - 1, 0), np.bool_)
@@ -188,7 +191,7 @@ def edge_of(mask: Bools, keys: tuple[Ints, ...], position: Ints, *, first: bool)
 
 
 def _topics_as_detail(claims: Claims) -> Claims:
-    """TOPIC rows are their own detail."""
+    """*claims* with every TOPIC row as its own topic detail."""
     if not (claims.kind == TOPIC).any():
         return claims
     single = claims.kind == TOPIC
@@ -205,7 +208,7 @@ def _topics_as_detail(claims: Claims) -> Claims:
 
 
 def _owned(claims: Claims, owner: Ints, group: Ints) -> Loads:
-    """Sum rows sorted by (bundle, owner); a bundle claimed twice goes to the later claim, then the later name."""
+    """Sum rows sorted by (bundle, owner); of two owners of a bundle the later claim wins, then the later name."""
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     if len(starts) == 0:
         no, nothing = np.empty(0, np.int64), np.empty((0, 4))

@@ -1,4 +1,4 @@
-"""Closing an interval in one shard: what is due comes to one snapshot, averages move, and what is over is forgotten."""
+"""Closes an interval in one shard: makes its snapshot, updates the averages, and removes what has expired."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -28,8 +28,36 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
     is_due = (state.claims.due >= 0) & (state.claims.due <= interval)
     unrostered = int(((state.claims.kind == BUNDLE) & is_due & (state.claims.due < interval)).sum())
     loads = _settled(state, is_due, interval, roster, headers)
-    bundles = state.bundles.seeded(state.seeds).advanced(loads.bundle, loads.load, interval)
-    snapshot = Snapshot(
+    state = replace(
+        state,
+        bundles=state.bundles.seeded(state.seeds).advanced(loads.bundle, loads.load, interval),
+        unrostered=state.unrostered + unrostered,
+    )
+    snapshot = _snapshot(state, interval, roster, headers, results, loads, options.detail)
+    state = replace(
+        state,
+        clock=state.clock.close(interval),
+        claims=state.claims.take(~is_due),
+        headers=state.headers.take(~over),
+        seeds=state.seeds.without(set(snapshot.names)),
+        torn=frozenset(place for place in state.torn if not 0 <= place[0] <= interval),
+        closes=state.closes + 1,
+    )
+    return _without_the_old(state, interval, options), snapshot
+
+
+def _snapshot(
+    state: ShardState,
+    interval: int,
+    roster: tuple[tuple[str, str], ...],
+    headers: list[Header],
+    results: list[CommandResult],
+    loads: Loads,
+    limits: DetailLimits,
+) -> Snapshot:
+    """The snapshot of *interval*; *state* has the averages with this interval's *loads*."""
+    bundles = state.bundles
+    return Snapshot(
         interval=interval,
         shard=state.shard,
         shards=state.shards,
@@ -41,7 +69,7 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
         results=tuple(results),
         torn=tuple(sorted((source, partition) for due, source, partition in state.torn if due == interval)),
         late=state.late,
-        unrostered=state.unrostered + unrostered,
+        unrostered=state.unrostered,
         dropped=state.dropped,
         names=[bundles.names[i] for i in loads.bundle.tolist()],
         owner=loads.owner,
@@ -53,24 +81,12 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
         topics=loads.topics,
         producers=loads.producers,
         consumers=loads.consumers,
-        **_near_split(loads, bundles, options.detail),
+        **_near_split(loads, bundles, limits),
     )
-    state = replace(
-        state,
-        clock=state.clock.close(interval),
-        bundles=bundles,
-        claims=state.claims.take(~is_due),
-        headers=state.headers.take(~over),
-        seeds=state.seeds.without(set(snapshot.names)),
-        torn=frozenset(place for place in state.torn if not 0 <= place[0] <= interval),
-        closes=state.closes + 1,
-        unrostered=snapshot.unrostered,
-    )
-    return _without_the_old(state, interval, options), snapshot
 
 
 def _with_known_facts(state: ShardState, interval: int) -> tuple[ShardState, list[CommandResult]]:
-    """Take in the facts due by *interval*: policies and seeds are kept, results are handed on."""
+    """Add the facts due by *interval* to the state; results of commands are returned."""
     is_due = (state.facts.due >= 0) & (state.facts.due <= interval)
     facts = [fact_from_text(text) for text in state.facts.take(is_due).in_order()]
     namespaces = [fact for fact in facts if isinstance(fact, NamespaceState)]
@@ -116,7 +132,7 @@ def _reports(headers: Iterable[Header]) -> list[Header]:
 
 
 def _brokers(headers: list[Header], roster: tuple[tuple[str, str], ...], interval: int) -> Iterable[BrokerRow]:
-    """What each broker says of itself: in the sweep that counts, if all its chunks came, or its last report."""
+    """Each broker's report about itself: its sweep that counts, if all chunks came, or its last load report."""
     sweeps: dict[tuple[str, str], dict[int, Header]] = {}
     reports: dict[str, Header] = {}
     for header in sorted(headers, key=_position):
@@ -135,7 +151,7 @@ def _brokers(headers: list[Header], roster: tuple[tuple[str, str], ...], interva
 
 
 def _near_split(loads: Loads, bundles: KnownBundles, limits: DetailLimits) -> dict[str, np.ndarray]:
-    """Keep the topics of bundles that are near a split by their counts or their long-term average."""
+    """The topic detail of the snapshot: only of bundles whose counts or long-term averages are near a split."""
     average = bundles.long_term[loads.bundle]
     near = (
         (loads.topics >= limits.topics)
@@ -152,7 +168,7 @@ def _near_split(loads: Loads, bundles: KnownBundles, limits: DetailLimits) -> di
 
 
 def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> ShardState:
-    """Without bundles, states and stored averages that have outlived their time to live, and names without use."""
+    """*state* without bundles, states and stored averages whose time to live is over, and without unused names."""
     state = tidied(state, state.bundles.seen < interval - options.bundle_ttl_ms)
     if options.state_ttl is None:
         return state

@@ -1,7 +1,7 @@
-"""Columns as bytes: the one blob format of shard states and snapshots.
+"""Columns as bytes: the blob format of shard states and snapshots.
 
-A blob is a 4-byte magic, the header's length, a JSON header, then the raw arrays one after another, little-endian.
-It carries its own version so that an old state is migrated, or refused, rather than misread.
+A blob is a 4-byte magic, the length of the header, a JSON header, then the raw arrays, little-endian.  The header has
+a version, so that an old state is migrated or refused, and never misread.
 """
 
 import json
@@ -16,14 +16,14 @@ from controller.model.errors import StateError
 _MAGIC = b"TRIM"
 _LENGTH = 8
 _SEPARATOR = "\n"
-#: The type of a name's length, and of their number.
+#: The type of the number of names, and of their lengths.
 _SIZE = np.dtype("<i8")
-#: Half a surrogate pair is no text that UTF-8 has; a state holds it all the same.
+#: UTF-8 has no lone surrogates; a state must be able to store them all the same.
 _ANY_TEXT = "surrogatepass"
 
 
 class Unpacked(NamedTuple):
-    """What a blob holds."""
+    """The contents of a blob."""
 
     version: int
     header: dict[str, Any]
@@ -31,9 +31,9 @@ class Unpacked(NamedTuple):
 
 
 def pack(version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write *header* (JSON-able) and *arrays* as one blob.  O(bytes)."""
+    """*header* (values of JSON) and *arrays* as one blob.  O(bytes)."""
     layout = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
-    # As escapes, two halves of a surrogate pair would come back as one character.
+    # Not as escapes: two lone surrogates would come back as one character.
     head = json.dumps({"version": version, "header": header, "layout": layout}, ensure_ascii=False)
     encoded = head.encode(errors=_ANY_TEXT)
     parts = [_MAGIC, len(encoded).to_bytes(_LENGTH, "little"), encoded]
@@ -42,12 +42,12 @@ def pack(version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
 
 
 def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
-    """Read what :func:`pack` wrote.
+    """Read a blob of :func:`pack`.
 
-    StateError for a version that is none of *versions*, and where the lengths in the blob do not come to its own.
+    Raises StateError for a version not in *versions*, and for a blob that is damaged or cut off.
     """
     if blob[:4] != _MAGIC:
-        raise StateError(f"stored state begins with {blob[:4]!r}, not {_MAGIC!r}: it is not trimtab's")
+        raise StateError(f"stored state begins with {blob[:4]!r}, not {_MAGIC!r}: trimtab did not write it")
     start = 4 + _LENGTH
     end = start + int.from_bytes(blob[4:start], "little")
     if end > len(blob):
@@ -56,7 +56,7 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
         head = json.loads(blob[start:end])
         version, header, layout = head["version"], head["header"], head["layout"]
     except (ValueError, TypeError, KeyError) as error:
-        raise StateError(f"stored state has a header that cannot be read: {error!r}") from error
+        raise StateError(f"the header of a stored state cannot be read: {error!r}") from error
     if version not in versions:
         raise StateError(
             f"stored state has version {version}, this trimtab reads {', '.join(map(str, versions))}: "
@@ -66,26 +66,28 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
     for name, dtype, shape in layout:
         kind, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
         if count < 0 or count * kind.itemsize > len(blob) - end:
-            raise StateError(f"stored state is cut off in {name}: {count} of {dtype} do not fit in {len(blob)} bytes")
+            raise StateError(
+                f"stored state is cut off in column {name}: {count} values of {dtype} do not fit into {len(blob)} bytes"
+            )
         arrays[name] = np.frombuffer(blob, kind, count, end).reshape(shape)
         end += arrays[name].nbytes
     if end != len(blob):
-        raise StateError(f"stored state has {len(blob)} bytes, its columns come to {end}")
+        raise StateError(f"stored state has {len(blob)} bytes, but its columns end at byte {end}")
     return Unpacked(version, header, arrays)
 
 
 def names_to_bytes(names: Sequence[str]) -> NDArray[np.uint8]:
-    """Names, whatever is in them, as one array of bytes: their number, the length of each in bytes, the names."""
+    """*names*, with any characters, as one array of bytes: their number, the length of each in bytes, the names."""
     text = "".join(names)
     encoded = text.encode(errors=_ANY_TEXT)
-    # A name of ASCII has as many bytes as characters, and nearly all names are such.
+    # A short cut: nearly all names are ASCII and have as many bytes as characters.
     sizes = map(len, names) if text.isascii() else (len(name.encode(errors=_ANY_TEXT)) for name in names)
     head = np.array([len(names), *sizes], _SIZE)
     return np.frombuffer(head.tobytes() + encoded, np.uint8)
 
 
 def names_from_bytes(array: NDArray[np.uint8]) -> list[str]:
-    """What :func:`names_to_bytes` was given; StateError where the lengths do not come to the array's."""
+    """The names that :func:`names_to_bytes` stored; raises StateError if the lengths do not add up."""
     stored, width = array.tobytes(), _SIZE.itemsize
     count = int.from_bytes(stored[:width], "little")
     if len(stored) < width or count > len(stored) // width - 1:
@@ -93,7 +95,7 @@ def names_from_bytes(array: NDArray[np.uint8]) -> list[str]:
     sizes, text = np.frombuffer(stored, _SIZE, count, width), stored[(count + 1) * width :]
     ends = np.cumsum(sizes).tolist()
     if (sizes < 0).any() or (ends[-1] if ends else 0) != len(text):
-        raise StateError(f"stored state has {len(text)} bytes of names, which is not the sum of their lengths")
+        raise StateError(f"stored state has {len(text)} bytes of names, but their lengths add up to another number")
     places = zip([0, *ends], ends, strict=False)
     if text.isascii():
         letters = text.decode()
@@ -102,15 +104,15 @@ def names_from_bytes(array: NDArray[np.uint8]) -> list[str]:
 
 
 def text_to_bytes(text: str) -> NDArray[np.uint8]:
-    """*text*, whatever is in it, as an array of bytes."""
+    """*text*, with any characters, as an array of bytes."""
     return np.frombuffer(text.encode(errors=_ANY_TEXT), np.uint8)
 
 
 def text_from_bytes(array: NDArray[np.uint8]) -> str:
-    """What :func:`text_to_bytes` was given."""
+    """The text that :func:`text_to_bytes` stored."""
     return array.tobytes().decode(errors=_ANY_TEXT)
 
 
 def names_from_lines(array: NDArray[np.uint8]) -> list[str]:
-    """Names as states of version 1 hold them: one a line."""
+    """The names in a state of version 1: one in each line."""
     return array.tobytes().decode().split(_SEPARATOR) if len(array) else []

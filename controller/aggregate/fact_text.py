@@ -6,12 +6,12 @@ from typing import Any
 
 from controller.model.records import BrokerState, BundleSeed, CommandResult, Fact, NamespaceState, Tick
 
-#: As short as JSON gets; surrogates as they are, for as escapes two halves would come back as one character.
+#: Compact, and not escaped: as escapes, two lone surrogates would come back as one character.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def fact_to_json(fact: Fact) -> dict[str, Any]:
-    """*fact* as JSON's values."""
+    """*fact* as values of JSON."""
     return {"is": type(fact).__name__} | {f.name: getattr(fact, f.name) for f in fields(fact)}
 
 
@@ -21,17 +21,17 @@ def fact_to_text(fact: Fact) -> str:
 
 
 def fact_from_text(text: str) -> Fact:
-    """What :func:`fact_to_text` wrote."""
+    """The fact that :func:`fact_to_text` wrote."""
     return fact_from_json(json.loads(text))
 
 
 def facts_from_text(text: str) -> list[Fact]:
-    """The facts in a JSON list of what :func:`fact_to_text` wrote."""
+    """The facts in a JSON list of texts of :func:`fact_to_text`."""
     return [fact_from_json(item) for item in json.loads(text)]
 
 
 def fact_from_json(item: dict[str, Any]) -> Fact:
-    """What :func:`fact_to_json` gave."""
+    """The fact of a value of :func:`fact_to_json`."""
     said = {name: value for name, value in item.items() if name != "is"}
     match item["is"]:
         case "Tick":

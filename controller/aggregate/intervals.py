@@ -1,8 +1,8 @@
-"""Which interval a record belongs to, and which intervals are closed: by ticks in the log alone.
+"""Which interval a record belongs to, and when an interval closes: only ticks in the log decide that.
 
 A record belongs to T if it precedes, in its own partition, the first tick with interval >= T.  T closes when every
-partition has such a tick; the first tick of T in partition 0 of the metrics topic fixes the roster.  Intervals that
-partition 0 never names are not decided.
+partition has such a tick.  The first tick of T in partition 0 of the metrics topic has the roster; an interval without
+a tick there is never decided.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,23 +16,24 @@ from controller.model.records import Tick
 
 #: (METRICS or RESULTS, partition number).
 Partition = tuple[int, int]
-#: The one whose ticks carry the roster.
+#: The partition whose ticks have the roster.
 _OF_ROSTERS: Partition = (METRICS, 0)
 
-#: A row whose interval is the one its partition's next tick will name.
+#: ``due`` of a row that waits for the next tick of its partition, which has its interval.
 UNDUE = -1
-#: A row that came after the tick of its interval.
+#: ``due`` of a row that came after the tick of its interval.
 LATE = -2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """How far the ticks have come, in each partition and altogether."""
+    """The ticks read so far, and the last interval closed."""
 
     #: Partition -> highest T ticked.
     ticked: Mapping[Partition, int] = field(default_factory=dict)
-    #: T -> its tick in partition 0, for every T not closed yet.
+    #: T -> its tick in partition 0, for every T that is not closed yet.
     rosters: Mapping[int, Tick] = field(default_factory=dict)
+    #: The last T closed; -1 before the first.
     closed: int = -1
 
     def closable(self) -> list[int]:
@@ -45,15 +46,15 @@ class Clock:
         return all(self.ticked.get(partition, -1) >= interval for partition in wanted)
 
     def close(self, interval: int) -> "Clock":
-        """This clock after *interval* was closed."""
+        """The clock after *interval* is closed."""
         rosters = {t: tick for t, tick in self.rosters.items() if t > interval}
         return replace(self, rosters=rosters, closed=interval)
 
     def advance(self, ticks: Iterable[tuple[Partition, int, Tick]]) -> tuple["Clock", "Advances"]:
-        """Take in *ticks*: (partition, offset, tick), in order of offset within each partition.
+        """Add *ticks*: (partition, offset, tick), in order of offset within each partition.
 
-        A tick that does not go beyond its partition's last one says nothing new.  A roster counts from partition 0 of
-        the metrics topic alone: what a tick elsewhere lists is ignored.
+        A tick is ignored if its partition already has one of that T or later.  A roster counts only in partition 0 of
+        the metrics topic, and is ignored elsewhere.
         """
         ticked, rosters = dict(self.ticked), dict(self.rosters)
         steps: dict[Partition, list[tuple[int, int]]] = {}
@@ -69,19 +70,20 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Advances:
-    """The ticks of one batch, as needed to date its rows."""
+    """The ticks of one batch, which give its rows their intervals."""
 
+    #: Partition -> highest T ticked before the batch.
     before: Mapping[Partition, int]
-    #: Partition -> (offset, T) of each tick that moved it, ascending.
+    #: Partition -> (offset, T) of each of its ticks that counts, ascending.
     steps: Mapping[Partition, list[tuple[int, int]]]
 
     def first(self, partition: Partition) -> int:
-        """T of the first tick of *partition*, or UNDUE: what rows waiting since earlier batches belong to."""
+        """T of the first tick of *partition* in the batch, or UNDUE: the interval of rows of earlier batches."""
         steps = self.steps.get(partition)
         return steps[0][1] if steps else UNDUE
 
     def due(self, partition: Partition, offset: Ints, interval: Ints) -> Ints:
-        """T of rows of one partition: their own *interval* (LATE after its tick), or the next tick's where < 0."""
+        """(rows,) T of rows of one partition: their *interval* (LATE after its tick), or the next tick's if < 0."""
         steps = self.steps.get(partition, [])
         offsets = np.array([o for o, _ in steps], np.int64)
         ticked = np.array([self.before.get(partition, -1), *(t for _, t in steps)], np.int64)

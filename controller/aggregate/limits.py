@@ -1,8 +1,8 @@
-"""How much may wait for ticks, by a rule that follows from each partition's own log.
+"""Limits on the rows that wait for ticks, by a rule that depends only on each partition's own log.
 
-Of what waits for the next tick of its partition there stay: of sweeps those of the newest intervals, and of everything
-the newest bytes.  The oldest goes.  What a row is dropped for lies in its own partition, before the tick that would
-have dated it; so the same rows are dropped however the log was cut into batches.
+Of the rows that wait for the next tick of their partition, these are kept: sweeps of the newest intervals, and the
+newest bytes of everything.  The oldest rows are dropped.  Whether a row is dropped depends only on rows of its own
+partition before the next tick, so the same rows are dropped however the log is cut into batches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,41 +14,41 @@ from controller.aggregate.intervals import UNDUE, Advances, Partition
 from controller.aggregate.rows import BUNDLE, REPORT, SWEEP, TICK, Rows
 from controller.model.load import Bools, Ints
 
-#: Bytes that a row takes while it waits, about; a topic of detail; the rest of a fact beside its text.
+#: Approximate bytes of a waiting claim, a topic of detail, a header, and a fact without its text.
 _CLAIM, _TOPIC, _HEADER, _FACT = 160, 40, 240, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitLimits:
-    """How much waits at most, in each shard and partition."""
+    """How much may wait, in each shard and partition."""
 
-    #: Sweeps of so many intervals.
+    #: Number of intervals whose sweeps wait.
     intervals: int = 10
-    #: Bytes of everything.
+    #: Bytes of all rows.
     size: int = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floors:
-    """Below what the rows of a partition that wait for a tick are dropped: at each tick of a batch, and at its end."""
+    """Which waiting rows of one partition are dropped, at each tick of a batch and at its end."""
 
     #: The highest T ticked before the batch.
     before: int
     #: (n,) T of each tick of the batch, ascending.
     ticks: Ints
-    #: (n + 1,) a sweep of an earlier interval is dropped.
+    #: (n + 1,) sweeps of earlier intervals than this are dropped.
     interval: Ints
-    #: (n + 1,) a row that came with no more bytes than these is dropped.
+    #: (n + 1,) rows whose ``upto`` is not above this are dropped.
     upto: Ints
-    #: Those of the ticks before which more bytes came than may wait, since the tick before.
+    #: T of the ticks with more bytes since the previous tick than may wait.
     flooded: Ints
 
     def any(self) -> bool:
-        """Whether there may be something to drop."""
+        """Whether rows may have to be dropped."""
         return bool((self.upto > 0).any() or (self.interval >= 0).any())
 
     def gone(self, due: Ints, upto: Ints, *, swept: Bools | bool) -> Bools:
-        """Which rows are dropped: *due* as their ticks dated them, *swept* where that is their own interval."""
+        """(rows,) whether a row is dropped.  *swept*: whether ``due`` is the row's own interval, as of sweeps."""
         at = np.where(due == UNDUE, len(self.ticks), np.searchsorted(self.ticks, due))
         dropped: Bools = (upto <= self.upto[at]) | (swept & (due < self.interval[at]))
         dropped &= (due == UNDUE) | (due > self.before)
@@ -57,19 +57,22 @@ class Floors:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """What has come in each partition."""
+    """How much has arrived in each partition."""
 
-    #: Bytes of all rows, since the beginning.
+    #: Bytes of all rows since the beginning of the log.
     size: Mapping[Partition, int] = field(default_factory=dict)
-    #: And of those up to its last tick.
+    #: Bytes of all rows up to the last tick.
     ticked: Mapping[Partition, int] = field(default_factory=dict)
-    #: The newest intervals of sweeps that wait for a tick, ascending; no more than may wait.
+    #: The newest intervals whose sweeps wait for a tick, ascending; at most WaitLimits.intervals.
     newest: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
 
     def with_rows(
         self, rows: Rows, offset: Ints, due: Ints, size: Ints, advances: Advances, limits: WaitLimits
     ) -> tuple["Arrivals", Ints, dict[Partition, Floors]]:
-        """These and *rows*; (rows,) bytes that had come in its partition with each; and what has to go."""
+        """Add *rows*.  Returns the arrivals, (rows,) the bytes arrived with each row, and the floors by partition.
+
+        ``offset``, ``due`` and ``size`` (bytes while waiting) are (rows,).
+        """
         sizes, ticked, newest = dict(self.size), dict(self.ticked), dict(self.newest)
         floors = dict[Partition, Floors]()
         upto = np.zeros(len(rows), np.int64)
@@ -80,7 +83,7 @@ class Arrivals:
             steps = advances.steps.get(partition, [])
             segment = np.searchsorted(np.array([o for o, _ in steps], np.int64), offset[here])
             came = sizes.get(partition, 0) + np.append(0, np.cumsum(size[here]))
-            # Rows of one record come together.
+            # All rows of one record have the same value.
             upto[here] = came[np.searchsorted(offset[here], offset[here], side="right")]
             ticks = np.array([t for _, t in steps], np.int64)
             found = [np.unique(due[here[swept[here] & (segment == i)]]) for i in range(len(steps) + 1)]
@@ -99,9 +102,10 @@ class Arrivals:
 
 
 def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int) -> tuple[Ints, tuple[int, ...]]:
-    """Of the *most* newest intervals of sweeps that wait: the lowest at each tick and at the end; and all at the end.
+    """The lowest of the *most* newest waiting intervals of sweeps, at each tick and at the end; and all at the end.
 
-    ``held``: those that waited before; ``found``: those that came before each tick, and after the last.
+    ``held``: intervals that waited before the batch; ``found``: those that came before each tick, and after the last.
+    UNDUE where fewer than *most* intervals wait.
     """
     lowest = []
     for i, intervals in enumerate(found):
@@ -113,7 +117,7 @@ def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int
 
 
 def sizes_of(rows: Rows, texts: Mapping[int, str]) -> Ints:
-    """(rows,) bytes that each row takes while it waits; *texts*: row -> the text of its fact."""
+    """(rows,) approximate bytes of each row while it waits; *texts*: row -> the text of its fact."""
     size = _CLAIM + _TOPIC * rows.detail_size
     size[np.isin(rows.kind, (SWEEP, REPORT))] = _HEADER
     size[rows.kind == TICK] = 0

@@ -1,4 +1,4 @@
-"""What a broker tells of itself, from the stats of its bundles: totals, and which bundles came and went.
+"""A broker's report about itself, from the stats of its bundles: totals, and gained and lost bundles.
 
 Pulsar: org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData.update and cleanDeltas
 """
@@ -22,14 +22,14 @@ class LocalBrokerData:
     producers: int = 0
     consumers: int = 0
     bundles: frozenset[str] = frozenset()
-    #: Gained and lost since the deltas were last cleaned.  A bundle that came and went is in both.
+    #: Bundles gained and lost since the last report.  A bundle that was gained and lost is in both.
     gains: frozenset[str] = frozenset()
     losses: frozenset[str] = frozenset()
 
     def updated(self, names: Sequence[str], load: Floats, topics: Ints, producers: Ints, consumers: Ints) -> Self:
-        """Take in the stats of all bundles that the broker serves now: one row each, ``load`` (n, 4).
+        """The data after new stats of all bundles that the broker serves now: one row each, ``load`` is (n, 4).
 
-        What is not among *names* is lost.  The deltas grow until :meth:`without_deltas`.
+        Bundles that are not in *names* are lost.  Gains and losses grow until :meth:`without_deltas`.
         """
         bundles = frozenset(names)
         return replace(
@@ -44,5 +44,5 @@ class LocalBrokerData:
         )
 
     def without_deltas(self) -> Self:
-        """After a report was written: gains and losses count from here."""
+        """The data after a report was written: no gains and losses."""
         return replace(self, gains=frozenset(), losses=frozenset())

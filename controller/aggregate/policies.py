@@ -1,7 +1,7 @@
-"""From what the log says of namespaces and brokers to the policies that filters look at.
+"""Makes the policies that filters read from the states of namespaces and brokers in the log.
 
-Isolation policies come with each namespace that they name, as Pulsar's admin API gives them; all of them together are
-the cluster's.
+Each namespace's record has the isolation policies that name it, as Pulsar's admin API returns them; together they are
+the cluster's policies.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _MIN_AVAILABLE = "min_available"
 def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerState]) -> Policies:
     """The policies of a cluster.
 
-    Policies are put in the order in which namespaces, by name, list them.  O(namespaces + brokers).
+    Isolation policies are in the order in which the namespaces, sorted by name, list them.  O(namespaces + brokers).
     """
     rows: dict[IsolationPolicy, int] = {}
     listed, groups = {}, {}
@@ -40,7 +40,7 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
 
 
 def _policy(given: Mapping[str, Any], namespace: str) -> IsolationPolicy:
-    """The policy, or where a state of old holds one that says nothing, one that holds *namespace* where it is."""
+    """The policy; if it is invalid (in states of older versions), one that lets *namespace* go to no broker."""
     try:
         return isolation_policy(given)
     except ValueError:
@@ -48,9 +48,9 @@ def _policy(given: Mapping[str, Any], namespace: str) -> IsolationPolicy:
 
 
 def isolation_policy(given: Mapping[str, Any]) -> IsolationPolicy:
-    """The policy that *given* describes, its keys in snake case as in the admin API or in camel case.
+    """The policy of *given*, with keys in snake case, as in the admin API, or in camel case.
 
-    ValueError where it describes none.  Pulsar: NamespaceIsolationDataImpl, AutoFailoverPolicyDataImpl.
+    Raises ValueError if it is invalid.  Pulsar: NamespaceIsolationDataImpl, AutoFailoverPolicyDataImpl.
     """
     namespaces = _texts(given, "namespaces")
     if not namespaces:
@@ -75,7 +75,7 @@ def _auto_failover(given: Any) -> MinAvailable:
 
 
 def _named(given: Any, key: str) -> Any:
-    """What *given* holds under *key*, in snake or camel case, or None."""
+    """The value of *key* in *given*, under its snake case or camel case name, or None."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -94,7 +94,7 @@ def _texts(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _number(key: str, value: Any) -> int:
-    """Pulsar keeps parameters as text."""
+    """*value* as an int; Pulsar stores parameters as text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"{key} must be a whole number, got {value!r}")
     return int(value)

@@ -1,24 +1,24 @@
-"""The ticks that a recording lacks: where the end of each interval would have been, from its records alone.
+"""Computes the ticks of a recording that has none, from its records alone.
 
-A live log is ticked by the collector.  A recording of sweeps, or of the load reports that brokers write, gets its
-ticks here, once; then it lies in the log which sweeps count, and every replay decides the same.
+In a live log the collector writes the ticks.  A recording of sweeps, or of the load reports that brokers write, gets
+its ticks here, once.  From then on the recording itself says which sweeps count, and every replay decides the same.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-#: A broker writes a load report at least so often; one that stays silent for longer is gone.
+#: A broker without a load report for this long counts as gone.
 #: Pulsar: loadBalancerReportUpdateMaxIntervalMinutes, and the minute it may take to notice.
 SILENCE_MS: Final = 16 * 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What the ticks depend on of a sweep's chunk, or of a load report (``sweep_id`` "")."""
+    """The fields that matter for ticks, of a sweep's chunk or of a load report (``sweep_id`` is "")."""
 
     broker: str
-    #: T of a chunk; a report's lastUpdate.  Epoch ms.
+    #: T of a chunk, or lastUpdate of a report, epoch ms.
     time_ms: int
     sweep_id: str = ""
     chunk: int = 0
@@ -27,7 +27,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedTick:
-    """A tick that belongs right behind the record at index ``after``."""
+    """A tick to be inserted after the record at index ``after``."""
 
     after: int
     #: T, epoch ms.
@@ -37,18 +37,18 @@ class PlacedTick:
 
 
 def place_ticks(headers: Sequence[Header | None], *, period_ms: int) -> list[PlacedTick]:
-    """The ticks for the records with these *headers* (None: of no matter), in the order of their intervals.
+    """The ticks for the records with these *headers* (None: a record of another type), in the order of their intervals.
 
-    Where there are sweeps they alone set the clock, otherwise the reports do.
+    If there are sweeps, only they count; otherwise the load reports do.
     """
     swept = any(header is not None and header.sweep_id for header in headers)
     return list((_by_sweeps if swept else _by_reports)(headers, period_ms))
 
 
 def _by_sweeps(headers: Sequence[Header | None], period_ms: int) -> Iterator[PlacedTick]:
-    """A tick behind the chunk that completes the last first sweep; the first complete sweep of a broker counts.
+    """A tick after the record that completes the sweeps of T; the first complete sweep of each broker counts.
 
-    T waits for incomplete sweeps until a record two periods ahead shows that they will not come.
+    T waits for incomplete sweeps until a record is two periods ahead.
     """
     chunks: dict[tuple[int, str, str], set[int]] = {}
     rosters: dict[int, dict[str, str | None]] = {}
@@ -78,7 +78,7 @@ def _by_sweeps(headers: Sequence[Header | None], period_ms: int) -> Iterator[Pla
 
 
 def _by_reports(headers: Sequence[Header | None], period_ms: int) -> Iterator[PlacedTick]:
-    """A tick at every multiple of the period that the reports' times pass, for the brokers heard of lately."""
+    """A tick at every multiple of the period that the reports' times pass, with all brokers that reported recently."""
     heard: dict[str, int] = {}
     due: int | None = None
 
@@ -86,7 +86,7 @@ def _by_reports(headers: Sequence[Header | None], period_ms: int) -> Iterator[Pl
         nonlocal due
         while due is not None and due < until:
             active = sorted(broker for broker, time_ms in heard.items() if time_ms > due - SILENCE_MS)
-            if not active:  # nothing for long: no use in ticking through the gap
+            if not active:  # no broker has reported for long: no ticks in this gap
                 due = until
                 return
             yield PlacedTick(after=after, interval=due, roster=tuple((broker, None) for broker in active))

@@ -1,6 +1,6 @@
-"""When a broker's load has changed enough, or is old enough, to be reported again.
+"""Whether a broker must report its load again: it has changed enough, or the last report is old.
 
-Pulsar: ModularLoadManagerImpl.needBrokerDataUpdate, which brokers ask every loadBalancerReportUpdateMinIntervalMillis.
+Pulsar: ModularLoadManagerImpl.needBrokerDataUpdate, called every loadBalancerReportUpdateMinIntervalMillis.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MS_PER_MINUTE: Final = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReportedLoad:
-    """What counts of the load of n brokers, as reported or as of now."""
+    """The load of n brokers, as last reported or as of now."""
 
     #: (n, 4) msg/s and bytes/s.
     load: Floats
@@ -29,7 +29,7 @@ class ReportedLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportUpdate(ResourceWeights):
-    """When a report is needed."""
+    """The options that say when a report is due."""
 
     threshold_percent: int = option(
         "loadBalancerReportUpdateThresholdPercentage",
@@ -51,10 +51,10 @@ class ReportUpdate(ResourceWeights):
     )
 
     def needed(self, last: ReportedLoad, now: ReportedLoad, age_ms: Ints) -> Bools:
-        """(n,) whether each broker is to report *now*, the *last* report being *age_ms* old.
+        """(n,) whether each broker must report *now*; its *last* report is *age_ms* old.
 
-        Message rate, throughput and number of bundles count by their change in percent of what they were; from nothing
-        to anything is an infinite change.  Resource usage counts by its change in percentage points.
+        Message rate, throughput and number of bundles count by their change in percent of the last report; a change
+        from zero is infinite.  Resource usage counts by its change in percentage points.
         """
         usage = 100.0 * np.abs(self.weighted_usage(last.usage, last.limit) - self.weighted_usage(now.usage, now.limit))
         changes = (
@@ -68,7 +68,7 @@ class ReportUpdate(ResourceWeights):
             _percent_change(last.bundles.astype(np.float64), now.bundles.astype(np.float64)),
             usage,
         )
-        # A change that is not a number never counts.
+        # A change that is NaN is ignored.
         largest = np.fmax.reduce(changes)
         changed: Bools = largest > self.threshold_percent
         return changed | (age_ms > self.max_interval_minutes * _MS_PER_MINUTE)

@@ -1,7 +1,8 @@
-"""How full a broker is: its resources' usage over limit, in columns, bit for bit as Pulsar computes it.
+"""The resource usage of brokers (usage / limit), in columns, bit for bit as Pulsar computes it.
 
+Heap memory never counts: with garbage collection it says little.
 Pulsar: org.apache.pulsar.policies.data.loadbalancer.{ResourceUsage.percentUsage, LocalBrokerData.getMaxResourceUsage,
-getMaxResourceUsageWithWeight}.  Heap memory is never counted: garbage collection makes it noise.
+getMaxResourceUsageWithWeight}.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _COUNTED = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceWeights:
-    """Base of every strategy that weighs resources against each other; weight 0 leaves a resource out."""
+    """Base of strategies that weigh resources; weight 0 excludes a resource."""
 
     cpu_weight: float = option("loadBalancerCPUResourceWeight", default=1.0, meaning="weight of CPU usage")
     direct_memory_weight: float = option(
@@ -40,7 +41,7 @@ class ResourceWeights:
     )
 
     def weighted_usage(self, usage: Floats, limit: Floats) -> Floats:
-        """(n,) each broker's largest weighted usage as a fraction, of (n, 5) *usage* and *limit*.
+        """(n,) the largest weighted usage of each broker, a fraction; *usage* and *limit* are (n, 5).
 
         -inf where every weighted usage is NaN.  Pulsar: LocalBrokerData.getMaxResourceUsageWithWeight.
         """
@@ -51,18 +52,18 @@ class ResourceWeights:
             return _largest(_counted(usage, limit).astype(np.float64) * weights[:, None]) / 100.0
 
     def usage_of_all(self, view: ClusterView) -> Floats:
-        """(brokers,) :meth:`weighted_usage` of *view*, worked out once in an interval: each placement asks for it."""
+        """(brokers,) :meth:`weighted_usage` of *view*, computed once in an interval, since each placement needs it."""
         usage, limit = view.brokers.usage, view.brokers.limit
 
         def find() -> tuple[Floats, Floats, Floats]:
-            # With the arrays, which so outlive the key that names them.
+            # The arrays are kept with the result: the key has their ids, which must not be reused.
             return usage, limit, self.weighted_usage(usage, limit)
 
         return view.policies.derived(("weighted usage", self, id(usage), id(limit)), find)[2]
 
 
 def percent_usage(usage: Floats, limit: Floats) -> NDArray[np.float32]:
-    """Percent of each resource, in single precision, of *usage* and *limit* of any one shape; 0 without a limit.
+    """Usage of each resource in percent, in single precision; 0 without a limit.  Both arguments have the same shape.
 
     Pulsar: ResourceUsage.percentUsage.
     """
@@ -72,25 +73,25 @@ def percent_usage(usage: Floats, limit: Floats) -> NDArray[np.float32]:
 
 
 def max_usage(usage: Floats, limit: Floats) -> Floats:
-    """(n,) each broker's largest usage as a fraction.  Pulsar: LocalBrokerData.getMaxResourceUsage."""
+    """(n,) the largest usage of each broker, a fraction.  Pulsar: LocalBrokerData.getMaxResourceUsage."""
     return (_largest(_counted(usage, limit)) / np.float32(100)).astype(np.float64)
 
 
 def mean_usage(usage: Floats) -> float:
-    """The average of (n,) *usage*, n > 0, added up one after the other.
+    """The mean of *usage*, (n,), n > 0, added from left to right as in Java.
 
-    Java adds that way.  NumPy's pairwise sum can differ in the last bit, and with a threshold of 0 that bit decides.
+    NumPy's pairwise sum can differ in the last bit, and with a threshold of 0 that bit decides.
     """
     with np.errstate(invalid="ignore"):
         return float(np.add.accumulate(usage)[-1] / len(usage))
 
 
 def _counted(usage: Floats, limit: Floats) -> NDArray[np.float32]:
-    """(4, n) percent of the resources that count; a row a resource, as NumPy runs along rows fastest."""
+    """(4, n) percent of the resources that count; one row for each resource, the faster layout for NumPy."""
     return percent_usage(usage.T[_COUNTED], limit.T[_COUNTED])
 
 
 def _largest(values: NDArray[F]) -> NDArray[F]:
-    """Column maxima as ``if (x > max) max = x`` finds them: NaN never wins."""
+    """The maximum of each column, as Java's ``if (x > max) max = x`` gives it: NaN is ignored."""
     largest: NDArray[F] = np.fmax.reduce(values, axis=0, initial=-np.inf)
     return largest

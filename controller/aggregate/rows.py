@@ -1,7 +1,7 @@
-"""Rows: what the fold reads.  One row a tick, sweep, bundle, topic, report or fact, in columns.
+"""The fold's input in columns: one row for each tick, sweep chunk, bundle, topic, report or fact.
 
-The Spark query makes them in the JVM (streaming.decode), replay and the simulator from decoded records
-(controller.wire.rows); a test holds the two against each other.
+The Spark query makes rows in the JVM (streaming.decode); replay and the simulator make them from decoded records
+(controller.wire.rows).  tests/integration/test_rows_in_spark_and_python.py compares the two.
 """
 
 from dataclasses import dataclass
@@ -14,32 +14,32 @@ from controller.model.records import Fact
 #: Kinds of rows.
 TICK, SWEEP, BUNDLE, TOPIC, REPORT, REPORT_BUNDLE, FACT = range(7)
 
-#: Roles of the topics a row comes from.
+#: The topic a row comes from.
 METRICS, RESULTS = range(2)
 
-#: Columns of ``stats``.  Rates are in thousandths (of msg/s, of bytes/s), rounded, so that sums of them are
-#: exact, and the same in any order, up to 9e12 msg/s or bytes/s.
+#: Columns of ``stats``.  Rates are in thousandths (of msg/s, of bytes/s), rounded, so that sums are exact in any
+#: order, up to 9e12 msg/s or bytes/s.
 RATES = ("rate_in", "rate_out", "throughput_in", "throughput_out")
 STATS = (*RATES, "producers", "consumers", "topics")
 PRODUCERS, CONSUMERS, TOPICS = 4, 5, 6
 PER_UNIT = 1000.0
 
-#: Columns of ``numbers`` of a SWEEP or REPORT row: usage and limit of the five resources in turn, then the
-#: broker's own totals.
+#: Columns of ``numbers`` of a SWEEP or REPORT row: usage, limit of each of the five resources, then the broker's
+#: totals: load (4), topics, bundles.
 NUMBERS = 10 + 4 + 2
 NUMBER_LOAD, NUMBER_TOPICS, NUMBER_BUNDLES = slice(10, 14), 14, 15
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """(n,) columns in any order; a column means something for the kinds named."""
+    """(n,) columns, rows in any order; a column is valid for the kinds named."""
 
     kind: Ints
-    #: Where the record lies: METRICS or RESULTS, partition, offset (or line, with ``file``).
+    #: Place of the record in the log: METRICS or RESULTS, partition, offset (or line, with ``file``).
     source: Ints
     partition: Ints
     offset: Ints
-    #: Folder logs only: the file's name, ordered before ``offset``; else None.
+    #: Folder logs only: the file's name, which sorts before ``offset``; else None.
     file: list[str] | None
     #: TICK, SWEEP, BUNDLE: T, epoch ms.
     interval: Ints
@@ -57,14 +57,14 @@ class Rows:
     stats: Floats
     #: (n, 2) TOPIC: a 64-bit hash of the topic's name, and its position on the ring.
     topic: Ints
-    #: (n,) topics of detail that a BUNDLE row brings; their columns lie one row's after another.
+    #: (n,) number of topics of a BUNDLE row in the two columns below, which hold row 0's topics, then row 1's, ...
     detail_size: Ints
     detail_position: Ints
     #: (topics, 4) msg/s and bytes/s.
     detail_load: Floats
     #: SWEEP, REPORT: row -> NUMBERS numbers.
     numbers: dict[int, Floats]
-    #: TICK, FACT: row -> what it says.
+    #: TICK, FACT: row -> the fact.
     facts: dict[int, Fact]
 
     def __len__(self) -> int:
@@ -72,5 +72,5 @@ class Rows:
 
 
 def per_thousand(rates: Floats) -> Floats:
-    """Rates in thousandths, rounded half to even, as ``rint(x * 1000)`` does in the JVM."""
+    """*rates* in thousandths, rounded half to even, as ``rint(x * 1000)`` does in the JVM."""
     return np.rint(rates * PER_UNIT)

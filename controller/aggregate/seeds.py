@@ -1,4 +1,4 @@
-"""Averages that bundles start from, in columns: one row a bundle that has not been seen yet."""
+"""Stored averages of Pulsar for bundles that were not seen yet, which start from them; one row for each bundle."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -11,13 +11,13 @@ from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.load import Bools, Floats, Ints
 from controller.model.records import BundleSeed
 
-#: Rows in a shard at most; those that were written last are kept.
+#: Maximum number of rows in a shard; the last written are kept.
 MOST: Final = 500_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Seeds:
-    """What was stored of each bundle; sorted by name."""
+    """The stored averages, sorted by bundle."""
 
     names: list[str]
     short_samples: Ints
@@ -25,7 +25,7 @@ class Seeds:
     #: (n, 4) msg/s and bytes/s.
     short_term: Floats
     long_term: Floats
-    #: How many intervals were closed when it was last written.
+    #: Number of closed intervals when the bundle was last written.
     written: Ints
 
     def __len__(self) -> int:
@@ -33,7 +33,7 @@ class Seeds:
 
     @classmethod
     def of(cls, seeds: Iterable[BundleSeed], closes: int = 0) -> Self:
-        """*seeds*, each of another bundle, written when *closes* intervals were closed."""
+        """*seeds*, one for each bundle, written when *closes* intervals were closed."""
         found = sorted(seeds, key=lambda seed: seed.bundle)
 
         def column(values: list[Any], kind: type[np.generic], *shape: int) -> NDArray[Any]:
@@ -49,11 +49,11 @@ class Seeds:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The numeric columns, for packing."""
+        """Name -> numeric column, to be stored."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "names"}
 
     def with_later(self, seeds: Mapping[str, BundleSeed], closes: int) -> Self:
-        """With *seeds* in place of those of the same bundles."""
+        """A copy with *seeds* added, which replace those of the same bundles."""
         if not seeds:
             return self
         old, new = self.without(seeds), type(self).of(seeds.values(), closes)
@@ -67,11 +67,11 @@ class Seeds:
         return merged._keep(kept)
 
     def without(self, bundles: Collection[str]) -> Self:
-        """Without those of *bundles*, which a set or a mapping holds."""
+        """A copy without those of *bundles* (a set or a mapping, for fast lookup)."""
         return self._keep(np.array([name not in bundles for name in self.names], np.bool_))
 
     def since(self, closes: int) -> Self:
-        """Without those that were last written before *closes* intervals were closed."""
+        """A copy without those last written when fewer than *closes* intervals were closed."""
         return self._keep(self.written >= closes)
 
     def _keep(self, mask: Bools) -> Self:

@@ -1,8 +1,8 @@
-"""One shard of the bundle state, and the fold that moves it: the heart of the streaming query.
+"""The fold over one shard of the bundles: the core of the streaming query.
 
-``fold(state, rows, options) -> (state, snapshots)`` is pure and the same for Spark, replay and the simulator.  The
-log alone says which records belong to which interval (controller.aggregate.intervals), sums are exact in any order,
-and ties go by name; so the snapshots are bit-identical however the log was cut into batches.
+``fold(state, rows, options) -> (state, snapshots)`` is pure and the same for Spark, replay and the simulator.  Only
+the log says which records belong to which interval (controller.aggregate.intervals), sums are exact in any order, and
+names break ties; so the snapshots are bit-identical however the log is cut into batches.
 """
 
 from dataclasses import replace
@@ -24,15 +24,15 @@ from controller.model.records import Tick
 
 __all__ = ["DetailLimits", "FoldOptions", "ShardState", "check_shards", "fold"]
 
-#: Lines of a folder's file are counted within it; files come this many offsets apart.
+#: In a folder log, line n of file i has the offset i * _FILE_STRIDE + n.
 _FILE_STRIDE = 1 << 32
 
 
 def fold(state: ShardState, rows: Rows, options: FoldOptions) -> tuple[ShardState, list[Snapshot]]:
-    """Take in one batch of rows and close what can be closed, oldest first.  O(rows log rows + bundles).
+    """Add one batch of rows and close the intervals that can be closed, oldest first.  O(rows log rows + bundles).
 
-    Only a batch with a tick closes anything: every shard gets every tick, so all shards close the same intervals in
-    the same batch.  A batch without one may reach some shards and not others.
+    Only a batch with a tick closes intervals: every shard gets every tick, so all shards close the same intervals in
+    the same batch.  A batch without a tick may reach only some shards.
     """
     state, offset = _offsets(state, rows)
     ticks = _ticks(rows, offset)
@@ -53,7 +53,7 @@ def fold(state: ShardState, rows: Rows, options: FoldOptions) -> tuple[ShardStat
 
 
 def check_shards(state: ShardState, shards: int) -> None:
-    """Refuse a state that was cut into another number of shards: its bundles lie elsewhere."""
+    """Raise StateError if *state* was made with another number of shards: its bundles are in other shards."""
     if state.shards != shards:
         raise StateError(
             f"the checkpoint was made with shards = {state.shards}, the settings say {shards}: "
@@ -92,7 +92,7 @@ def _due(rows: Rows, offset: Ints, advances: Advances) -> Ints:
 
 
 def _redue(state: ShardState, advances: Advances) -> ShardState:
-    """Date what waited since earlier batches for its partition's next tick."""
+    """Set ``due`` of rows that waited since earlier batches for the next tick of their partition."""
     dues = []
     for waiting in (state.claims, state.headers, state.facts):
         due = waiting.due.copy()

@@ -1,4 +1,4 @@
-"""What a shard of the bundle state remembers between batches, and what its fold needs to know besides the log."""
+"""The state of a shard between batches, and the options of its fold."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from controller.model.records import BrokerState, NamespaceState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetailLimits:
-    """From where on a bundle's topics are kept one by one: a share of the split thresholds."""
+    """A bundle at or above one of these loads keeps its topics one by one: a share of the split thresholds."""
 
     topics: float
     sessions: float
@@ -24,15 +24,15 @@ class DetailLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldOptions:
-    """What the fold needs to know besides the log."""
+    """The options of the fold."""
 
-    #: A bundle that no roster broker lists for so long (ms) is forgotten.
+    #: A bundle that no roster broker lists for this long (ms) is forgotten.
     bundle_ttl_ms: int
     detail: DetailLimits
-    #: One batch closes so many intervals at most, and later ones the rest; None: all that can be closed.
+    #: Maximum number of intervals that one batch closes; later batches close the rest.  None: no limit.
     close_at_most: int | None = None
     waiting: WaitLimits = field(default_factory=WaitLimits)
-    #: States and stored averages are forgotten when they were not written again while so many intervals were closed;
+    #: States and stored averages are forgotten if they are not written again during this many closed intervals;
     #: None: never.
     state_ttl: int | None = None
 
@@ -44,26 +44,26 @@ class ShardState:
     shard: int
     shards: int
     clock: Clock = field(default_factory=Clock)
-    #: Brokers and sweep ids that claims and headers refer to by position.
+    #: Names of brokers and sweep ids; claims and headers refer to them by position.
     pool: list[str] = field(default_factory=list)
     bundles: KnownBundles = field(default_factory=KnownBundles.empty)
     claims: Claims = field(default_factory=Claims.empty)
     headers: Headers = field(default_factory=Headers.empty)
     facts: Facts = field(default_factory=Facts.empty)
-    #: Averages to start from, until the bundle is first seen.
+    #: Stored averages of bundles that were not seen yet.
     seeds: Seeds = field(default_factory=lambda: Seeds.of(()))
     namespaces: States[NamespaceState] = field(default_factory=lambda: States[NamespaceState].of(()))
     brokers: States[BrokerState] = field(default_factory=lambda: States[BrokerState].of(()))
     arrivals: Arrivals = field(default_factory=Arrivals)
-    #: (T, source, partition) of which parts of sweeps were dropped: its brokers have no data at T.
+    #: (T, source, partition) where parts of sweeps were dropped: brokers swept there have no data at T.
     torn: frozenset[tuple[int, int, int]] = frozenset()
-    #: Intervals closed, since the beginning; and so are the next four.
+    #: Number of closed intervals.  This and the next four count since the beginning.
     closes: int = 0
-    #: Rows that came after their tick.
+    #: Rows that came after the tick of their interval.
     late: int = 0
-    #: Rows of intervals that were never ticked in partition 0.
+    #: Rows of intervals without a tick in partition 0.
     unrostered: int = 0
-    #: Rows that waited for a tick when too much did.
+    #: Rows dropped because too much waited for a tick.
     dropped: int = 0
-    #: Files of a folder log seen so far, so that offsets go on rising.
+    #: Files of a folder log, so that offsets keep rising.
     files: int = 0

@@ -1,4 +1,4 @@
-"""A snapshot: what one shard says of one closed interval, as a value and as a blob."""
+"""A snapshot: the contents of one shard at one closed interval, as a value and as a blob."""
 
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -26,42 +26,44 @@ _STATES = ("namespaces", "broker_states")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow:
-    """What a broker says of itself: see rows.NUMBERS."""
+    """A broker's report about itself."""
 
     broker: str
     last_update: int
+    #: See rows.NUMBERS.
     numbers: tuple[float, ...]
-    #: Source and partition of the chunks of its sweep, where that is what counts.
+    #: (source, partition) of the chunks of its sweep; empty if a load report counts.
     places: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """One shard at T: the bundles served then, sorted by name; from shard 0 also what came once."""
+    """One shard at T: the bundles owned at T, sorted by name; shard 0 also has all that is not about bundles."""
 
     interval: int
     shard: int
     shards: int
-    #: Active brokers, sorted; ``owner`` refers to them.
+    #: Active brokers, sorted; ``owner`` is a row of it.
     roster: tuple[str, ...]
-    #: Those of the roster without a sweep: their reports and topic stats count.
+    #: Roster brokers without a sweep: their reports and topic stats count.
     unswept: tuple[str, ...]
-    #: Brokers whose data is complete (shard 0 only, like the next three).
+    #: Brokers with complete data (only in shard 0, as the next three).
     brokers: tuple[BrokerRow, ...]
     namespaces: States[NamespaceState]
     broker_states: States[BrokerState]
     results: tuple[CommandResult, ...]
-    #: Source and partition of which parts of sweeps were dropped, in this shard: brokers there have no data.
+    #: (source, partition) where this shard dropped parts of sweeps: brokers swept there have no data.
     torn: tuple[tuple[int, int], ...] = ()
-    #: Rows that came after their tick, that were never on a roster, that were dropped as too much waited for a tick:
-    #: of this shard, since the beginning.
+    #: Rows of this shard since the beginning: after their tick, of intervals without a roster, dropped because too
+    #: much waited for a tick.
     late: int
     unrostered: int
     dropped: int = 0
     names: list[str]
     owner: Ints
+    #: (n, 4) msg/s and bytes/s.
     load: Floats
-    #: Averages, and the number of samples in each, this interval's included.
+    #: Averages (n, 4) and their numbers of samples (n,), with this interval's load.
     short_samples: Ints
     short_term: Floats
     long_samples: Ints
@@ -74,7 +76,7 @@ class Snapshot:
     detail_load: Floats
 
     def to_blob(self) -> bytes:
-        """As bytes: a few MB for 100,000 bundles."""
+        """The snapshot as bytes: a few MB for 100,000 bundles."""
         header: dict[str, Any] = {
             f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*_ARRAYS, *_STATES, "names")
         }
@@ -86,7 +88,7 @@ class Snapshot:
 
     @classmethod
     def from_blob(cls, blob: bytes) -> Self:
-        """What :meth:`to_blob` wrote."""
+        """The snapshot that :meth:`to_blob` wrote; raises StateError if it is damaged or of another version."""
         _, header, arrays = unpack(blob, versions=(_VERSION,))
         header["roster"], header["unswept"] = tuple(header["roster"]), tuple(header["unswept"])
         header["torn"] = _pairs(header["torn"])

@@ -1,6 +1,6 @@
-"""A shard's state as one versioned blob: what lies in the state store between batches.
+"""A shard's state as one versioned blob, which Spark's state store keeps between batches.
 
-What most batches do not touch is stored as it lies in memory, in columns or as text, and is not parsed.
+The parts that most batches do not touch are stored as in memory (columns, text), so they are not parsed.
 """
 
 from typing import Any
@@ -30,9 +30,9 @@ from controller.aggregate.waiting import Facts, Headers
 from controller.model.errors import StateError
 from controller.model.records import Tick
 
-#: Raise it when the layout changes, and migrate in :func:`load`.
+#: Increase it when the layout changes, and migrate in :func:`load`.
 VERSION = 2
-#: Names lay one a line, and everything but claims and averages was JSON.
+#: Version 1: one name in each line; everything but claims and averages as JSON.
 _OLDEST = 1
 
 _CLAIM, _BUNDLE, _HEADER, _FACT, _SEED = "claims.", "bundles.", "headers.", "facts.", "seeds."
@@ -70,7 +70,10 @@ def dump(state: ShardState) -> bytes:
 
 
 def load(blob: bytes) -> ShardState:
-    """What :func:`dump` wrote, now or as version 1; StateError for another version, or a blob that is cut off."""
+    """The state that :func:`dump` wrote, in this version or version 1.
+
+    Raises StateError for another version, or if the blob is damaged or cut off.
+    """
     version, header, arrays = unpack(blob, versions=(_OLDEST, VERSION))
     names_of = names_from_lines if version == _OLDEST else names_from_bytes
     ticks = [fact_from_json(item) for item in header["rosters"]]
@@ -81,7 +84,7 @@ def load(blob: bytes) -> ShardState:
     )
     pool, names, columns = names_of(arrays["pool"]), names_of(arrays["names"]), _prefixed(arrays, _BUNDLE)
     if any(len(column) != len(names) for column in columns.values()):
-        raise StateError(f"stored state has {len(names)} names of bundles, but other numbers of them in its columns")
+        raise StateError(f"stored state has {len(names)} names of bundles, but a column has another number of rows")
     claims = _prefixed(arrays, _CLAIM)
     if version == _OLDEST:
         pool, rest = waiting_and_kept(header, pool)

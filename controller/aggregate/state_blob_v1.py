@@ -1,4 +1,4 @@
-"""What version 1 of a shard's state held as JSON, in the form of today."""
+"""Migrates the JSON parts of version 1 of a shard's state to the current form."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from controller.model.load import Ints
 
 
 def waiting_and_kept(header: dict[str, Any], pool: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The *pool* with the names of the headers, and the parts of a ShardState that *header* holds."""
+    """The *pool* extended by the names in the headers, and the fields of a ShardState that *header* has."""
     code_of = {name: i for i, name in enumerate(pool)}
     headers, facts = header["headers"], header["facts"]
 
@@ -24,7 +24,7 @@ def waiting_and_kept(header: dict[str, Any], pool: list[str]) -> tuple[list[str]
         return np.array([code_of.setdefault(row[name], len(code_of)) for row in headers], np.int64)
 
     places = ("due", "source", "partition", "offset")
-    # Outside shard 0 they had no numbers.
+    # Only shard 0 had numbers.
     numbers = [row["numbers"] or [0.0] * NUMBERS for row in headers]
     rest = {
         "headers": Headers(

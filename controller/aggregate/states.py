@@ -1,6 +1,6 @@
-"""States of namespaces, or of brokers: kept as text between batches, and parsed only when somebody looks.
+"""States of namespaces, or of brokers: kept as text between batches, and parsed only when they are read.
 
-There can be 10,000 of them, they hardly ever change, and a shard's state is read and written with every batch.
+There can be 10,000 of them and they seldom change, but every batch reads and writes the shard's state.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -17,21 +17,21 @@ from controller.model.records import BrokerState, Fact, NamespaceState
 S = TypeVar("S", NamespaceState, BrokerState)
 
 _NONE = "[]"
-#: Characters of all states together; those that were written last are kept.  10,000 namespaces come to 2 MB.
+#: Maximum number of characters of all states; the last written are kept.  10,000 namespaces have about 2 MB.
 LARGEST: Final = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class States(Collection[S], Generic[S]):
-    """One state a name, sorted by name."""
+    """One state for each name, sorted by name."""
 
     text: str = _NONE
-    #: (n,) how many intervals were closed when each was last written; empty in a snapshot.
+    #: (n,) number of closed intervals when each was last written; empty in a snapshot.
     written: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, states: Iterable[S], closes: int = 0) -> Self:
-        """*states*, each of another name, written when *closes* intervals were closed."""
+        """*states*, one for each name, written when *closes* intervals were closed."""
         return cls()._of({_name_of(state): (state, closes) for state in states})
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class States(Collection[S], Generic[S]):
         return state in self._parsed()
 
     def with_later(self, states: Iterable[S], closes: int) -> Self:
-        """With each of *states* that has no lower version than the one of its name here; in the order given."""
+        """A copy with *states* added, in this order; one with a lower version than the present one is ignored."""
         held = {_name_of(state): (state, at) for state, at in zip(self, self.written.tolist(), strict=True)}
         for state in states:
             name = _name_of(state)
@@ -53,14 +53,14 @@ class States(Collection[S], Generic[S]):
         return self._of(held)
 
     def since(self, closes: int) -> Self:
-        """Without those that were last written before *closes* intervals were closed."""
+        """A copy without those last written when fewer than *closes* intervals were closed."""
         if not (self.written < closes).any():
             return self
         kept = zip(self, self.written.tolist(), strict=True)
         return self._of({_name_of(state): (state, at) for state, at in kept if at >= closes})
 
     def said(self) -> Self:
-        """What they say, without when."""
+        """A copy without ``written``, as snapshots have it."""
         return type(self)(text=self.text)
 
     def _parsed(self) -> tuple[S, ...]:
@@ -84,7 +84,7 @@ def _name_of(state: NamespaceState | BrokerState) -> str:
     return state.namespace if isinstance(state, NamespaceState) else state.broker
 
 
-# The same text comes again with every interval.
+# The text is the same in nearly every interval.
 @lru_cache(maxsize=4)
 def _facts(text: str) -> tuple[Fact, ...]:
     return tuple(facts_from_text(text))

@@ -1,4 +1,4 @@
-"""Rows of a batch as what waits in a shard: claims, headers and facts."""
+"""Adds the rows of a batch to what waits in a shard: claims, headers and facts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ from controller.model.load import Ints
 
 
 def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints) -> ShardState:
-    """With the load that *rows* put down to bundles.  ``due``, ``upto``: (rows,) as for Claims; LATE ones are left."""
+    """*state* with the claims of *rows* added, without LATE ones.  ``due``, ``upto``: (rows,), as in Claims."""
     chosen = np.flatnonzero(np.isin(rows.kind, (BUNDLE, TOPIC, REPORT_BUNDLE)) & (due != LATE))
     if len(chosen) == 0:
         return state
@@ -46,7 +46,7 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
 
 
 def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints) -> ShardState:
-    """With what brokers say of themselves in *rows*."""
+    """*state* with the headers (SWEEP and REPORT rows) of *rows* added, without LATE ones."""
     chosen = np.flatnonzero(np.isin(rows.kind, (SWEEP, REPORT)) & (due != LATE))
     if len(chosen) == 0:
         return state
@@ -71,7 +71,7 @@ def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: I
 def with_facts(
     state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints, texts: Mapping[int, str]
 ) -> ShardState:
-    """With the facts of *rows*; *texts*: row -> what it says."""
+    """*state* with the facts of *rows* added; *texts*: row -> the text of its fact."""
     if not texts:
         return state
     chosen = np.array(list(texts), np.int64)
@@ -87,7 +87,7 @@ def with_facts(
 
 
 def _coded(pool: list[str], *columns: Iterable[str]) -> tuple[list[str], list[Ints]]:
-    """The pool with the names in *columns*, and these as codes."""
+    """The pool extended by the names in *columns*, and *columns* as positions in it."""
     code_of = {name: i for i, name in enumerate(pool)}
     coded = [np.array([code_of.setdefault(name, len(code_of)) for name in column], np.int64) for column in columns]
     return list(code_of), coded

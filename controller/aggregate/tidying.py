@@ -1,4 +1,4 @@
-"""What a shard need not keep: rows that later ones replace, rows beyond what may wait, and names without use."""
+"""Removes what a shard need not keep: replaced rows, rows above the limits of waiting, and unused names."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,14 +14,14 @@ from controller.aggregate.shard_state import ShardState
 from controller.aggregate.waiting import Facts, Headers
 from controller.model.load import Bools, Ints
 
-#: So many (T, partition) are remembered as torn, the newest: far more than ever wait.
+#: Maximum number of (T, source, partition) kept as torn; the newest are kept.  Far more than ever wait.
 _MOST_TORN = 10_000
 
 
 def without_superseded(state: ShardState) -> ShardState:
-    """Without statistics of topics and reports that a later one in the same partition, due at the same T, replaces.
+    """*state* without topic stats and reports that a later one in the same partition, due at the same T, replaces.
 
-    They would not count: of a topic, and of a broker's reports, the last one does.
+    Only the last stats of a topic and the last report of a broker count.
     """
     claims, headers = state.claims, state.headers
     topics, reports = claims.kind == TOPIC, claims.kind == REPORT_BUNDLE
@@ -45,10 +45,10 @@ def without_superseded(state: ShardState) -> ShardState:
 
 
 def without_overflow(state: ShardState, floors: Mapping[Partition, Floors]) -> ShardState:
-    """Without what waits for a tick beyond the *floors* of its partition.
+    """*state* without the rows that the *floors* of their partitions drop.
 
-    A sweep of which a part went must not count as whole, in no shard: so T and partition of each are remembered.  Of
-    statistics of topics nobody knows what went, so all that a flooded partition brought before its tick counts as torn.
+    A sweep with a dropped part must not count as complete in any shard, so its T and partition are kept in ``torn``.
+    Of topic stats it is not known which were dropped, so a flooded partition is torn as a whole at that T.
     """
     claims, headers, facts = state.claims, state.headers, state.facts
     empty = state.pool.index("") if "" in state.pool else -1
@@ -76,14 +76,14 @@ def without_overflow(state: ShardState, floors: Mapping[Partition, Floors]) -> S
 
 
 def tidied(state: ShardState, gone: Bools | None = None) -> ShardState:
-    """Without names that nothing refers to; and without the bundles *gone*, or, by default, those never seen."""
+    """*state* without unused names, and without the bundles *gone*, (bundles,); by default those never seen."""
     claims, headers, bundles = state.claims, state.headers, state.bundles
     used = np.unique(np.concatenate([claims.broker, claims.sweep, headers.broker, headers.sweep]))
     pool = [state.pool[i] for i in used.tolist()]
     claims = replace(claims, broker=_moved(used, claims.broker), sweep=_moved(used, claims.sweep))
     headers = replace(headers, broker=_moved(used, headers.broker), sweep=_moved(used, headers.sweep))
     gone = bundles.seen == NEVER if gone is None else gone
-    # One that records of later intervals name is new to them, as if they had not come yet.
+    # A bundle that waiting claims of later intervals name stays, but as a new bundle.
     awaited = np.zeros(len(bundles), np.bool_)
     awaited[claims.bundle] = True
     bundles, gone = bundles.renewed(gone & awaited), gone & ~awaited

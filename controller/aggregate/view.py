@@ -1,4 +1,4 @@
-"""From the snapshots of all shards to the one view that strategies look at."""
+"""Makes the ClusterView that strategies read from the snapshots of all shards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,10 +42,11 @@ _UNKNOWN = -1
 def assemble(
     snapshots: Sequence[Snapshot], recently_unloaded: Mapping[str, int], preallocated: Mapping[str, str]
 ) -> ClusterView:
-    """The view of the one interval that *snapshots* (one a shard, in any order) are of.
+    """The view of the interval of *snapshots*, one from each shard, in any order.
 
-    ``recently_unloaded``: bundle -> T, as in the memory.  ``preallocated``: bundle -> broker that it was
-    sent to and that may not list it yet.  O(bundles log shards); independent of the number of shards.
+    ``recently_unloaded``: bundle -> T, as in the memory.  ``preallocated``: bundle -> the broker that it was sent to
+    and that may not list it yet.  The result does not depend on the number of shards.  O(bundles log shards).
+    Raises StateError if a shard is missing.
     """
     first = check_complete(snapshots)
     zero = next(s for s in snapshots if s.shard == 0)
@@ -66,7 +67,7 @@ def assemble(
 
 
 def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:
-    """Assert that *snapshots* are all shards of one interval, once each."""
+    """The first of *snapshots*; raises StateError unless they are all shards of one interval, each once."""
     first = snapshots[0]
     shards = sorted(s.shard for s in snapshots)
     if shards != list(range(first.shards)) or any(s.interval != first.interval for s in snapshots):
@@ -75,10 +76,11 @@ def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:
 
 
 def _known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[str, BrokerRow], Ints]:
-    """Brokers of which there is data, and roster row -> row among them, or -1.
+    """The brokers with data; and (roster,) the row of each roster broker among them, or -1.
 
-    A broker without a sweep or report of its own has data if topic stats named it.  One whose sweep lies where parts
-    of sweeps were dropped has none, and where any were, none that was not swept: its statistics may lie anywhere.
+    A broker without a sweep and without a report has data if topic stats named it.  A broker has no data if parts of
+    sweeps were dropped in a partition of its sweep.  If any part was dropped anywhere, brokers without a sweep have no
+    data: their stats may lie in any partition.
     """
     torn = {(source, partition) for s in snapshots for source, partition in s.torn if source == METRICS}
     loose = set(zero.unswept)
@@ -96,7 +98,7 @@ def _known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[
     return known, np.array([code_of.get(name, -1) for name in zero.roster], np.int64)
 
 
-#: Of snapshots and tables alike.
+#: Columns that snapshots and BundleTable both have.
 _COLUMNS = (
     "load", "short_term", "long_term", "short_samples", "long_samples", "topics", "producers", "consumers",
 )  # fmt: skip
@@ -106,7 +108,7 @@ def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
     """All bundles of known brokers, sorted by name."""
     names = [name for s in snapshots for name in s.names]
     owner = rank[np.concatenate([s.owner for s in snapshots])]
-    # Each snapshot is sorted, so this merges runs.
+    # Each snapshot is sorted, so this sort merges sorted runs.
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     order = order[owner[order] >= 0]
     names = [names[i] for i in order.tolist()]
@@ -160,7 +162,7 @@ def _brokers(
 
 
 def _preallocated(known: Mapping[str, BrokerRow], bundles: BundleTable, sent: Mapping[str, str]) -> Preallocated:
-    """Bundles on their way to a known broker that does not list them yet, in name order."""
+    """Bundles that were sent to a known broker that does not list them yet, in name order."""
     code_of = {name: i for i, name in enumerate(known)}
     rows = sorted((bundles.code_of.get(bundle, -1), code_of.get(broker, -1)) for bundle, broker in sent.items())
     found = [(row, to) for row, to in rows if row >= 0 and to >= 0 and bundles.broker[row] != to]
@@ -170,7 +172,7 @@ def _preallocated(known: Mapping[str, BrokerRow], bundles: BundleTable, sent: Ma
 
 
 def _preallocated_rate(brokers: int, bundles: BundleTable, on_their_way: Preallocated) -> Floats:
-    """Long-term msg/s of the bundles on their way to each broker, added up in name order."""
+    """(brokers,) long-term msg/s of the bundles sent to each broker, added in name order."""
     rate = np.zeros(brokers)
     load = bundles.long_term[on_their_way.bundle]
     np.add.at(rate, on_their_way.broker, load[:, RATE_IN] + load[:, RATE_OUT])

@@ -1,4 +1,4 @@
-"""What waits for its interval beside the claims: what brokers say of themselves, and facts.  In columns."""
+"""Headers and facts that wait for their interval to close, in columns (claims: controller.aggregate.claims)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -13,7 +13,7 @@ from controller.model.load import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """A SWEEP or REPORT row: what a broker says of itself."""
+    """A SWEEP or REPORT row: a broker's report about itself."""
 
     due: int
     source: int
@@ -30,13 +30,13 @@ class Header:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Headers:
-    """SWEEP and REPORT rows waiting for their interval; ``broker`` and ``sweep`` are codes of the shard's pool."""
+    """SWEEP and REPORT rows that wait; ``broker`` and ``sweep`` are positions in the shard's pool of names."""
 
     due: Ints
     source: Ints
     partition: Ints
     offset: Ints
-    #: Bytes that had come in its partition with it: see limits.
+    #: Bytes that had arrived in its partition up to and including its record: see limits.
     upto: Ints
     broker: Ints
     sweep: Ints
@@ -70,7 +70,7 @@ class Headers:
         return cls(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)})
 
     def said(self, pool: Sequence[str]) -> Iterator[Header]:
-        """Each row, with the names that its codes mean in *pool*."""
+        """Each row, with the names of its broker and sweep from *pool*."""
         numbers = self.numbers.tolist()
         columns = {name: array.tolist() for name, array in self.columns().items() if name not in ("upto", "numbers")}
         for i, values in enumerate(zip(*columns.values(), strict=True)):
@@ -81,13 +81,13 @@ class Headers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """Facts waiting for the tick that follows them, as text (fact_text): most batches only carry them."""
+    """Facts that wait for the next tick of their partition; kept as text, since most batches do not read them."""
 
     due: Ints
     source: Ints
     partition: Ints
     offset: Ints
-    #: Bytes that had come in its partition with it: see limits.
+    #: Bytes that had arrived in its partition up to and including its record: see limits.
     upto: Ints
     texts: list[str]
 
@@ -116,6 +116,6 @@ class Facts:
         return cls(texts=[text for p in parts for text in p.texts], **numbers)
 
     def in_order(self) -> list[str]:
-        """The texts by interval, then as they lie in the log."""
+        """The texts, ordered by interval, then by their place in the log."""
         order = np.lexsort((self.offset, self.partition, self.source, self.due))
         return [self.texts[i] for i in order.tolist()]

@@ -47,9 +47,7 @@ def decide(
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = _of_these_strategies(memory, policy)
     verdicts += anew
-    memory = _of_active_brokers(memory, (*view.brokers.names, *view.missing))
-    if isinstance(policy.placement, Observer):
-        memory = replace(memory, placement=policy.placement.observed(view, memory.placement))
+    memory = _of_active_brokers(memory, view, policy)
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
     verdicts += [
@@ -136,14 +134,21 @@ def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[V
     return replace(memory, **begins), verdicts
 
 
-def _of_active_brokers(memory: Memory, active: tuple[str, ...]) -> Memory:
-    """Remove the usage history of brokers that left.  Pulsar: onActiveBrokersChange."""
+def _of_active_brokers(memory: Memory, view: ClusterView, policy: Policy) -> Memory:
+    """Remove the usage history of brokers that left, and let an observing placement see the view.
+
+    Pulsar: onActiveBrokersChange.
+    """
+    active = (*view.brokers.names, *view.missing)
     shedder, placement = memory.shedder, memory.placement
-    return replace(
+    memory = replace(
         memory,
         shedder=shedder.only(active) if isinstance(shedder, UsageHistory) else shedder,
         placement=placement.only(active) if isinstance(placement, UsageHistory) else placement,
     )
+    if isinstance(policy.placement, Observer):
+        memory = replace(memory, placement=policy.placement.observed(view, memory.placement))
+    return memory
 
 
 def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, int]:

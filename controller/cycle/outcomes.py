@@ -63,15 +63,12 @@ def settle(
             issued.pop(result.id, None)
             if unloaded.get(command.bundle) == command.interval:
                 del unloaded[command.bundle]
-        reason = Reason.SETTLED if result.status in _SETTLED_WELL else Reason.FAILED
-        detail = f"{result.status}{': ' + result.detail if result.detail else ''}"
-        verdicts.append(Verdict(subject=command.bundle, reason=reason, by=command.action, detail=detail))
+        verdicts.append(_verdict_of(command, result))
     for key, command in sorted(in_flight.items()):
         if interval > command.expires_at_ms + patience.lost_after_ms:
             del in_flight[key]
             went_wrong += [] if command.dry_run else [key]
-            detail = "no result came back"
-            verdicts.append(Verdict(subject=command.bundle, reason=Reason.LOST, by=command.action, detail=detail))
+            verdicts.append(_verdict_of(command, None))
     # Results of one interval have no order: one success among them resets the count.
     in_a_row = 0 if succeeded else memory.breaker.in_a_row + len(went_wrong)
     memory = replace(
@@ -84,6 +81,16 @@ def settle(
         breaker=replace(memory.breaker, in_a_row=in_a_row),
     )
     return memory, verdicts
+
+
+def _verdict_of(command: InFlight, result: CommandResult | None) -> Verdict:
+    """The verdict on a command with its *result*; None: the command is lost."""
+    if result is None:
+        reason, detail = Reason.LOST, "no result came back"
+    else:
+        reason = Reason.SETTLED if result.status in _SETTLED_WELL else Reason.FAILED
+        detail = f"{result.status}{': ' + result.detail if result.detail else ''}"
+    return Verdict(subject=command.bundle, reason=reason, by=command.action, detail=detail)
 
 
 def resting(failed: Mapping[str, Failed], interval: int, patience: Patience) -> list[str]:
