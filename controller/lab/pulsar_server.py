@@ -1,19 +1,13 @@
 """A real Pulsar cluster of three brokers on loopback, for try-outs and tests: needs nothing but Java.
 
-    python -m controller.lab.pulsar_server start|stop|run [--processes] [--dir .servers/pulsar] [--port 8080]
-
 ZooKeeper, a bookie and the brokers share one JVM, which is there within ten seconds; or each has its own, so that one
 can be killed.  The brokers report every few seconds and leave all balancing to others.  Every start is a new cluster:
 what an earlier one left behind is deleted.
 """
 
-import argparse
 import os
 import shutil
-import sys
 import tarfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -22,14 +16,16 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from controller.adapters import jars
+from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
-from controller.lab.servers import FOLDER, Server, act, free_port, is_free
+from controller.lab.servers import Server, free_port, is_free
 from controller.model.errors import TrimtabError
 
 __all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
 
 _BROKERS: Final = 3
-_DEFAULT_PORT: Final = 8080
+_ANSWER_SECONDS: Final = 2.0
+_UNAUTHORIZED: Final = 401
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
 _SOURCE: Final = Path(__file__).parent / "java" / "PulsarParts.java"
 
@@ -125,7 +121,7 @@ class PulsarCluster:
 
     @property
     def told(self) -> str:
-        """See Runnable."""
+        """See ``serve.Service``."""
         pids = ", ".join(f"{part.name} {part.pid()}" for part in self.parts.values())
         return (
             f"pulsar at {' '.join(self.admin_urls)} and {self.service_url}\n"
@@ -134,7 +130,7 @@ class PulsarCluster:
 
     @property
     def logs(self) -> str:
-        """See Runnable."""
+        """See ``serve.Service``."""
         return f"the logs in {self.folder}"
 
     def start(self) -> None:
@@ -221,17 +217,6 @@ def distribution(folder: Path = jars.FOLDER) -> Path:
     return target
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="pulsar", description="Start and stop a Pulsar cluster on this machine.")
-    parser.add_argument("action", choices=("start", "stop", "run"), nargs="?", default="start")
-    parser.add_argument("--processes", action="store_true", help="a JVM for each part, not one for all")
-    parser.add_argument("--dir", type=Path, default=FOLDER / "pulsar", help="folder of its state (.servers/pulsar)")
-    parser.add_argument("--port", type=int, default=_DEFAULT_PORT, help="the first broker's, HTTP; 0 for a free one")
-    options = parser.parse_args(arguments)
-    return act(PulsarCluster(options.dir, options.port, processes=options.processes), options.action)
-
-
 def _all_parts(folder: Path) -> list[PulsarPart]:
     """Whatever may run in *folder*, to be found or stopped, not to be started."""
     names = ("zookeeper", "bookie", *(f"broker-{nth}" for nth in range(_BROKERS)), "pulsar")
@@ -247,16 +232,13 @@ def _free_ports(number: int) -> list[int]:
 
 def _serves(port: int) -> bool:
     """True once the broker has registered itself with the others."""
-    # Never through a proxy that the environment may name.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    broker = f"{LOOPBACK}:{port}"
+    http = PulsarHttp(
+        [f"http://{broker}"], cluster=CLUSTER, connect_seconds=_ANSWER_SECONDS, read_seconds=_ANSWER_SECONDS
+    )
     try:
-        with opener.open(f"http://{LOOPBACK}:{port}/admin/v2/brokers/{CLUSTER}", timeout=2) as answer:
-            return f'"{LOOPBACK}:{port}"' in answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code == 401  # it serves those whom it knows
-    except OSError:
-        return False
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return broker in http.brokers()
+    except PulsarError as error:
+        return error.status == _UNAUTHORIZED  # it serves those whom it knows
+    finally:
+        http.close()

@@ -1,34 +1,33 @@
 """A real Kafka broker and a real ZooKeeper server of one node each, on loopback, for try-outs and tests.
 
-    python -m controller.lab.servers kafka start|stop|run [--dir .servers/kafka] [--port 9092]
-
 Everything a server writes lies in its folder: data, log, configuration, and the pid by which it is stopped.
 """
 
-import argparse
 import base64
 import os
 import random
 import signal
 import socket
 import subprocess
-import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 from uuid import uuid4
 
-from controller.adapters import files, jars, signals
+from controller.adapters import files, jars
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka import topics as kafka_topics
+from controller.adapters.waiting import wait_for
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"
 _READY_SECONDS: Final = 120.0  # a busy machine takes half a minute
 _STOP_SECONDS: Final = 20.0
 _LOG_LINES_SHOWN: Final = 15
+_POLL_SECONDS: Final = 0.05
 #: To choose a free one from.  Clients get theirs from 32768 on (Linux) or higher (macOS).
 _PORTS: Final = range(20_000, 30_000)
 
@@ -56,12 +55,12 @@ class Server(ABC):
 
     @property
     def told(self) -> str:
-        """See Runnable."""
+        """See ``serve.Service``."""
         return f"{self.name} at {self.address}, pid {self.pid()}, log {self.log}"
 
     @property
     def logs(self) -> str:
-        """See Runnable."""
+        """See ``serve.Service``."""
         return str(self.log)
 
     def start(self) -> None:
@@ -141,21 +140,27 @@ class Server(ABC):
         return self._main()[-1].encode() in listing.stdout
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + _READY_SECONDS
-        while not self._answers():
+        def is_ready() -> bool:
+            if self._answers():
+                return True
             if process.poll() is not None:
                 raise TrimtabError(f"{self.name} ended with {process.returncode}; {self._end_of_log()}")
-            if time.monotonic() > deadline:
-                raise TrimtabError(f"{self.name} does not answer after {_READY_SECONDS:g} s; {self._end_of_log()}")
-            time.sleep(0.05)
+            return False
+
+        try:
+            wait_for(is_ready, _READY_SECONDS, every=_POLL_SECONDS)
+        except TimeoutError as error:
+            raise TrimtabError(
+                f"{self.name} does not answer after {_READY_SECONDS:g} s; {self._end_of_log()}"
+            ) from error
 
     def _wait_until_ended(self, pid: int) -> None:
-        deadline = time.monotonic() + _STOP_SECONDS
+        patience = Deadline.after(_STOP_SECONDS)
         while self.pid() == pid:
-            if time.monotonic() > deadline:
+            if patience.passed:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            time.sleep(0.02)
+            time.sleep(_POLL_SECONDS)
 
     def _end_of_log(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
@@ -298,77 +303,6 @@ def _running(server: S) -> Iterator[S]:
         server.stop()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="servers", description="Start and stop a server on this machine.")
-    parser.add_argument("server", choices=_SERVERS)
-    parser.add_argument("action", choices=("start", "stop", "run"))
-    parser.add_argument("--dir", type=Path, help="folder of its state (.servers/<server>)")
-    parser.add_argument("--port", type=int, help="0 for a free one (Kafka 9092, ZooKeeper 2181)")
-    options = parser.parse_args(arguments)
-    kind = _SERVERS[options.server]
-    server = kind(options.dir or FOLDER / kind.name, kind.default_port if options.port is None else options.port)
-    return act(server, options.action)
-
-
-class Runnable(Protocol):
-    """What :func:`act` can start and stop: one server, or several that belong together."""
-
-    name: str
-    folder: Path
-
-    @property
-    def told(self) -> str:
-        """Where it serves, its processes and logs: one line, or more."""
-
-    @property
-    def logs(self) -> str:
-        """Where to look when it has ended."""
-
-    def start(self) -> None:
-        """Return when it serves."""
-
-    def stop(self) -> bool:
-        """False: it did not run."""
-
-    def wait(self) -> None:
-        """Block until it has ended."""
-
-
-def act(server: Runnable, action: str) -> int:
-    """Start, stop or run *server* for somebody at a terminal; returns the exit code."""
-    try:
-        return _ACTIONS[action](server)
-    except TrimtabError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return error.exit_code
-
-
-def _start(server: Runnable) -> int:
-    server.start()
-    print(server.told, flush=True)  # noqa: T201
-    return 0
-
-
-def _stop(server: Runnable) -> int:
-    stopped = server.stop()
-    print(f"{server.name} {'stopped' if stopped else 'does not run'} in {server.folder}")  # noqa: T201
-    return 0
-
-
-def _run(server: Runnable) -> int:
-    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
-    with signals.interrupts():
-        try:
-            _start(server)
-            server.wait()
-        except KeyboardInterrupt:
-            return _stop(server)
-    server.stop()  # what is left of it
-    print(f"{server.name} has ended by itself; see {server.logs}", file=sys.stderr)  # noqa: T201
-    return 1
-
-
 def free_port() -> int:
     """A port of this machine that nobody listens on, and that no client is given."""
     # None of those that the kernel gives to clients: a client that looks for its server while it is down could get
@@ -392,11 +326,3 @@ _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.ne
 _LOGGING: Final = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 #: Where servers of this checkout have their state, a folder each.
 FOLDER: Final = Path(__file__).parents[2] / ".servers"
-_SERVERS: Final[dict[str, type[KafkaServer] | type[ZooKeeperServer]]] = {
-    "kafka": KafkaServer,
-    "zookeeper": ZooKeeperServer,
-}
-_ACTIONS: Final[dict[str, Callable[[Runnable], int]]] = {"start": _start, "stop": _stop, "run": _run}
-
-if __name__ == "__main__":
-    sys.exit(main())

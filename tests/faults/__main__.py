@@ -1,11 +1,13 @@
 """`scripts/faults`: every fault so many times on real parts; the results become the table in docs/faults.md."""
 
-import argparse
 import logging
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
 
 from controller.lab.servers import kafka_server, zookeeper_server
 from tests.faults import report
@@ -24,21 +26,31 @@ _TAKEN_OVER = frozenset(fault.name for fault in FAULTS) - {"backlog"}
 _PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 1 where something was lost, done twice or wrong, or where recovery took too long."""
-    parser = argparse.ArgumentParser(prog="faults", description=__doc__)
-    parser.add_argument("--runs", type=int, default=20, help="of each fault")
-    names = [*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE]
-    parser.add_argument("--only", choices=names, nargs="+", default=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--kafka-away-seconds", type=float, default=60.0)
-    parser.add_argument("--backlog-intervals", type=int, default=1_440)
-    parser.add_argument("--page", type=Path, default=_PAGE, help="where the table is")
-    options = parser.parse_args(arguments)
+_NAMES = (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE)
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(help=__doc__)
+def main(
+    more: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="More faults after --only.")] = None,
+    runs: Annotated[int, typer.Option(help="Of each fault.")] = 20,
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=", ".join(_NAMES))] = None,
+    kafka_away_seconds: Annotated[float, typer.Option()] = 60.0,
+    backlog_intervals: Annotated[int, typer.Option()] = 1_440,
+    page: Annotated[Path, typer.Option(help="Where the table is.")] = _PAGE,
+) -> None:
+    """Exits with 1 where something was lost, done twice or wrong, or where recovery took too long."""
+    wanted = [*(only or ()), *(more or ())] or [*_NAMES]
+    for name in wanted:
+        if name not in _NAMES:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(_NAMES)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     failed = False
     with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
-        for outcome in _outcomes(Path(folder), options):
+        away = _Away(kafka_seconds=kafka_away_seconds, backlog_intervals=backlog_intervals)
+        for outcome in _outcomes(Path(folder), wanted, runs, away):
             slow = outcome.fault in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
             failed |= slow or bool(outcome.findings or outcome.differences)
             log.info("%s", report.row(outcome))
@@ -48,12 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 log.error("%s: %s", outcome.fault, finding)
             for difference in outcome.differences:
                 log.error("%s: %s", outcome.fault, difference)
-            report.write(options.page, [outcome])
-    return int(failed)
+            report.write(page, [outcome])
+    raise typer.Exit(int(failed))
 
 
-def _outcomes(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
-    wanted: list[Fault] = [fault for fault in FAULTS if fault.name in options.only]
+class _Away(NamedTuple):
+    """How long what the faults take away stays away."""
+
+    kafka_seconds: float
+    backlog_intervals: int
+
+
+def _outcomes(folder: Path, names: Sequence[str], runs: int, away: _Away) -> Iterator[Outcome]:
+    wanted: list[Fault] = [fault for fault in FAULTS if fault.name in names]
     if wanted:
         with (
             kafka_server(folder / "kafka") as kafka,
@@ -65,21 +84,21 @@ def _outcomes(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
                 kafka,
                 zookeeper,
                 second,
-                kafka_away_seconds=options.kafka_away_seconds,
-                backlog_intervals=options.backlog_intervals,
+                kafka_away_seconds=away.kafka_seconds,
+                backlog_intervals=away.backlog_intervals,
             )
             try:
                 for fault in wanted:
-                    yield prove(fault, site, around, options.runs)
+                    yield prove(fault, site, around, runs)
             finally:
                 second.stop()
-    if DISK_FULL in options.only:
+    if DISK_FULL in names:
         with site_on_small_disk(folder / "disk") as (site, disk):
-            yield prove_disk_full(site, disk, options.runs)
-    if FULL_REBALANCE in options.only:
+            yield prove_disk_full(site, disk, runs)
+    if FULL_REBALANCE in names:
         with overloaded_site(folder / "overloaded") as site:
-            yield prove_full_rebalance(site, options.runs)
+            yield prove_full_rebalance(site, runs)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    app()

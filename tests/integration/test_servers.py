@@ -5,31 +5,35 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
-from controller.lab.servers import ZooKeeperServer, main, zookeeper_server
+from controller.lab.serve import app
+from controller.lab.servers import ZooKeeperServer, zookeeper_server
 from controller.model.errors import TrimtabError
 
 pytestmark = pytest.mark.integration
 
 
-def run(action: str, folder: Path, port: int = 0) -> int:
-    return main(["zookeeper", action, "--dir", str(folder), "--port", str(port)])
+def run(action: str, folder: Path, port: int = 0) -> Result:
+    return CliRunner().invoke(app, ["zookeeper", action, "--dir", str(folder), "--port", str(port)])
 
 
-def test_a_server_outlives_its_start_and_is_stopped_from_its_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("start", tmp_path) == 0
+def test_a_server_outlives_its_start_and_is_stopped_from_its_folder(tmp_path: Path) -> None:
+    started = run("start", tmp_path)
+    assert started.exit_code == 0
     pid = ZooKeeperServer(tmp_path).pid()
     try:
-        assert f"zookeeper at 127.0.0.1:{port_in(tmp_path)}, pid {pid}, log {tmp_path}" in capsys.readouterr().out
-        assert run("start", tmp_path) == 1
-        assert f"runs already in {tmp_path}, pid {pid}" in capsys.readouterr().err
+        assert f"zookeeper at 127.0.0.1:{port_in(tmp_path)}, pid {pid}, log {tmp_path}" in started.stdout
+        again = run("start", tmp_path)
+        assert again.exit_code == 1
+        assert f"runs already in {tmp_path}, pid {pid}" in again.stderr
     finally:
-        assert run("stop", tmp_path) == 0
+        stopped = run("stop", tmp_path)
+    assert stopped.exit_code == 0
     assert ZooKeeperServer(tmp_path).pid() is None
-    assert run("stop", tmp_path) == 0
-    assert "does not run" in capsys.readouterr().out
+    without = run("stop", tmp_path)
+    assert without.exit_code == 0
+    assert "does not run" in without.stdout
 
 
 def port_in(folder: Path) -> str:
@@ -40,7 +44,7 @@ def port_in(folder: Path) -> str:
 def test_a_pid_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         (tmp_path / "pid").write_text(f"{other.pid}\n", encoding="ascii")
-        assert run("stop", tmp_path) == 0
+        assert run("stop", tmp_path).exit_code == 0
         assert other.poll() is None
         other.kill()
 

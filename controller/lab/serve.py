@@ -1,0 +1,109 @@
+"""The command line of the servers that run on this machine: scripts/kafka, scripts/zookeeper and scripts/pulsar.
+
+python -m controller.lab.serve kafka|zookeeper|pulsar [start|stop|run] [--dir DIR] [--port PORT]
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
+
+import typer
+
+from controller.adapters import signals
+from controller.lab.pulsar_server import PulsarCluster
+from controller.lab.servers import FOLDER, KafkaServer, ZooKeeperServer
+from controller.model.errors import TrimtabError
+
+app = typer.Typer(help="Start and stop a server on this machine.", no_args_is_help=True, add_completion=False)
+
+Action: TypeAlias = Annotated[
+    Literal["start", "stop", "run"], typer.Argument(help="run: until Ctrl-C; start: until stop.")
+]
+Folder: TypeAlias = Annotated[Path, typer.Option("--dir", help="The folder of its state.")]
+Port: TypeAlias = Annotated[int, typer.Option(help="Its port, 0 for a free one.")]
+
+
+class Service(Protocol):
+    """What can be started and stopped: one server, or several that belong together."""
+
+    name: str
+    folder: Path
+
+    @property
+    def told(self) -> str:
+        """Where it serves, its processes and logs: one line, or more."""
+
+    @property
+    def logs(self) -> str:
+        """Where to look when it has ended."""
+
+    def start(self) -> None:
+        """Return when it serves."""
+
+    def stop(self) -> bool:
+        """False: it did not run."""
+
+    def wait(self) -> None:
+        """Block until it has ended."""
+
+
+@app.command()
+def kafka(action: Action = "start", folder: Folder = FOLDER / "kafka", port: Port = KafkaServer.default_port) -> None:
+    """A Kafka broker that is its own controller."""
+    _act(KafkaServer(folder, port), action)
+
+
+@app.command()
+def zookeeper(
+    action: Action = "start", folder: Folder = FOLDER / "zookeeper", port: Port = ZooKeeperServer.default_port
+) -> None:
+    """A ZooKeeper server by itself."""
+    _act(ZooKeeperServer(folder, port), action)
+
+
+@app.command()
+def pulsar(
+    action: Action = "start",
+    processes: Annotated[bool, typer.Option("--processes", help="A JVM for each part, not one for all.")] = False,
+    folder: Folder = FOLDER / "pulsar",
+    port: Annotated[int, typer.Option(help="The first broker's, HTTP; 0 for a free one.")] = 8080,
+) -> None:
+    """A Pulsar cluster of three brokers, with a bookie and a ZooKeeper."""
+    _act(PulsarCluster(folder, port, processes=processes), action)
+
+
+def _act(service: Service, action: str) -> None:
+    try:
+        _ACTIONS[action](service)
+    except TrimtabError as error:
+        typer.echo(error, err=True)
+        raise typer.Exit(error.exit_code) from error
+
+
+def _start(service: Service) -> None:
+    service.start()
+    typer.echo(service.told)
+
+
+def _stop(service: Service) -> None:
+    stopped = service.stop()
+    typer.echo(f"{service.name} {'stopped' if stopped else 'does not run'} in {service.folder}")
+
+
+def _run(service: Service) -> None:
+    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
+    with signals.interrupts():
+        try:
+            _start(service)
+            service.wait()
+        except KeyboardInterrupt:
+            return _stop(service)
+    service.stop()  # what is left of it
+    typer.echo(f"{service.name} has ended by itself; see {service.logs}", err=True)
+    raise typer.Exit(1)
+
+
+_ACTIONS: Final[dict[str, Callable[[Service], None]]] = {"start": _start, "stop": _stop, "run": _run}
+
+if __name__ == "__main__":
+    app()
