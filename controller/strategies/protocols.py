@@ -1,7 +1,7 @@
-"""The shapes of a strategy: one file, one frozen dataclass of options, one pure ``decide``.
+"""The protocols of strategies.  A strategy is a frozen dataclass: its fields are its options, its methods are pure.
 
-Same view and memory, same answer, on any machine: rows are looked at in name order, ties go to the
-lower name unless the vectors show otherwise, and nothing reads a clock.
+The same view and memory give the same answer, on any machine.  Rows are looked at in name order, the lower name wins a
+tie unless the vectors show otherwise, and nothing reads a clock.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ M = TypeVar("M", bound=StrategyMemory)
 
 
 class SplitThresholds(NamedTuple):
-    """From where on a split policy looks at a bundle; infinity where it never does."""
+    """Above which values a split policy looks at a bundle; infinity: it never does because of that."""
 
     topics: float
     sessions: float
@@ -53,10 +53,10 @@ class Placement(Protocol[M]):
 
 @runtime_checkable
 class Observer(Protocol[M]):
-    """A placement whose memory moves once an interval, whether or not anything is placed in it."""
+    """A placement whose memory changes once an interval, whether or not a bundle is placed in it."""
 
     def observed(self, view: ClusterView, memory: M) -> M:
-        """*memory* moved on to the interval of *view*; called again for the same interval, it stays."""
+        """The memory after the interval of *view*; called again for the same interval, it returns *memory*."""
         ...
 
 
@@ -65,8 +65,8 @@ class Filter(Protocol):
 
     #: Why it excludes a broker.
     reason: ClassVar[Reason]
-    #: Whether its answer stands where it leaves no broker, and where all that are left are overloaded; filters of
-    #: which that is not true are then ignored.
+    #: Whether it also holds where it leaves no broker, or where all that are left are overloaded.  Other filters are
+    #: ignored there.
     binding: ClassVar[bool]
 
     def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
@@ -76,10 +76,10 @@ class Filter(Protocol):
 
 @runtime_checkable
 class Anchor(Protocol):
-    """A filter that may also find that a bundle had better stay where it is."""
+    """A filter that can also decide that a bundle stays on its broker."""
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
-        """Whether *bundle* (a row) may leave its broker, *candidates* (rows) being open to it by binding filters."""
+        """Whether *bundle* (a row) may leave its broker; *candidates*: the rows that binding filters allow."""
         ...
 
 
@@ -88,7 +88,7 @@ class SplitPolicy(Protocol[M]):
 
     @property
     def thresholds(self) -> SplitThresholds:
-        """From where on it may split a bundle, or say something about its topics."""
+        """Above which values it may split a bundle, or has a verdict on its topics."""
         ...
 
     def initial_memory(self) -> M:
@@ -116,8 +116,9 @@ class SplitAlgorithm(Protocol):
     def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | Reason:
         """Positions to cut a bundle at, ascending and at least one, or the reason why there are none.
 
-        *positions* on the ring and *load* (topics, 4) are the bundle's topic detail, empty where not needed.  Pulsar's
-        algorithms find positions at times that cannot be carried out: see controller.strategies.common.cutting.
+        *positions* on the ring and *load* (topics, 4) are the bundle's topic detail, empty where not needed.  Positions
+        that cannot be carried out, which Pulsar's algorithms find at times, are refused by
+        controller.strategies.common.cutting.
         """
         ...
 
@@ -135,9 +136,9 @@ class TopicBundleAssignment(Protocol):
     def on_bundle_split(
         self, topics: Sequence[str], assigned: Ints, old: Sequence[int], new: Sequence[int]
     ) -> tuple[Ints, Ints]:
-        """The bundles of *topics* after their namespace's boundaries went from *old* to *new*, and who moves.
+        """The bundles of *topics* after their namespace's boundaries went from *old* to *new*, and which topics move.
 
-        The first are those *assigned* where nothing changed; the second the rows of *topics* whose bundle has another
-        range now.  Pulsar: NamespaceBundleSplitListener.
+        The first are those *assigned* where nothing changed; the second are the rows of *topics* whose bundle now has
+        another range.  Pulsar: NamespaceBundleSplitListener.
         """
         ...

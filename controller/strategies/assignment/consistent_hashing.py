@@ -1,4 +1,4 @@
-"""A topic lies in the bundle that holds the hash of its full name; partitions of a topic lie anywhere.
+"""A topic lies in the bundle that holds the hash of its full name; each partition is hashed by itself.
 
 Pulsar: org.apache.pulsar.common.naming.ConsistentHashingTopicBundleAssigner, the default
 """
@@ -25,7 +25,7 @@ class ConsistentHashingTopicBundleAssigner:
     def on_bundle_split(
         self, topics: Sequence[str], assigned: Ints, old: Sequence[int], new: Sequence[int]
     ) -> tuple[Ints, Ints]:
-        """See TopicBundleAssignment; only topics of bundles that were divided move."""
+        """See TopicBundleAssignment; only topics of bundles that were split move."""
         if tuple(old) == tuple(new):
             return assigned, np.zeros(0, np.int64)
         again = self.assign(topics, new)

@@ -1,10 +1,10 @@
-"""Partitions of a topic go round the bundles of its namespace, so that each bundle has as many of them, or one more.
+"""Put the partitions of a topic into the bundles of its namespace in turn, so that their numbers differ by 1 at most.
 
 Partition 0 lies where consistent hashing puts it, so topics begin at different bundles; partition i lies i bundles on.
-A topic without partitions lies where consistent hashing puts it.  Who lies where follows from the boundaries alone:
+A topic without partitions lies where consistent hashing puts it.  The assignment depends on the boundaries alone:
 neither brokers that come or go nor partitions that are added move any other partition.
 
-Pulsar: PIP-255, whose demonstration this is; no such class is in Pulsar 4.0.8
+Pulsar: an example of PIP-255; Pulsar 4.0.8 has no such class
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class RoundRobinTopicBundleAssigner:
     """See the module docstring."""
 
     def assign(self, topics: Sequence[str], boundaries: Sequence[int]) -> Ints:
-        """See TopicBundleAssignment.  O(topics x log bundles); a partition 0 without a bundle leaves all without."""
+        """See TopicBundleAssignment.  O(topics x log bundles).  Where partition 0 has no bundle, no other has."""
         index = np.fromiter(map(partition_index, topics), np.int64, len(topics))
         begins: dict[str, int] = {}
         start = np.empty(len(topics), np.int64)

@@ -1,4 +1,4 @@
-"""How much a bundle may hold and carry before it is split: what Pulsar's split policies and algorithms share.
+"""How much a bundle may hold and carry before it is split; Pulsar's split policies and algorithms share this.
 
 Pulsar: ServiceConfiguration.loadBalancerNamespaceBundleMax..., loadBalancerNamespaceMaximumBundles
 """
@@ -23,7 +23,7 @@ from controller.model.option import option
 from controller.strategies.protocols import SplitThresholds
 
 MB: Final = 1024 * 1024
-#: What is looked at, in Pulsar's order, and its unit; the first one over its limit is the reason for a split.
+#: What is compared with a limit, in Pulsar's order, and its unit; the first one above its limit is the reason.
 _LOOKED_AT: Final = (
     (Reason.TOPICS, "topics"),
     (Reason.SESSIONS, "sessions"),
@@ -34,7 +34,7 @@ _LOOKED_AT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficLimits:
-    """The limits of what a bundle carries; a limit must be passed, reaching it is not enough."""
+    """The limits of what a bundle carries; only more than the limit counts, not the limit itself."""
 
     max_msg_rate: int = option(
         "loadBalancerNamespaceBundleMaxMsgRate",
@@ -52,7 +52,7 @@ class TrafficLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleLimits(TrafficLimits):
-    """All limits of a bundle, and that of its namespace."""
+    """All limits of a bundle, and the limit of its namespace."""
 
     max_topics: int = option(
         "loadBalancerNamespaceBundleMaxTopics", default=1000, unit="topics", meaning="topics in a bundle"
@@ -108,7 +108,7 @@ class BundleLimits(TrafficLimits):
         )
 
     def too_few_topics(self, bundle: str, topics: int, by: str) -> Verdict | None:
-        """Why *bundle* cannot be split whatever it carries, or None."""
+        """The verdict that *bundle* has too few *topics* to be split, or None."""
         if topics >= 2:
             return None
         return Verdict(subject=bundle, reason=Reason.TOO_FEW_TOPICS, observed=topics, limit=2, unit="topics", by=by)

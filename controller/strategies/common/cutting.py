@@ -1,4 +1,4 @@
-"""From a split algorithm's positions to cuts that can be carried out, or the verdict that there are none.
+"""Turn the positions of a split algorithm into cuts that can be carried out, or into a verdict why there are none.
 
 Pulsar: NamespaceService.getSplitBoundary, NamespaceBundleFactory.canSplitBundle
 """
@@ -12,7 +12,7 @@ from controller.strategies.protocols import SplitAlgorithm
 
 
 def cut(view: ClusterView, row: int, algorithm: SplitAlgorithm) -> tuple[int, ...] | Verdict:
-    """Where *algorithm* cuts the bundle at *row*: positions inside of it, ascending; or why it does not."""
+    """Where *algorithm* cuts the bundle at *row*: ascending positions inside of it; or the verdict why it does not."""
     detail, bundle = view.bundles.detail, view.bundles.names[row]
     name = parse_bundle(bundle)
 

@@ -11,15 +11,15 @@ from controller.model.names import is_broker_own
 
 
 def broker_own(view: ClusterView) -> Bools:
-    """(bundles,) whether a bundle serves a broker's own heartbeat or SLA monitor, which makes sense there alone.
+    """(bundles,) whether a bundle serves a broker's own heartbeat or SLA monitor, which is of no use on another broker.
 
-    Looked for once in an interval, and only when it is asked for.
+    Computed once an interval, at the first call.
     """
     bundles = view.bundles
 
     def find() -> tuple[BundleTable, Bools]:
         spaces = np.array([is_broker_own(name) for name in bundles.namespaces], np.bool_)
-        # With the table, which so outlives the key that names it.
+        # The table is kept with the result: the key has its id, which no other table may get meanwhile.
         return bundles, spaces[bundles.namespace] if spaces.any() else np.zeros(len(bundles), np.bool_)
 
     return view.policies.derived(("broker own", id(bundles)), find)[1]
@@ -28,7 +28,7 @@ def broker_own(view: ClusterView) -> Bools:
 def movable(view: ClusterView, own: Bools, broker: int, by: str) -> tuple[Ints, list[Verdict]]:
     """Rows of the bundles of *broker* (a row) that may leave it, in name order, and a verdict on each other one.
 
-    ``own`` is :func:`broker_own` of *view*; ``by`` is the shedder that says so.
+    ``own`` is :func:`broker_own` of *view*; ``by`` is the shedder that asks.
     """
     rows = view.bundles.of_broker(broker)
     stays = own[rows] | view.recently_unloaded[rows]
@@ -44,7 +44,7 @@ def movable(view: ClusterView, own: Bools, broker: int, by: str) -> tuple[Ints, 
 
 
 def too_few_bundles(view: ClusterView, broker: int, by: str) -> Verdict | None:
-    """The verdict on a *broker* (a row) that has no bundle, or a single one: it would overload any other broker too.
+    """The verdict on a *broker* (a row) that has no bundle, or one that would overload any other broker too; else None.
 
     All bundles count here, also those that may not be moved.
     """

@@ -1,8 +1,8 @@
 """Spread the namespaces of an anti-affinity group over failure domains, and within those over brokers.
 
-A broker counts the namespaces of the group that it owns any bundle of, the bundle's own namespace among them.  The
-domains with the fewest stay, then the brokers with the fewest; so there is always one left.  Only candidates add to
-their domain's count; those without a domain form one together.
+A broker's count is the number of namespaces of the group of which it owns a bundle; the bundle's own namespace counts.
+The domains with the lowest count are kept, and of their brokers those with the lowest count; so at least one is left.
+Only candidates add to their domain's count.  Brokers without a domain form one domain together.
 
 The modular load manager also leaves a bundle alone where no other broker would own fewer namespaces of its group.
 
@@ -20,13 +20,13 @@ from controller.model.load import Bools, BundleTable, ClusterView, Ints
 from controller.model.option import option
 from controller.model.policies import Policies
 
-#: Domain of brokers that are in none.  A domain an operator gave that name is the same one, as in Pulsar.
+#: The domain of brokers that are in none.  A domain to which an operator gave that name is the same one, as in Pulsar.
 _DEFAULT_DOMAIN = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtAntiAffinity:
-    """The extensible load manager's: it says where a bundle goes, not whether."""
+    """That of the extensible load manager: it decides where a bundle goes, not whether it goes."""
 
     reason: ClassVar[Reason] = Reason.ANTI_AFFINITY
     binding: ClassVar[bool] = False
@@ -51,10 +51,10 @@ class ExtAntiAffinity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AntiAffinity(ExtAntiAffinity):
-    """The modular load manager's: see the module docstring."""
+    """That of the modular load manager: see the module docstring."""
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
-        """False where all *candidates* own equally many namespaces of the group, so that a move would be in vain."""
+        """False where all *candidates* own equally many namespaces of the group, so a move would change nothing."""
         counts = owned_counts(view, bundle)
         return counts is None or should_unload(counts, candidates, int(view.bundles.broker[bundle]))
 
@@ -64,9 +64,9 @@ def should_unload(counts: Ints, candidates: Ints, current: int) -> bool:
     if not counts.any():
         return True
     owned = counts[candidates]
-    # Pulsar starts from the largest int, and no candidate leaves it there: as many own it as there are.
+    # Pulsar starts from the largest int; without candidates it stays.
     least = int(owned.min(initial=2**31 - 1))
-    # A current broker that is no candidate counts for nothing.
+    # A current broker that is no candidate counts as 0.
     return least == 0 or int(owned[candidates == current].sum()) > least or bool((owned != least).any())
 
 

@@ -1,7 +1,7 @@
 """Keep the brokers that run the latest version, so that a rolling upgrade fills the new ones.
 
-Where one candidate's version is not known or is none (https://semver.org), nothing can be said and the answer is no
-broker: Pulsar then goes back to what the isolation policies allow, and so does modular_select_broker.
+If the version of any candidate is unknown or no semantic version (https://semver.org), versions cannot be compared, and
+no broker is kept.  Pulsar then uses the brokers that the isolation policies allow, and so does modular_select_broker.
 
 Pulsar: impl.BrokerVersionFilter
 """
@@ -42,10 +42,10 @@ class BrokerVersion:
     def keep(
         self,
         view: ClusterView,
-        bundle: int,  # noqa: ARG002  a version suits every bundle
+        bundle: int,  # noqa: ARG002  the same for every bundle
         candidates: Ints,
     ) -> Ints:
-        """The *candidates* of the latest version, builds of it alike; none where a version is not known."""
+        """The *candidates* of the latest version, whichever build of it; none where a version is unknown."""
         if not self.prefer_later or not len(candidates):
             return candidates
         policies, names = view.policies, view.brokers.names
@@ -55,14 +55,14 @@ class BrokerVersion:
 
 
 def _ranks(policies: Policies, names: tuple[str, ...]) -> Ints:
-    """(brokers,) numbers that order their versions; -1 where one is not known."""
+    """(brokers,) numbers in the order of their versions; -1: unknown."""
     found = [precedence(policies.broker_version.get(name, "")) for name in names]
     rank = {version: i for i, version in enumerate(sorted({version for version in found if version is not None}))}
     return np.array([-1 if version is None else rank[version] for version in found], np.int64)
 
 
 def precedence(version: str) -> Precedence | None:
-    """What *version* is ordered by, or None when it is no semantic version.  Build metadata does not count."""
+    """The key that orders *version*, or None when it is no semantic version.  Build metadata does not count."""
     match = _SEMANTIC.fullmatch(version)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Keep bundles in their place whose namespace has an isolation policy or an anti-affinity group.
+"""Leave bundles on their broker if their namespace has an isolation policy or an anti-affinity group.
 
 Few brokers may take them, so the extensible load manager does not move them unless told to; the modular one does.
 
@@ -29,7 +29,7 @@ class BundlesWithPolicies:
     def keep(
         self,
         view: ClusterView,  # noqa: ARG002
-        bundle: int,  # noqa: ARG002  it says whether a bundle leaves, not where to
+        bundle: int,  # noqa: ARG002  it decides whether a bundle leaves, not where to
         candidates: Ints,
     ) -> Ints:
         """All *candidates*."""
@@ -39,7 +39,7 @@ class BundlesWithPolicies:
         self,
         view: ClusterView,
         bundle: int,
-        candidates: Ints,  # noqa: ARG002  whoever they are
+        candidates: Ints,  # noqa: ARG002  they make no difference
     ) -> bool:
-        """Whether the bundle's namespace has no policy, or that makes no difference."""
+        """Whether the bundle's namespace has no policy, or bundles with policies may be shed."""
         return self.shed or not view.policies.governs(view.bundles.namespaces[view.bundles.namespace[bundle]])

@@ -1,6 +1,6 @@
-"""Leave out brokers that hold as many topics as they may, even where that leaves nobody: the extensible manager's.
+"""Leave out brokers that hold the maximum of topics, even if that leaves no broker: the extensible load manager's way.
 
-Topics count as the brokers last reported them; those on their way are not known to it.
+Topics count as the brokers last reported them; topics of bundles on their way do not count.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.filter.BrokerMaxTopicCountFilter
 """

@@ -1,9 +1,9 @@
-"""The way from all brokers to those a bundle may go to, as the brokers of the extensible load manager go it.
+"""Find the brokers that a bundle may go to, as the extensible load manager does.
 
-Filters are asked in order, and each narrows down what the one before left.  Nothing is given back: they may leave
-nobody, and then the bundle goes nowhere, however full its broker is.  Only versions that are not known do not count.
+Filters are asked in order, each about the brokers that the one before left.  If a binding filter leaves no broker, the
+bundle stays, however full its broker is.  If another one leaves none (broker versions that are unknown), it is ignored.
 
-Not here: BrokerLoadManagerClassFilter.  Brokers of two load managers at once are no cluster that trimtab balances.
+Not here: BrokerLoadManagerClassFilter.  trimtab balances no cluster whose brokers run two load managers.
 
 Pulsar: ExtensibleLoadManagerImpl.selectAsync
 """
@@ -27,7 +27,7 @@ class ExtensibleSelectBroker:
     """See the module docstring.  It has no options."""
 
     def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
-        """All brokers that *filters* leave for *bundle* (a row), perhaps none."""
+        """The brokers that *filters* leave for *bundle* (a row), perhaps none."""
         kept = np.arange(len(view.brokers), dtype=np.int64)
         steps: list[tuple[Filter, Ints]] = []
         for step in filters:

@@ -1,6 +1,6 @@
 """Spread the bundles of every namespace evenly: keep the brokers that own the fewest bundles of it.
 
-There is always one left.  Bundles on their way count; the bundle itself counts where it is now.  Pulsar's own
+At least one broker is always left.  Bundles on their way count; the bundle itself counts where it is now.  Pulsar's own
 namespace ``pulsar/system`` is spread even when the option is off.
 
 Pulsar: LoadManagerShared.removeMostServicingBrokersForNamespace

@@ -1,8 +1,8 @@
-"""Keep to the brokers that the bundle's isolation policy names, and without one to those no policy claims.
+"""Keep the brokers that the bundle's isolation policy names; for a bundle without one, those that no policy names.
 
-Primary brokers take the namespace; secondary ones as well while fewer primary ones are there than the policy wants.
-Brokers are matched by host.  Without a policy a broker must also serve the kind of topic asked for; with one Pulsar
-does not look at that.  Where this leaves no broker, there is none.
+Primary brokers take the namespace; secondary ones, too, while there are fewer primary ones than the policy wants.
+Brokers are matched by host.  Without a policy, a broker must also serve the kind of the topics, persistent or not; with
+a policy Pulsar does not look at that.  The answer may be no broker at all.
 
 Pulsar: LoadManagerShared.applyNamespacePolicies, SimpleResourceAllocationPolicies
 """
@@ -53,6 +53,6 @@ def _of_policy(policy: IsolationPolicy, hosts: tuple[str, ...], candidates: Ints
 
 @lru_cache(maxsize=4)
 def _hosts(names: tuple[str, ...]) -> tuple[tuple[str, ...], Bools]:
-    """Each broker's host, IPv6 brackets and all, and whether its name has one."""
+    """The host of each broker, with the brackets of IPv6, and whether its name has a port."""
     cut = [name.rpartition(":") for name in names]
     return tuple(host for host, _, _ in cut), np.array([bool(colon) for _, colon, _ in cut], np.bool_)

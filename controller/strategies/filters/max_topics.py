@@ -1,6 +1,6 @@
 """Leave out brokers that hold too many topics, those on their way counted.
 
-Where all hold too many, none is left out.
+If all hold too many, no broker is left out.
 
 Pulsar: LoadManagerShared.filterBrokersWithLargeTopicCount
 """
@@ -38,7 +38,7 @@ class MaxTopics:
         """The *candidates* at or below the limit; all of them where there is none."""
         topics, sent = view.brokers.topic_count, view.preallocated
         if len(sent):
-            # Whole numbers, so it is all the same that bincount adds floats.
+            # bincount adds floats, which is exact for whole numbers of this size.
             coming = np.bincount(sent.broker, weights=view.bundles.topics[sent.bundle], minlength=len(topics))
             topics = topics + coming.astype(np.int64)
         fit = candidates[topics[candidates] <= self.max_topics]

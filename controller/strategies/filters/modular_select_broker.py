@@ -1,10 +1,10 @@
-"""The whole way from all brokers to those a bundle may go to: filters in order, then the placement.
+"""Find the brokers that a bundle may go to, as the modular load manager does: filters in order, then the placement.
 
-Binding filters come first: what they leave is *allowed*, and nothing else is ever taken.  The others narrow that down;
-where they leave no broker, or all that the placement finds there are overloaded, they are ignored.  So anti-affinity,
-topic counts and even spreading give way to relief, and isolation never does.
+Binding filters come first: what they leave is *allowed*, and no other broker is ever taken.  The other filters reduce
+that further.  They are ignored where they leave no broker, or where all that the placement accepts are overloaded.  So
+anti-affinity, topic counts and even spreading do not keep a bundle on a full broker; isolation does.
 
-Not here: BrokerLoadManagerClassFilter.  Brokers of two load managers at once are no cluster that trimtab balances.
+Not here: BrokerLoadManagerClassFilter.  trimtab balances no cluster whose brokers run two load managers.
 
 Pulsar: ModularLoadManagerImpl.selectBroker, selectBrokerForAssignment
 """
@@ -58,8 +58,8 @@ class ModularSelectBroker(ResourceWeights):
     ) -> tuple[Ints, M]:
         """The rows that *bundle* (a row) may go to, all equally good; empty where none is allowed.
 
-        Pulsar takes one of the best at random and chooses anew when that one is overloaded.  Here it is one of the
-        best that are not overloaded, while there is one: one of Pulsar's answers, and never the worse one.
+        Pulsar takes one of the best at random, and chooses again when that one is overloaded.  Here it is one of the
+        best that are not overloaded, if there is one: this is always one of the answers that Pulsar may give.
         """
         best, memory = placement.acceptable(view, bundle, found.kept, memory)
         free = best[~self._overloaded(view)[best]]
@@ -68,11 +68,11 @@ class ModularSelectBroker(ResourceWeights):
         return placement.acceptable(view, bundle, found.allowed, memory)
 
     def _overloaded(self, view: ClusterView) -> Bools:
-        """(brokers,) which are above the threshold; weighed once in a cycle, in which usages do not change."""
+        """(brokers,) which are above the threshold; computed once in a cycle, as usages do not change in it."""
         usage, limit = view.brokers.usage, view.brokers.limit
 
         def find() -> tuple[Floats, Floats, Bools]:
-            # With the arrays, which so outlive the key that names them.
+            # The arrays are kept with the result: the key has their ids, which no others may get meanwhile.
             return usage, limit, self.weighted_usage(usage, limit) > self.overloaded_percent / 100
 
         return view.policies.derived(("overloaded", self, id(usage), id(limit)), find)[2]
@@ -80,7 +80,7 @@ class ModularSelectBroker(ResourceWeights):
     def for_assignment(
         self, view: ClusterView, bundle: int, filters: Sequence[Filter], placement: Placement[M], memory: M
     ) -> tuple[Ints, M]:
-        """As :meth:`acceptable`, but a bundle that is on its way stays on it.  Pulsar: selectBrokerForAssignment."""
+        """As :meth:`acceptable`, but a bundle on its way keeps its destination.  Pulsar: selectBrokerForAssignment."""
         sent = view.preallocated.broker[view.preallocated.bundle == bundle]
         if len(sent):
             return sent[-1:], memory

@@ -1,8 +1,8 @@
-"""Place a bundle on any broker: the half of AvgShedder for bundles without a plan.
+"""Place a bundle on any broker: what AvgShedder does with bundles that have no planned destination.
 
-Where a bundle is to go is planned when it is unloaded (strategies/shedding/avg_shedder.py), and the plan travels in the
-command.  Only a bundle without a plan, or whose planned broker may not have it, gets here: Pulsar then takes the CRC32
-of a random number modulo the number of candidates, so that every candidate is as good as any other.
+AvgShedder plans where a bundle goes when it unloads it (strategies/shedding/avg_shedder), and the plan is part of the
+command.  Only a bundle without a plan, or whose planned broker may not take it, is placed here.  Pulsar then takes the
+CRC32 of a random number modulo the number of candidates, so every candidate is as good as any other.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder, as ModularLoadManagerStrategy
 """
@@ -15,7 +15,7 @@ from controller.model.memory import NoMemory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvgShedder:
-    """See the module docstring.  It goes by the name of the shedder, as one class is both in Pulsar."""
+    """See the module docstring.  It has the name of the shedder, as one class is both in Pulsar."""
 
     def initial_memory(self) -> NoMemory:
         """Nothing is remembered."""

@@ -1,8 +1,8 @@
-"""Place a bundle on any broker whose smoothed usage is well below the candidates' average: the extensible manager's.
+"""Place a bundle on any broker whose smoothed usage is well below the candidates' average, by the extensible manager.
 
-The rule is that of the modular manager's class of the same name; the history is not.  There it moves at every
-placement, here once an interval, as the brokers themselves keep it and publish it with their load.  A candidate whose
-load is not known counts neither in the average nor among the best, but is as good as any where there is no best.
+The modular manager's class of the same name has the same rule, but another history: its history changes at every
+placement, this one once an interval, as brokers keep it themselves and publish it with their load.  A candidate whose
+load is unknown does not count in the average and is never below it; where no candidate is below it, all are accepted.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.LeastResourceUsageWithWeight
 """
@@ -20,7 +20,7 @@ from controller.model.option import option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
-    """See the module docstring.  It goes by this name, or by the full one of Pulsar's class: the short is taken."""
+    """See the module docstring.  The short name of Pulsar's class is that of another strategy, so Ext precedes it."""
 
     difference_percent: int = option(
         "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
@@ -30,11 +30,11 @@ class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
     )
 
     def initial_memory(self) -> IntervalUsageHistory:
-        """No history: a broker's first usage stands for itself."""
+        """No history: the first usage of a broker initialises its average."""
         return IntervalUsageHistory()
 
     def observed(self, view: ClusterView, memory: IntervalUsageHistory) -> IntervalUsageHistory:
-        """*memory* moved on to the interval of *view*, once; brokers that left are forgotten.
+        """The memory after the interval of *view*, into which it counts once; brokers that left are forgotten.
 
         Pulsar: BrokerLoadData.updateWeightedMaxEMA.
         """
@@ -49,7 +49,7 @@ class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
     def acceptable(
         self,
         view: ClusterView,
-        bundle: int,  # noqa: ARG002  every bundle goes to the emptiest brokers
+        bundle: int,  # noqa: ARG002  the same for every bundle
         candidates: Ints,
         memory: IntervalUsageHistory,
     ) -> tuple[Ints, IntervalUsageHistory]:

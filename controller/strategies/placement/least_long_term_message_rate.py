@@ -15,7 +15,7 @@ from controller.model.option import option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastLongTermMessageRate(ResourceWeights):
-    """See the module docstring.  Bundles on their way to a broker count as its own."""
+    """See the module docstring.  Bundles on their way to a broker count as if they were there."""
 
     overloaded_percent: int = option(
         "loadBalancerBrokerOverloadedThresholdPercentage",
@@ -31,11 +31,11 @@ class LeastLongTermMessageRate(ResourceWeights):
     def acceptable(
         self,
         view: ClusterView,
-        bundle: int,  # noqa: ARG002  every bundle goes where the rate is lowest
+        bundle: int,  # noqa: ARG002  the same for every bundle
         candidates: Ints,
         memory: NoMemory,
     ) -> tuple[Ints, NoMemory]:
-        """The *candidates* with the lowest rate, one of NaN never; where all are overloaded, all of them."""
+        """The *candidates* with the lowest rate, which is never NaN; all of them where all are overloaded."""
         if not len(candidates):
             return candidates, memory
         brokers = view.brokers

@@ -13,7 +13,7 @@ from controller.model.option import option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastResourceUsageWithWeight(ResourceWeights):
-    """See the module docstring.  As in Pulsar the history moves at every placement, not once a period."""
+    """See the module docstring.  As in Pulsar the history changes at every placement, not once an interval."""
 
     difference_percent: int = option(
         "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
@@ -28,13 +28,13 @@ class LeastResourceUsageWithWeight(ResourceWeights):
     )
 
     def initial_memory(self) -> UsageHistory:
-        """No history: a broker's first usage stands for itself."""
+        """No history: the first usage of a broker initialises its average."""
         return UsageHistory()
 
     def acceptable(
         self,
         view: ClusterView,
-        bundle: int,  # noqa: ARG002  every bundle goes to the emptiest brokers
+        bundle: int,  # noqa: ARG002  the same for every bundle
         candidates: Ints,
         memory: UsageHistory,
     ) -> tuple[Ints, UsageHistory]:
@@ -42,10 +42,10 @@ class LeastResourceUsageWithWeight(ResourceWeights):
         if not len(candidates):
             return candidates, memory
         brokers = view.brokers
-        # Nearly always every broker is a candidate, and then nothing needs to be picked.
+        # Nearly always every broker is a candidate: a slice needs no copy.
         rows = slice(None) if len(candidates) == len(brokers) else candidates
         load = brokers.load[rows]
-        # A broker that serves nothing has just started: what it used before says nothing.
+        # A broker without bundles or messages has just started: its history does not count.
         idle = (brokers.bundle_count[rows] == 0) | ((load[:, RATE_IN] == 0) & (load[:, RATE_OUT] == 0))
         now = self.usage_of_all(view)[rows]
         usage, memory = memory.smoothed(brokers.names, now, self.history_fraction, rows=rows, restarted=idle)

@@ -1,8 +1,8 @@
 """Place bundles on the candidates in turn, whatever their load.
 
-As in Pulsar the turns go on over whatever candidates there are, and the order of the brokers is taken down only when
-their number changes or the one whose turn it is, is no candidate any more.  So a broker that took the place of another
-one may have to wait for that, and is passed over until then.
+As in Pulsar, turns are counted over the candidates of each placement, and the order of the brokers is renewed only when
+their number changes, or when the broker whose turn it is is no longer a candidate.  So a broker that replaced another
+one may get no bundle until then.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector
 """
@@ -14,7 +14,7 @@ from typing import Final
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import RoundRobinTurn
 
-#: A Java int ends here, and counting begins again at 0.
+#: The largest Java int; then the count begins again at 0.
 _LAST_COUNT: Final = (1 << 31) - 1
 
 
@@ -39,7 +39,7 @@ class RoundRobinBrokerSelector:
     def acceptable(
         self,
         view: ClusterView,
-        bundle: int,  # noqa: ARG002  it is the brokers that take turns
+        bundle: int,  # noqa: ARG002  the same for every bundle
         candidates: Ints,
         memory: RoundRobinTurn,
     ) -> tuple[Ints, RoundRobinTurn]:

@@ -1,8 +1,8 @@
-"""Spread everything anew over all members, whenever anything changes: the world stops.
+"""Spread everything again over all members, whenever anything changes; meanwhile nothing runs.
 
-Members give up all they hold before they join, so nothing can run twice, and every rebalance costs as much as the
-group is large.  Connectors are dealt out first and the tasks of all of them after that, in one go around the members:
-dealt out together, connectors with one task each would leave every other of an even number of members without tasks.
+Members give up all they hold before they join, so nothing can run twice, and the cost of a rebalance grows with the
+group.  Connectors are dealt out first, then the tasks of all of them, without starting again at the first member: if
+each connector were followed by its only task, every second of an even number of members would get no task.
 
 Kafka Connect: org.apache.kafka.connect.runtime.distributed.EagerAssignor (2.6.0)
 """

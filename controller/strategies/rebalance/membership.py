@@ -1,16 +1,16 @@
-"""Give brokers that join their share of the bundles, and leave brokers time to come back.
+"""Give brokers that join their share of the bundles, and give brokers that leave time to come back.
 
 Like Kafka Connect's protocols, with brokers for workers and bundles for tasks.  Shares are counted in bundles, whatever
-their load: evening that out is the shedder's work, round by round.
+their load: the shedder evens out the load, round by round.
 
-eager: whenever a broker comes or goes, all bundles are dealt out anew over all brokers, at once.
+eager: whenever a broker joins or leaves, all bundles are spread over all brokers again, at once.
 
-cooperative: a broker that joined gets its fair share, rounded down, in about equal parts over some rounds, from those
-that have most bundles; nothing else moves.  Where a broker has just left, this waits: it may only restart, and what it
-had lies with others anyway, since brokers take over bundles by themselves.  Once it is back, or the delay over, it
-goes on.  A broker is looked after for a few rounds more, for moves that fail; after that its load is its own affair.
+cooperative: a broker that joined gets its fair share, rounded down, in about equal parts over some rounds, from the
+brokers with most bundles; nothing else moves.  After a broker left, nothing moves for a delay: it may only restart, and
+other brokers have taken over its bundles by themselves.  When it is back, or the delay is over, this goes on.  A broker
+that has its share is topped up for a few more rounds, as moves may fail; after that only the shedder looks at it.
 
-Brokers without data are neither here nor gone.
+A broker without data counts neither as present nor as gone.
 
 Kafka Connect: EagerAssignor, IncrementalCooperativeAssignor
 """
@@ -63,7 +63,7 @@ class RebalanceOnMembershipChange:
             raise SettingsError(f"trimtabRebalanceOnMembershipChange={self.protocol}: allowed: {', '.join(_PROTOCOLS)}")
 
     def initial_memory(self) -> BrokerMembership:
-        """No brokers: those of the first round are taken for having been there."""
+        """No brokers: those of the first round do not count as joined."""
         return BrokerMembership()
 
     def decide(self, view: ClusterView, memory: BrokerMembership) -> tuple[UnloadDecision, BrokerMembership]:
@@ -94,7 +94,7 @@ class RebalanceOnMembershipChange:
         count = bundles.count(bundles.counted)
         stays = bundles.count(bundles.counted & ~bundles.movable)
         share = -(-int(count.sum()) // len(count))
-        # Every broker up to the same height; what may not move is counted in.
+        # Every broker gets the same number of bundles; those that may not move count, too.
         target = bundles.owner.copy()
         target[goes] = _lowest_first(stays, np.clip(share - stays, 0, None), len(goes))
         moved = goes[target[goes] != bundles.owner[goes]]
@@ -160,9 +160,9 @@ class _Bundles:
     """Where each bundle of a view is, or will be."""
 
     brokers: int
-    #: (bundles,) row of its broker, the one that it is on its way to where there is one.
+    #: (bundles,) the row of its broker; of a bundle on its way, the row of its destination.
     owner: Ints
-    #: (bundles,) whether it counts: Pulsar's own ones do not, nor do those that no broker serves.
+    #: (bundles,) whether it counts: Pulsar's own bundles do not, nor do bundles that no broker serves.
     counted: Bools
     #: (bundles,) whether it may be moved now.
     movable: Bools
@@ -183,7 +183,7 @@ class _Bundles:
 
 
 def _with_changes(memory: BrokerMembership, view: ClusterView, delay_rounds: int) -> BrokerMembership:
-    """The memory one round on: who is here, who came, and who has been gone for how long."""
+    """The memory after this round: the brokers that are here, those that joined, and those that left, and when."""
     here, unknown = set(view.brokers.names), set(view.missing)
     known = set(memory.brokers)
     brokers = tuple(sorted(here | (known & unknown)))
@@ -203,7 +203,7 @@ def _by_name(numbers: Mapping[str, int]) -> dict[str, int]:
 def _from_the_fullest(view: ClusterView, bundles: _Bundles, count: Ints, share: int, room: Ints) -> tuple[Ints, Ints]:
     """The rows of the bundles that go to brokers with *room*, and (bundles,) each one's destination.
 
-    Brokers with most bundles give first, down to *share*.  Of what a broker has, busy and quiet ones go alike.
+    Brokers with most bundles give first, down to *share*.  Busy and quiet bundles of a broker go alike.
     """
     target = bundles.owner.copy()
     spare = np.clip(np.minimum(count - share, bundles.count(bundles.movable)), 0, None)
@@ -213,7 +213,7 @@ def _from_the_fullest(view: ClusterView, bundles: _Bundles, count: Ints, share: 
         own = view.bundles.of_broker(row)
         busiest = busiest_first(view.bundles.short_term_throughput, own[bundles.movable[own]])
         give = int(givers[row])
-        # Evenly over the order, from the middle of each part.
+        # From the list in order of load, cut into equal parts, the middle one of each part.
         chosen.append(busiest[((2 * np.arange(give) + 1) * len(busiest)) // (2 * give)])
     moved = np.concatenate(chosen)
     target[moved] = _lowest_first(count, room, len(moved))

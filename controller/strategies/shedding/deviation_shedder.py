@@ -1,12 +1,12 @@
-"""Unload brokers whose traffic stands out: by how many standard deviations it is above the average.
+"""Unload brokers whose traffic is too many standard deviations above the average.
 
-The broker furthest above gives its biggest bundle that leaves the broker with the least still below it; the move is
-thought through as if the bundle went there, and so on until no broker stands out.  Where nothing fits, the next broker
-has its turn.  The placement then decides where bundles really go.
+The broker furthest above gives its biggest bundle with which the broker with the least load would still be below it.
+The loads are then computed as if the bundle went there, and so on until no broker stands out.  Where no bundle fits,
+the next broker is looked at.  The placement then decides where bundles go.
 
-A standard deviation says nothing about size: brokers that are nearly alike have outliers too, and n brokers none
-above sqrt(n - 1), so two are always exactly 1.  Hence the default threshold below 1, and a broker must in addition be
-so many percent above the average.  Both are trimtab's, since Pulsar leaves the measure and the threshold open.
+A standard deviation is relative: brokers that are nearly alike have outliers, too, and of n brokers none is further
+above than sqrt(n - 1), so of two the fuller one is always exactly 1 above.  So the default threshold is below 1, and a
+broker must also be so many percent above the average.  Both are trimtab's: Pulsar leaves measure and threshold open.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.DeviationShedder, an abstract class that no release extends and
 4.0 no longer has.
@@ -73,7 +73,7 @@ class DeviationShedder(ABC):
         return NoMemory()
 
     def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:
-        """Unload bundles off the brokers that stand out, in the order thought of."""
+        """Unload bundles off the brokers that stand out, in the order of planning."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), memory
         by, names = type(self).__name__, view.brokers.names
@@ -92,7 +92,7 @@ class DeviationShedder(ABC):
                 refusals += givers.refused(broker)
             found = givers.take(broker, least, most)
             if found is None:
-                # Of those left, Pulsar looks at the next one.
+                # Pulsar then looks at the next broker.
                 refusals.append(givers.why_nothing(broker, most - least, self.unit))
                 spread.by_load.pop()
                 continue
@@ -140,15 +140,15 @@ class MessageRateDeviationShedder(DeviationShedder):
 
 
 class _Spread:
-    """How load is spread over the brokers, as moves are thought of."""
+    """How load is spread over the brokers, while moves are planned."""
 
     def __init__(self, load: Floats) -> None:
-        #: Of each broker, as it really is.
+        #: Of each broker, before anything moves.
         self.load: list[float] = load.tolist()
         #: (load, broker row) in ascending order; a broker that cannot give any more is taken out.
         self.by_load = sorted(zip(self.load, range(len(load)), strict=True))
         self._brokers = len(load)
-        #: Moving bundles about does not change it.
+        #: Moves do not change it.
         self.mean = math.fsum(self.load) / self._brokers
         self._squares = math.fsum(x * x for x in self.load)
         self._width = self._standard_deviation()
@@ -184,7 +184,7 @@ class _Givers:
         self._left: dict[int, tuple[list[float], list[int]]] = {}
 
     def refused(self, broker: int) -> list[Verdict]:
-        """Begin with *broker*: a verdict on each of its bundles that may not move."""
+        """Look at *broker* for the first time: a verdict on each of its bundles that may not move."""
         rows, refused = movable(self._view, self._own, broker, self._by)
         if not self._idle_too:
             rows = rows[self._load[rows] > 0]
@@ -196,7 +196,7 @@ class _Givers:
         """Take the largest bundle that leaves the receiver below *most*: its row and load; of equals, the last."""
         loads, rows = self._left[broker]
         i = bisect_left(loads, most - least)
-        # The difference is rounded, the sum is what counts.
+        # The difference above is rounded; the sum decides.
         while i < len(loads) and loads[i] + least < most:
             i += 1
         while i > 0 and not loads[i - 1] + least < most:
@@ -204,7 +204,7 @@ class _Givers:
         return (rows.pop(i - 1), loads.pop(i - 1)) if i else None
 
     def why_nothing(self, broker: int, room: float, unit: str) -> Verdict:
-        """The verdict on *broker*, of whose bundles none is below *room*."""
+        """The verdict on *broker*, which has no bundle below *room*."""
         name, loads = self._view.brokers.names[broker], self._left[broker][0]
         if not loads:
             return Verdict(subject=name, reason=Reason.NO_BUNDLES, by=self._by)

@@ -1,8 +1,8 @@
-"""Unload brokers that run above a fixed usage, whatever the others do.
+"""Unload brokers whose usage is above a fixed threshold, whatever the other brokers do.
 
 A broker's usage is that of its fullest resource, weighted, as of now.  Of each broker at or above the threshold the
-busiest bundles go, until what is above it, and a small margin, is on its way; one bundle always goes.  Where all
-brokers are that busy, bundles are moved round and round: ThresholdShedder looks at the average instead.
+busiest bundles go, until the load above the threshold and a small margin is offloaded; one bundle always goes.  Where
+all brokers are that busy, bundles move from one to another without end: ThresholdShedder uses the average instead.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.OverloadShedder
 """
@@ -20,7 +20,7 @@ from controller.model.memory import NoMemory
 from controller.model.option import option
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
-#: Offloaded beyond what is above the threshold, so that the broker does not stop right at it.
+#: Offloaded in addition, so that the broker ends below the threshold and not right at it.
 _MARGIN: Final = 0.05
 _BY: Final = "OverloadShedder"
 
@@ -49,7 +49,7 @@ class OverloadShedder(ResourceWeights):
         with np.errstate(invalid="ignore"):
             to_offload = brokers.throughput * (usage - limit + _MARGIN)
         unloads: list[Unload] = []
-        #: Of overloaded brokers: the verdict, and those on what is refused.
+        #: Overloaded broker -> its verdict, and the verdicts on what is refused.
         about: dict[int, tuple[Verdict, list[Verdict]]] = {}
 
         def on_broker(broker: int, reason: Reason) -> Verdict:

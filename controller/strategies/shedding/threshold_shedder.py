@@ -1,8 +1,8 @@
-"""Unload brokers that run hotter than the cluster's average by a threshold.
+"""Unload brokers whose usage is above the cluster's average by a threshold.
 
 A broker's usage is that of its fullest resource, weighted and smoothed over the rounds.  Of each broker at or above
-average + threshold the busiest bundles go, until what is above the threshold, and a small margin, is on its way.  With
-lower-boundary shedding, when nothing went and some broker is below average - threshold, the busiest broker gives.
+average + threshold the busiest bundles go, until the load above that and a small margin is offloaded.  With
+lower-boundary shedding, when nothing goes and some broker is below average - threshold, the busiest broker gives.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.ThresholdShedder
 """
@@ -21,7 +21,7 @@ from controller.model.option import option
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
 _MB: Final = 1024 * 1024
-#: Offloaded beyond what is above the threshold, so that the broker does not stop right at it.
+#: Offloaded in addition, so that the broker ends below the threshold and not right at it.
 _MARGIN: Final = 0.05
 #: Share of the threshold that the busiest broker offloads for the sake of brokers below the lower boundary.
 _LOWER_BOUNDARY_SHARE: Final = 0.5
@@ -56,7 +56,7 @@ class ThresholdShedder(ResourceWeights):
     )
 
     def initial_memory(self) -> UsageHistory:
-        """No history: a broker's first usage stands for itself."""
+        """No history: the first usage of a broker initialises its average."""
         return UsageHistory()
 
     def decide(self, view: ClusterView, memory: UsageHistory) -> tuple[UnloadDecision, UsageHistory]:

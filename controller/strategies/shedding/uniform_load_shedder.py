@@ -1,12 +1,12 @@
 """Even out the busiest and the idlest broker, by message rate and, where that is even, by throughput.
 
-Host resources do not matter here, so it suits brokers that share their machines.  One broker a round gives: the one
+Resources of the hosts do not count, so it suits brokers that share machines.  One broker gives in each round: the one
 with the highest rate, when it is too many percent above the lowest; or else the one with the highest throughput, when
 it is too many times the lowest.  It gives a share of the difference, the biggest bundles that still fit into it first.
 
-Pulsar computes this partly in int and starts its minimum at the largest int, so above 2**31 - 1 bytes/s things go
-wrong: a broker above it is never the idlest, and a difference near it unloads nothing.  trimtab does the same, unless
-told otherwise by ``trimtabUniformLoadShedderFixedExtremes``.
+Pulsar computes this partly in int and starts its minimum at the largest int, so it is wrong above 2**31 - 1 bytes/s: a
+broker above that is never the idlest, and a difference near it unloads nothing.  trimtab does the same, unless
+``trimtabUniformLoadShedderFixedExtremes`` is set.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder
 """
@@ -23,7 +23,7 @@ from controller.model.option import option
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
 _INT_MAX: Final = 2**31 - 1
-#: A minimum this close to zero counts as 1, so that it can be divided by.
+#: A minimum this close to zero counts as 1, to divide by it.
 _ZERO: Final = 1e-6
 #: A bundle may be larger than what is left to move by this much, msg/s or bytes/s.
 _SLACK: Final = 1000
@@ -33,7 +33,7 @@ _BY: Final = "UniformLoadShedder"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Rule:
-    """One of the two measures: how it is spread over the brokers, and what to do about that."""
+    """One of the two measures: how it is spread over the brokers, and the limits that apply to it."""
 
     #: One a bundle.
     of_bundle: Floats
@@ -91,7 +91,7 @@ class UniformLoadShedder:
         "maxUnloadBundleNumPerShedding",
         default=_NO_LIMIT,
         meaning="at most so many bundles at once; -1 is no limit",
-        # A getter's name that went around as the option's.
+        # The name of a getter, which is used as the name of the option in places.
         aliases=("getMaxUnloadBundleNumPerShedding",),
     )
     fixed_extremes: bool = option(
@@ -109,7 +109,7 @@ class UniformLoadShedder:
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), memory
         rate, throughput = self._by_rate(view), self._by_throughput(view)
-        # The rate goes first even where it then finds nothing to unload.
+        # The rate has precedence, even if it then finds nothing to unload.
         rule = rate if rate.fires or (rate.threshold > 0 and not throughput.fires) else throughput
         verdicts = _about_brokers(view, rule)
         if not rule.fires:
@@ -197,7 +197,7 @@ class UniformLoadShedder:
 
 
 def _to_int(x: float) -> float:
-    """Towards zero and no further than int reaches, as Java casts a double."""
+    """*x* as Java casts a double to int: rounded towards zero, within the range of int, 0 for NaN."""
     return 0.0 if x != x else float(int(min(max(x, -_INT_MAX - 1), _INT_MAX)))
 
 

@@ -1,7 +1,7 @@
 """Split a bundle that was over a limit in so many rounds in a row, and only so many of a broker in one round.
 
-What counts is the load of this interval, not an average.  In Pulsar every broker looks at its own bundles; here one
-after the other does, and they share out the room that a namespace has left.
+The load of this interval counts, not an average.  In Pulsar every broker looks at its own bundles; here that is
+done broker by broker, and they share the room that a namespace has left.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.DefaultNamespaceBundleSplitStrategyImpl
 """
@@ -52,7 +52,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
         meaning="extensible load manager: a split under way holds up parts of the same bundle alone; in Pulsar also"
         " bundles that begin or end alike, in namespaces whose names begin alike",
     )
-    #: Where a bundle will be cut.  None leaves that to whoever carries the decision out, and takes it for possible.
+    #: Where a bundle will be cut.  None: that is computed later, and every cut counts as possible.
     algorithm: SplitAlgorithm | None = field(default=None, metadata={"meaning": "where a bundle is cut"})
 
     def initial_memory(self) -> SplitHitCounts:

@@ -1,4 +1,4 @@
-"""Cut a bundle into as many as it takes for each to stay below the limits of message rate and traffic.
+"""Cut a bundle into as many parts as are needed so that each stays below the limits of message rate and traffic.
 
 Pulsar: org.apache.pulsar.common.naming.FlowOrQpsEquallyDivideBundleSplitAlgorithm
 """
@@ -17,8 +17,8 @@ from controller.strategies.common.bundle_limits import MB, TrafficLimits
 class FlowOrQpsEquallyDivide(TrafficLimits):
     """See the module docstring.
 
-    Topics are gone through along the ring, and a cut is made before the one that would pass a limit.  Of topics that
-    lie at one place Pulsar knows the last one only, and counts it for each of them.
+    Topics are added up along the ring, and a cut is made before the topic that would pass a limit.  Of topics at the
+    same position Pulsar uses only the last one, and counts it as often as there are topics there.
     """
 
     name = "flow_or_qps_equally_divide"

@@ -1,7 +1,7 @@
-"""Give a topic that carries most of its bundle a bundle of its own, where the bundle is split anyhow.
+"""When a bundle is split, give a topic that carries most of its load a bundle of its own.
 
-Halving such a bundle only moves the problem: one half is as hot as the whole was.  A bundle of nothing but the hot
-topic can be placed for itself, and the rest stays together.  Every other bundle is cut as the split algorithm says.
+Halving such a bundle does not help: one half is as hot as the whole was.  A bundle with only the hot topic can be
+placed by itself, and the rest stays together.  Every other bundle is cut by the split algorithm.
 
 Pulsar: `pulsar-admin topics get-positions`, then a split at specified positions, by hand.
 """
@@ -31,7 +31,7 @@ class HotTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotTopicIsolation:
-    """A split algorithm before another one; see the module docstring."""
+    """A split algorithm around another one; see the module docstring."""
 
     hot: HotTopic
     otherwise: SplitAlgorithm
@@ -43,14 +43,14 @@ class HotTopicIsolation:
 
     @property
     def needs_topic_detail(self) -> bool:
-        """Always, once it is on: without detail it cannot know that no topic is hot."""
+        """Always when it is on: without topic detail it cannot know that no topic is hot."""
         return self.hot.percent > 0 or self.otherwise.needs_topic_detail
 
     def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | Reason:
-        """On both sides of the hot place, or on the one that lies inside the bundle; else what the other one says.
+        """Cuts on both sides of the hot position, or on the side inside the bundle; without one, those of the other.
 
-        Topics that share a place on the ring cannot be parted, so they count as one.  TooFewTopics where nothing lies
-        beside them.
+        Topics at the same position on the ring cannot be separated, so they count as one.  TooFewTopics where there are
+        no others.
         """
         place = self._hot_place(positions, load)
         if place is None:
@@ -72,7 +72,7 @@ class HotTopicIsolation:
             if total > 0:
                 share = np.maximum(share, of_place / total)
         hottest = int(share.argmax())
-        # Of nothing at all no share is large.
+        # Without any load no share is large.
         return int(places[hottest]) if share[hottest] > 0 and share[hottest] * 100 >= self.hot.percent else None
 
 

@@ -42,7 +42,7 @@ class WithPartitionAdvice:
 
     @property
     def thresholds(self) -> SplitThresholds:
-        """Those of the policy, lowered so far that no large partition goes unseen."""
+        """Those of the policy, lowered so that every large partition is seen."""
         thresholds = self.policy.thresholds
         if not self.large.max_mbytes:
             return thresholds
@@ -59,7 +59,7 @@ class WithPartitionAdvice:
         return replace(found, verdicts=(*found.verdicts, *self._advice(view))), moved
 
     def _advice(self, view: ClusterView) -> list[Verdict]:
-        """By bundle, then by position; all partitions at once, of which only the large ones are gone through."""
+        """A verdict for each large partition, by bundle, then by position; Python loops over the large ones alone."""
         detail, names = view.bundles.detail, view.bundles.names
         mbytes = (detail.load[:, THROUGHPUT_IN] + detail.load[:, THROUGHPUT_OUT]) / _MB
         large = np.flatnonzero(mbytes > self.large.max_mbytes) if self.large.max_mbytes else np.zeros(0, np.int64)

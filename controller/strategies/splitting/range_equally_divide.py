@@ -24,5 +24,5 @@ class RangeEquallyDivide:
         positions: Ints,  # noqa: ARG002
         load: Floats,  # noqa: ARG002
     ) -> tuple[int, ...] | Reason:
-        """The middle, rounded down; of a range that has none its beginning, where nothing can be cut."""
+        """The middle, rounded down; of a range of one position its lower end, where nothing can be cut."""
         return equal_cuts(lower, upper, 2)

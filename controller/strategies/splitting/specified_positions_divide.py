@@ -1,4 +1,4 @@
-"""Cut a bundle at positions that somebody else has chosen.
+"""Cut a bundle at given positions.
 
 Pulsar: org.apache.pulsar.common.naming.SpecifiedPositionsBundleSplitAlgorithm
 """
@@ -13,14 +13,14 @@ from controller.model.load import Floats, Ints
 class SpecifiedPositionsDivide:
     """See the module docstring.
 
-    As defaultNamespaceBundleSplitAlgorithm it has no positions, so it splits nothing by itself, in Pulsar neither.
+    As defaultNamespaceBundleSplitAlgorithm it has no positions, so it splits nothing; the same is true in Pulsar.
     """
 
     name = "specified_positions_divide"
 
-    #: Positions on the ring, in any order; those outside of a bundle do not count for it.
+    #: Positions on the ring, in any order; those outside of a bundle are ignored for it.
     at: tuple[int, ...] = ()
-    #: Also cut a bundle that has but one topic, or none.
+    #: Also cut a bundle that has only one topic, or none.
     force: bool = False
 
     @property
@@ -35,7 +35,7 @@ class SpecifiedPositionsDivide:
         positions: Ints,
         load: Floats,  # noqa: ARG002
     ) -> tuple[int, ...] | Reason:
-        """The positions that lie inside the bundle, ascending; one that was given twice is cut at twice, and refused.
+        """The positions inside the bundle, ascending; a position given twice is returned twice, and later refused.
 
         NoPositions where none is given at all, or none inside.
         """

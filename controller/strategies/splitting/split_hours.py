@@ -1,6 +1,6 @@
-"""Split at quiet hours only: a split closes and reopens all topics of the bundle, which business hours feel.
+"""Split at quiet hours only: a split closes and reopens all topics of the bundle, which clients notice.
 
-The hour is that of the interval, UTC, and never the clock's: a replay at noon splits what was split at night.
+The hour is that of the interval, UTC, not that of the clock: a replay at noon splits what was split at night.
 """
 
 import re
@@ -44,7 +44,7 @@ class SplitHours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithinHours:
-    """A split policy whose splits outside of the hours are told, and not carried out; its memory always moves."""
+    """A split policy whose splits outside of the hours are told, and not carried out; its memory always changes."""
 
     policy: SplitPolicy[Any]
     hours: SplitHours

@@ -16,9 +16,9 @@ from controller.model.option import option
 class TopicCountEquallyDivide:
     """See the module docstring.
 
-    Pulsar cuts halfway between the two topics in the middle, rounded down.  So the left one of two neighbours on the
-    ring goes right, and where it lies at the bundle's very beginning, or both lie at one place, the cut may be one that
-    Pulsar then refuses.
+    Pulsar cuts halfway between the two topics in the middle, rounded down.  If these are neighbours on the ring, the
+    left one goes to the right half.  If it lies at the bundle's first position, or if both have the same position,
+    Pulsar may refuse the cut.
     """
 
     name = "topic_count_equally_divide"
@@ -46,7 +46,7 @@ class TopicCountEquallyDivide:
         if not self.fixed:
             left, right = int(ordered[middle - 1]), int(ordered[middle])
             return (left + (right - left) // 2,)
-        # Between neighbours that differ there is a place for a cut, unless it were the bundle's end.
+        # There is a cut between two different positions, unless it would be the end of the bundle.
         partings = np.flatnonzero((ordered[:-1] < ordered[1:]) & (ordered[:-1] + 1 < upper)) + 1
         if len(partings) == 0:
             return Reason.TOO_FEW_TOPICS

@@ -1,4 +1,4 @@
-"""Brokers in pairs, the fullest with the emptiest and so on inwards, and how often each was hit: for AvgShedder."""
+"""AvgShedder's pairs of brokers, the fullest with the emptiest and so on, and how often each broker was hit."""
 
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
 
 def pairs(brokers: BrokerTable, scores: Floats) -> list[Pair]:
-    """Outermost first; the middle one of an odd number is a pair of its own."""
+    """The pairs, those that differ most first; the middle one of an odd number is paired with itself."""
     order = np.argsort(scores, kind="stable")
     lows, highs = order[: (len(order) + 1) // 2], order[::-1][: (len(order) + 1) // 2]
     names, rate = brokers.names, brokers.load[:, RATE_IN] + brokers.load[:, RATE_OUT]
@@ -54,20 +54,20 @@ def pairs(brokers: BrokerTable, scores: Floats) -> list[Pair]:
 
 
 class Hits:
-    """The hit counts while they are being moved."""
+    """The hit counts, while a round changes them."""
 
     def __init__(self, memory: BrokerHitCounts) -> None:
         self.high, self.low = dict(memory.high), dict(memory.low)
 
     def forget(self, pair: Pair) -> None:
-        """Both begin again."""
+        """Drop the counts of both brokers."""
         for counts in (self.high, self.low):
             if counts:
                 counts.pop(pair.low, None)
                 counts.pop(pair.high, None)
 
     def count(self, pair: Pair, *, hard: bool) -> None:
-        """Both were hit; one that is paired with itself, twice."""
+        """Count a hit of both brokers; a broker that is paired with itself counts twice."""
         for broker in (pair.low, pair.high):
             self.low[broker] = self.low.get(broker, 0) + 1
             if hard:
@@ -76,7 +76,7 @@ class Hits:
                 self.high.pop(broker, None)
 
     def enough(self, pair: Pair, high: int, low: int) -> bool:
-        """Whether either was hit often enough; who is looked up in vain has a count, 0, from then on."""
+        """Whether either was hit often enough; a broker without a count gets the count 0, as in Pulsar."""
         return any(
             counts.setdefault(broker, 0) >= limit
             for counts, limit in ((self.high, high), (self.low, low))

@@ -1,10 +1,10 @@
 """Pair the fullest broker with the emptiest, the second fullest with the second emptiest, and move load within pairs.
 
-A pair whose scores (usage as of now, percent) differ by a threshold is hit.  There are two thresholds: a difference of
-the high one is acted upon after few rounds in a row, one of the low one only after many.  Then the fuller broker gives
-a share of the difference in message rate or, where that is too little, in throughput to the emptier one: its busiest
-bundles, passing over those that are more than what is left to give.  This strategy plans both ends, so broker.conf
-has to name it as the placement too.
+A pair whose scores (usage as of now, percent) differ by a threshold is hit.  There are two thresholds: after a
+difference of the high one load moves within few rounds in a row, after one of the low one only within many.  Then the
+fuller broker gives a share of the difference in message rate or, where that is too little, in throughput to the emptier
+one: its busiest bundles, without those that are more than what is left to give.  This strategy plans both ends, so
+broker.conf has to name it as the placement, too.
 
 As in Pulsar, unless ``fixed``: with an odd number of brokers the middle one is paired with itself; a sole bundle may
 go; and of bundles that are equal in all averages, in the number of their samples and in topics, every one goes where
@@ -97,7 +97,7 @@ class AvgShedder(ResourceWeights):
     )
 
     def initial_memory(self) -> BrokerHitCounts:
-        """Nobody was hit yet."""
+        """No broker was hit yet."""
         return BrokerHitCounts()
 
     def scores(self, view: ClusterView) -> Floats:
@@ -110,7 +110,7 @@ class AvgShedder(ResourceWeights):
             return UnloadDecision(reason=Reason.NO_BROKERS), BrokerHitCounts()
         hits = Hits(memory)
         moves: list[_Move] = []
-        #: What is to be said of each pair, in their order: verdicts, or a calm pair.
+        #: For each pair, in their order: its verdicts, or the pair itself if it was not hit.
         said: list[Sequence[Verdict] | Pair] = []
         refusals: list[Verdict] = []
         any_hit = False
@@ -120,7 +120,7 @@ class AvgShedder(ResourceWeights):
                 said.append(pair)
                 continue
             any_hit = True
-            # Not ">=": scores that are no numbers differ by NaN, and Pulsar takes that for a lot.
+            # Not ">=": a difference of NaN counts as high, as in Pulsar.
             hard = not pair.difference < self.high_threshold
             hits.count(pair, hard=hard)
             if not hits.enough(pair, self.hit_count_high, self.hit_count_low):
@@ -145,7 +145,7 @@ class AvgShedder(ResourceWeights):
                     yield from one
 
         decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=LazyVerdicts(tell), reason=reason)
-        # Without any hit all counts go, also those of brokers that are away.
+        # Without any hit all counts are dropped, also those of brokers that are not in the view.
         return decision, BrokerHitCounts(high=hits.high, low=hits.low) if any_hit else BrokerHitCounts()
 
     def _waiting(self, pair: Pair, hits: Hits, *, hard: bool) -> list[Verdict]:

@@ -1,4 +1,4 @@
-"""How evenly load is spread over the brokers, and which two are next to even it out: TransferShedder's bookkeeping.
+"""How evenly load is spread over the brokers, and which two brokers even it out next.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder.LoadStats, isUnderLoaded, isOverLoaded
 """
@@ -32,7 +32,7 @@ class BrokerLoads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """Whether the brokers' data allow a round at all."""
+    """Whether the brokers' data allow a round."""
 
     #: Why not, or None; then the broker that it is about, if it is about one.
     refusal: Reason | None
@@ -57,7 +57,7 @@ def readiness(
     """Whether the data of all *available* brokers are there, and those that were unloaded have settled.
 
     One broker that has not settled stops the round for all.  Brokers before it in the order of *loads* that have
-    settled are taken off the list nevertheless.  Pulsar: LoadStats.update.
+    settled are still taken off the list.  Pulsar: LoadStats.update.
     """
     counted = now_ms - loads.updated_at_ms <= ttl_ms
     settling = dict(recently_unloaded)
@@ -82,7 +82,7 @@ def readiness(
 
 
 class LoadStats:
-    """Average and deviation of the load, and the brokers by load; moves on as load is planned to move."""
+    """Average and deviation of the load, and the brokers by load; both change as moves are planned."""
 
     def __init__(
         self, loads: BrokerLoads, counted: Bools, order: Ints, *, target_std: float, overloaded: float
@@ -97,7 +97,7 @@ class LoadStats:
         self._square_sum = np.add.accumulate(load * load)[-1]
         self._brokers = len(load)
         self.average = np.add.accumulate(load)[-1] / self._brokers
-        #: NaN where rounding leaves less than nothing under the root; then no deviation is above the target.
+        #: NaN where rounding makes the number under the root negative; then the deviation is not above the target.
         self.std = np.sqrt(self._square_sum / self._brokers - self.average * self.average)
         self._loads = loads
         self._order = order
@@ -144,7 +144,7 @@ class LoadStats:
         return row
 
     def offload(self, giver: int, taker: int, load: np.float64) -> None:
-        """Take *load* (fraction) as moved between two rows; what took has taken enough."""
+        """Count *load* (fraction) as moved from *giver* to *taker* (rows); the taker then takes no more."""
         most, least = self._loads.load[giver], self._loads.load[taker]
         left, filled = np.maximum(0, most - load), least + load
         self._square_sum -= most * most + least * least

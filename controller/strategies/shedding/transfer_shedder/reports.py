@@ -30,7 +30,7 @@ class ReportedBundles:
     def _rows(self, broker: str) -> Ints:
         """The bundles of *broker* that a report may hold, in name order."""
         bundles, code = self._view.bundles, self._view.brokers.code_of[broker]
-        # Few brokers are asked about as a rule: to look for theirs is quicker than to sort everybody's.
+        # Usually only few brokers are asked about: to search their bundles is quicker than to sort all bundles.
         few = len(self._reports) < _FEW
         rows = np.flatnonzero(bundles.broker == code) if few else bundles.of_broker(code)
         governed = None if self._governed is None else self._governed[bundles.namespace[rows]]
@@ -60,7 +60,7 @@ class ReportedBundles:
 
 
 def _governed(view: ClusterView) -> Bools | None:
-    """(namespaces,) which have an isolation policy or an anti-affinity group; None: no one has."""
+    """(namespaces,) which have an isolation policy or an anti-affinity group; None: there are no policies."""
     policies = view.policies
     if not policies.isolation and not policies.anti_affinity_group:
         return None
