@@ -16,6 +16,7 @@ from typing import Any, Final
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.folder.leadership import FileLeadership
@@ -28,6 +29,7 @@ from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
 from controller.simulator.encode import FORMS, Record, topic_records
 from streaming.assembly import Assembly
+from streaming.sink import DecisionSink
 
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"
@@ -75,28 +77,37 @@ def pipeline(
     sink = assembly.decision_sink(leader, assembly.control_store())
     query = assembly.decision_query(spark, sink)
     running = query.trigger(processingTime=_TRIGGER).start()
-    floors, queries, ratios, size = [], [], [], 0
+    measured, size = [], 0
     for run in range(_WARM_UP + runs):
         interval = _START_MS + run * settings.intervals.period_ms
         size = _publish(cluster, interval, FORMS[form], kafka)
         cluster.advance()
-        mark = len(running.recentProgress)
-        try:
-            running.processAllAvailable()
-        except StreamingQueryException as error:
-            raise sink.failure or error from error
-        seconds = _seconds(running.recentProgress[mark:])
+        seconds = _seconds_of_query(running, sink)
         floor = _floor(assembly.records(spark), folder / "floor").trigger(availableNow=True).start()
         floor.awaitTermination()
         of_floor = _seconds(floor.recentProgress)
         warm = "" if run >= _WARM_UP else " (to warm up)"
         said(f"{form}: interval {run + 1}{warm}: floor {of_floor:.2f} s, query {seconds:.2f} s")
-        if run >= _WARM_UP:
-            floors.append(of_floor)
-            queries.append(seconds)
-            ratios.append(seconds / of_floor)
+        measured.append((of_floor, seconds))
     running.stop()
     leader.release()
+    return _figures(form, shape, size, measured[_WARM_UP:])
+
+
+def _seconds_of_query(running: StreamingQuery, sink: DecisionSink) -> float:
+    """Wait until *running* has read what there is; returns the seconds that this took."""
+    mark = len(running.recentProgress)
+    try:
+        running.processAllAvailable()
+    except StreamingQueryException as error:
+        raise sink.failure or error from error
+    return _seconds(running.recentProgress[mark:])
+
+
+def _figures(form: str, shape: ClusterShape, size: int, measured: Sequence[tuple[float, float]]) -> Figures:
+    """*size*: bytes of an interval; *measured*: the seconds of floor and query of each run."""
+    floors, queries = [floor for floor, _ in measured], [query for _, query in measured]
+    ratios = [query / floor for floor, query in measured]
     return Figures(
         form=form,
         topics=shape.topics,

@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.table import Table
@@ -32,32 +32,40 @@ _INTERRUPTED: Final = 130
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
 
+_Bundles: TypeAlias = Annotated[int, typer.Option(min=100, help="Of the cluster.")]
+_Brokers: TypeAlias = Annotated[int, typer.Option(min=2, help="Of the cluster; at most half as many as bundles.")]
+_Runs: TypeAlias = Annotated[int, typer.Option(min=1, help="Of each; medians are told.")]
+_Java: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--java", help="Run Pulsar's own classes beside, in turns, and tell the ratio.  Needs a JDK; fetches jars."
+    ),
+]
+_Slope: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--slope",
+        help=f"Instead: how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
+    ),
+]
+_Overloaded: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--overloaded",
+        help="Instead: whole intervals where half of the brokers, or all, are 40 % over their limit; the largest"
+        " of --runs intervals is told.",
+    ),
+]
+
+
 @app.command()
 def decisions(
-    bundles: Annotated[int, typer.Option(min=100, help="Of the cluster.")] = 100_000,
-    brokers: Annotated[int, typer.Option(min=2, help="Of the cluster; at most half as many as bundles.")] = 1_000,
-    runs: Annotated[int, typer.Option(min=1, help="Of each; medians are told.")] = 9,
-    java: Annotated[
-        bool,
-        typer.Option(
-            "--java", help="Run Pulsar's own classes beside, in turns, and tell the ratio.  Needs a JDK; fetches jars."
-        ),
-    ] = False,
-    slope: Annotated[
-        bool,
-        typer.Option(
-            "--slope",
-            help=f"Instead: how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
-        ),
-    ] = False,
-    overloaded: Annotated[
-        bool,
-        typer.Option(
-            "--overloaded",
-            help="Instead: whole intervals where half of the brokers, or all, are 40 % over their limit; the largest"
-            " of --runs intervals is told.",
-        ),
-    ] = False,
+    bundles: _Bundles = 100_000,
+    brokers: _Brokers = 1_000,
+    runs: _Runs = 9,
+    java: _Java = False,
+    slope: _Slope = False,
+    overloaded: _Overloaded = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Time every shedder, placement and split check, and the update of the averages.

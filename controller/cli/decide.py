@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.table import Table
@@ -28,51 +28,59 @@ _MOVED: Final = 3
 #: Columns of a pipe or a file.
 
 
+_Load: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        help="A load report as a broker serves it, JSON lines of reports or sweeps, or a folder of such files or of"
+        " a log.  Its last interval counts.",
+        exists=True,
+        show_default=False,
+    ),
+]
+_Strategy: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help=f"Which bundles leave their broker: {', '.join(SHEDDERS)}; or the full name of Pulsar's class.",
+        show_default=False,
+    ),
+]
+_BrokerConf: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="The options, by Pulsar's names.  PULSAR_PREFIX_ variables come on top.",
+        exists=True,
+        dir_okay=False,
+        show_default="Pulsar's defaults",
+    ),
+]
+_Placement: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Where they go: {', '.join(PLACEMENTS)}.",
+        show_default="that of --broker-conf, else the strategy's own, else Pulsar's default",
+    ),
+]
+_Rounds: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=1000,
+        help="Up to so many rounds with the same load, until something would move: some strategies wait for more.",
+    ),
+]
+_Cluster: TypeAlias = Annotated[
+    str | None, typer.Option(help="Whose records count.", show_default="that of the first record that names one")
+]
+
+
 def decide(
-    load: Annotated[
-        Path,
-        typer.Option(
-            help="A load report as a broker serves it, JSON lines of reports or sweeps, or a folder of such files or of"
-            " a log.  Its last interval counts.",
-            exists=True,
-            show_default=False,
-        ),
-    ],
-    strategy: Annotated[
-        str,
-        typer.Option(
-            help=f"Which bundles leave their broker: {', '.join(SHEDDERS)}; or the full name of Pulsar's class.",
-            show_default=False,
-        ),
-    ],
-    broker_conf: Annotated[
-        Path | None,
-        typer.Option(
-            help="The options, by Pulsar's names.  PULSAR_PREFIX_ variables come on top.",
-            exists=True,
-            dir_okay=False,
-            show_default="Pulsar's defaults",
-        ),
-    ] = None,
-    placement: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Where they go: {', '.join(PLACEMENTS)}.",
-            show_default="that of --broker-conf, else the strategy's own, else Pulsar's default",
-        ),
-    ] = None,
+    load: _Load,
+    strategy: _Strategy,
+    broker_conf: _BrokerConf = None,
+    placement: _Placement = None,
     split: Annotated[bool, typer.Option("--split", help="Look for bundles to split, too.")] = False,
-    rounds: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="Up to so many rounds with the same load, until something would move: some strategies wait for more.",
-        ),
-    ] = 1,
-    cluster: Annotated[
-        str | None, typer.Option(help="Whose records count.", show_default="that of the first record that names one")
-    ] = None,
+    rounds: _Rounds = 1,
+    cluster: _Cluster = None,
     period_seconds: Annotated[int, typer.Option(min=1, help="From one interval to the next.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="Of the choice among equally good brokers.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -27,46 +27,53 @@ _MAX_BUNDLES: Final = 1 << 20
 _ANSWER_SECONDS: Final = 10.0
 
 
+_Topic: TypeAlias = Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")]
+_Bundles: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=1, max=_MAX_BUNDLES, help="The namespace is as new, with so many bundles.", show_default=False),
+]
+_Boundaries: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="The namespace's bundles, as Pulsar's admin answers to GET /namespaces/../bundles.",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+    ),
+]
+_Log: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="A log in a folder: its last namespace_state, and the bundle's owner.",
+        exists=True,
+        file_okay=False,
+        show_default=False,
+    ),
+]
+_Conf: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Settings to take the log, the cluster and the brokers' way to assign topics from.",
+        show_default=False,
+    ),
+]
+_Cluster: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Whose records count.", show_default="that of --conf, else of the log's last record"),
+]
+_Live: TypeAlias = Annotated[
+    bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; the last decision is told, too.")
+]
+
+
 def lookup(
-    topic: Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")],
-    bundles: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=_MAX_BUNDLES, help="The namespace is as new, with so many bundles.", show_default=False
-        ),
-    ] = None,
-    boundaries: Annotated[
-        Path | None,
-        typer.Option(
-            help="The namespace's bundles, as Pulsar's admin answers to GET /namespaces/../bundles.",
-            exists=True,
-            dir_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            help="A log in a folder: its last namespace_state, and the bundle's owner.",
-            exists=True,
-            file_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    conf: Annotated[
-        Path | None,
-        typer.Option(
-            help="Settings to take the log, the cluster and the brokers' way to assign topics from.",
-            show_default=False,
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Whose records count.", show_default="that of --conf, else of the log's last record"),
-    ] = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; the last decision is told, too.")
-    ] = False,
+    topic: _Topic,
+    bundles: _Bundles = None,
+    boundaries: _Boundaries = None,
+    log: _Log = None,
+    conf: _Conf = None,
+    cluster: _Cluster = None,
+    live: _Live = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say where a topic lies on the hash ring, in which bundle, and which broker has that."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.table import Table
@@ -34,32 +34,37 @@ class NotBalancedError(TrimtabError):
     """The group that was asked to be balanced is not."""
 
 
+_Group: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="TOML or JSON: protocol, delay, connectors, members with what they run, changes. See docs/rebalance.md"
+        " and conf/scenarios/rebalance.toml.",
+        show_default=False,
+    ),
+]
+_Example: TypeAlias = Annotated[
+    bool,
+    typer.Option("--example", help="Without FILE: 90 connectors and 900 tasks, started and stopped one by one."),
+]
+_Protocol: TypeAlias = Annotated[
+    Protocol | None, typer.Option(help="In place of the file's; with --example, the one to compare with eager.")
+]
+_RequireBalance: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--require-balance",
+        help="Fail unless in the end everything runs once, and members differ by one connector and one task at most.",
+    ),
+]
+
+
 def rebalance(
-    group: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE]",
-            help="TOML or JSON: protocol, delay, connectors, members with what they run, changes. See docs/rebalance.md"
-            " and conf/scenarios/rebalance.toml.",
-            show_default=False,
-        ),
-    ] = None,
-    example: Annotated[
-        bool,
-        typer.Option("--example", help="Without FILE: 90 connectors and 900 tasks, started and stopped one by one."),
-    ] = False,
-    protocol: Annotated[
-        Protocol | None, typer.Option(help="In place of the file's; with --example, the one to compare with eager.")
-    ] = None,
+    group: _Group = None,
+    example: _Example = False,
+    protocol: _Protocol = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a rebalance, one a line.")] = False,
-    require_balance: Annotated[
-        bool,
-        typer.Option(
-            "--require-balance",
-            help="Fail unless in the end everything runs once, and members differ by one connector and one task at"
-            " most.",
-        ),
-    ] = False,
+    require_balance: _RequireBalance = False,
 ) -> None:
     """Play membership changes of a group: who starts and who stops what, rebalance by rebalance.
 

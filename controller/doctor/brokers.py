@@ -40,8 +40,22 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
                 advice="start the brokers, or correct admin_url, and tls for https, in [pulsar]",
             )
         return
-    silent = [broker for broker in pulsar.brokers if broker.silent]
-    for broker in silent:
+    yield from _silent_or_failing(pulsar)
+    if not pulsar.brokers:
+        yield Finding(
+            code="brokers-unreachable",
+            severity="error",
+            objects=_urls(facts),
+            seen="no broker is active",
+            wanted="at least one",
+            advice="start the brokers",
+        )
+    elif not any(broker.silent for broker in pulsar.brokers):
+        yield fine("brokers-reachable", _names(pulsar), f"{len(pulsar.brokers)} answer")
+
+
+def _silent_or_failing(pulsar: PulsarFacts) -> Iterator[Finding]:
+    for broker in (broker for broker in pulsar.brokers if broker.silent):
         yield Finding(
             code="broker-unreachable",
             severity="error",
@@ -60,17 +74,6 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
                 wanted="an answer",
                 advice="see the broker's log; what depends on this answer was not checked",
             )
-    if not pulsar.brokers:
-        yield Finding(
-            code="brokers-unreachable",
-            severity="error",
-            objects=_urls(facts),
-            seen="no broker is active",
-            wanted="at least one",
-            advice="start the brokers",
-        )
-    elif not silent:
-        yield fine("brokers-reachable", _names(pulsar), f"{len(pulsar.brokers)} answer")
 
 
 def permissions(facts: Facts) -> Iterator[Finding]:

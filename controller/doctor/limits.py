@@ -99,6 +99,13 @@ def _of_resource(
             wanted=f"{least:g} to {most:g} {unit}",
             advice=_advice(resource),
         )
+    yield from _against_each_other(resource, reports, known)
+
+
+def _against_each_other(
+    resource: str, reports: Mapping[str, Mapping[str, Any]], known: Mapping[str, float]
+) -> Iterator[Finding]:
+    """Usage beside its limit, and limits beside those of other brokers; *known*: the limits above 0."""
     usages = {name: _number(reports[name], resource, "usage") for name in known}
     above = sorted(name for name in known if usages[name] > _ABOVE * known[name])
     if above:

@@ -6,7 +6,7 @@ minute an interval however fast the machine is, so the same seed gives the same 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -99,23 +99,8 @@ def run_demo(
         view.waiting("Starting Spark, which takes some seconds ...")
         controller, patience = start_controller(settings, stop), PATIENCE_SECONDS
         try:
-            for number in range(1, intervals + 1):
-                interval, throughput = _START_MS + number * settings.intervals.period_ms, _throughput(cluster)
-                entry, answers = lock_step.play(interval, controller)
-                commands = tuple(command_line(*answer) for answer in answers)
-                last = Frame(
-                    number=number,
-                    intervals=intervals,
-                    interval=interval,
-                    brokers=cluster.brokers,
-                    load=throughput,
-                    at_start=at_start,
-                    summary=entry.decision.summary,
-                    commands=commands,
-                    history=(*last.history, *commands) if last else commands,
-                )
+            for last in _frames(cluster, lock_step, controller, settings.intervals.period_ms, intervals):
                 view.show(last)
-                cluster.advance()
         except KeyboardInterrupt:
             view.waiting("Stopping ...")
             patience = _STOP_SECONDS
@@ -131,6 +116,31 @@ def run_demo(
     )
     console.print(_summary(outcome, folder), markup=False, highlight=False, soft_wrap=True)
     return outcome
+
+
+def _frames(
+    cluster: ModelledCluster, lock_step: LockStep, controller: Controller, period_ms: int, intervals: int
+) -> Iterator[Frame]:
+    """Play the intervals, and yield a frame for each when its commands have been carried out."""
+    at_start = Imbalance.of(_throughput(cluster))
+    history: tuple[str, ...] = ()
+    for number in range(1, intervals + 1):
+        interval, throughput = _START_MS + number * period_ms, _throughput(cluster)
+        entry, answers = lock_step.play(interval, controller)
+        commands = tuple(command_line(*answer) for answer in answers)
+        history = (*history, *commands)
+        yield Frame(
+            number=number,
+            intervals=intervals,
+            interval=interval,
+            brokers=cluster.brokers,
+            load=throughput,
+            at_start=at_start,
+            summary=entry.decision.summary,
+            commands=commands,
+            history=history,
+        )
+        cluster.advance()
 
 
 def command_line(command: Command, result: CommandResult, *, ports: bool = False) -> str:

@@ -9,12 +9,15 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from controller.model.load import Floats
 
 _BAR_WIDTH = 40
+#: The spinner turns so often.
+_REFRESHES_PER_SECOND = 10
 #: The newest commands that fit a screen of 24 lines beside the bars.
 _COMMANDS_SHOWN = 8
 #: A broker this far above the mean is warm, and this far hot.
@@ -119,10 +122,10 @@ def view_on(console: Console) -> View:
 
 
 class LiveView:
-    """A screen that is drawn anew for each frame."""
+    """A screen that is drawn anew for each frame, with a spinner while something is waited for."""
 
     def __init__(self, console: Console) -> None:
-        self._live = Live(console=console, auto_refresh=False)
+        self._live = Live(console=console, refresh_per_second=_REFRESHES_PER_SECOND)
         self._shown: RenderableType = ""
 
     def __enter__(self) -> Self:
@@ -136,7 +139,7 @@ class LiveView:
 
     def waiting(self, text: str) -> None:
         """See :class:`View`."""
-        self._live.update(Group(self._shown, Text(text, style="dim")), refresh=True)
+        self._live.update(Group(self._shown, Spinner("dots", Text(text, style="dim"))), refresh=True)
 
     def show(self, frame: Frame) -> None:
         """See :class:`View`."""

@@ -127,11 +127,6 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
     stats[loaded[at]] = _unpacked(columns["stats"], "<i8").reshape(-1, len(STATS))
     detailed = np.array([sizes is not None for sizes in columns["detail_size"]], np.bool_)
     detail_size[detailed[at]] = _unpacked(columns["detail_size"], "<i8")
-    facts = {}
-    for i in np.flatnonzero((packed == TICK) | (packed == FACT)).tolist():
-        fact = _fact_in(columns["body"][i], int(columns["source"][i]), cluster, period_ms)
-        if fact is not None:
-            facts[int(start[i])] = fact
 
     def texts(name: str) -> list[str]:
         found: list[str] = columns[name][at].tolist()
@@ -163,8 +158,24 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
             int(start[i]): np.frombuffer(columns["numbers"][i], "<f8")
             for i in np.flatnonzero((packed == SWEEP) | (packed == REPORT)).tolist()
         },
-        facts=facts,
+        facts=_facts(columns, packed, start, cluster, period_ms),
     )
+
+
+def _facts(
+    columns: Mapping[str, NDArray[Any]],
+    packed: NDArray[np.int64],
+    start: NDArray[np.int64],
+    cluster: str,
+    period_ms: int,
+) -> dict[int, Any]:
+    """Row -> the fact in it; *packed* is each column's kind, *start* the row that it unpacks to."""
+    facts = {}
+    for i in np.flatnonzero((packed == TICK) | (packed == FACT)).tolist():
+        fact = _fact_in(columns["body"][i], int(columns["source"][i]), cluster, period_ms)
+        if fact is not None:
+            facts[int(start[i])] = fact
+    return facts
 
 
 def _unpacked(column: NDArray[Any], kind: str) -> NDArray[Any]:
