@@ -11,11 +11,12 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from controller.adapters import jars, opened
+from controller.adapters import jars
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
 from controller.adapters.folder.log import files_of
 from controller.adapters.kafka import java_options
 from controller.adapters.kafka.backlog import backlog
+from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
@@ -54,6 +55,7 @@ class Assembly:
     def __init__(self, settings: Settings) -> None:
         """SettingsError where broker.conf names what cannot be run."""
         self._settings = settings
+        self._log, self._election = log_system(settings), election_system(settings)
         self._kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
         self.policy = read_policy(settings)
         self.options = _query_options(settings, self.policy.split_policy.thresholds)
@@ -70,11 +72,11 @@ class Assembly:
 
     def leadership(self) -> Leadership:
         """This process's part in the election."""
-        return opened.leadership(self._settings)
+        return self._election.leadership()
 
     def control_store(self) -> ControlStore:
         """Where the operator's controls are kept."""
-        return opened.control_store(self._settings)
+        return self._election.controls()
 
     def stand_by(self, spark: SparkSession) -> None:
         """Prepare *spark* for a takeover."""
@@ -125,7 +127,7 @@ class Assembly:
 
         *has_begun*: Spark has committed batches, before which a leadership was journalled.
         """
-        settings, kept, journal = self._settings, self._settings.journal, opened.journal(self._settings)
+        settings, kept, journal = self._settings, self._settings.journal, self._log.journal()
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,
@@ -145,7 +147,7 @@ class Assembly:
         """The sink of records that cannot be used."""
         kafka = self._kafka
         topics = {} if kafka is None else {METRICS: kafka.metrics_topic, RESULTS: kafka.results_topic}
-        return DeadLetterSink(opened.dead_letter_log(self._settings), self.options.decode, topics)
+        return DeadLetterSink(self._log.dead_letters(), self.options.decode, topics)
 
     def decision_query(self, spark: SparkSession, sink: BatchSink, max_offsets: int | None = None) -> DataStreamWriter:
         """The main query, unstarted; *max_offsets*: see ``records``."""

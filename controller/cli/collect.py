@@ -13,7 +13,7 @@ import typer
 
 from controller.adapters import signals
 from controller.adapters.calls import side_by_side
-from controller.adapters.opened import collector_group, collector_log
+from controller.adapters.opened import election_system, log_system
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.tls import tls_of
@@ -65,9 +65,9 @@ def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: boo
 
 
 def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once: bool) -> None:
-    group = collector_group(settings)
+    group = election_system(settings).collectors()
     try:
-        log = collector_log(settings)
+        log = log_system(settings).collectors()
         try:
             Collector(
                 cluster=settings.cluster.name,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.adapters.opened import command_log
+from controller.adapters.opened import log_system
 from controller.cli.common import DEFAULT_CONF, Conf, console
 from controller.model.decision import Command
 from controller.model.errors import WireError
@@ -49,7 +49,7 @@ def tail(
     as_json: Annotated[bool, typer.Option("--json", help="The CloudEvents as they are, one a line.")] = False,
 ) -> None:
     """Print the commands, from the oldest one on."""
-    log = command_log(read_settings(conf))
+    log = log_system(read_settings(conf)).commands()
     events = _followed(log) if follow else log.read()
     try:
         if as_json:

@@ -9,8 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.adapters import opened as transport
-from controller.adapters.opened import control_store
+from controller.adapters.opened import election_system, log_system
 from controller.cli.common import DEFAULT_CONF, Conf
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
@@ -109,7 +108,7 @@ def change(store: ControlStore, how: Callable[[OperatorControls], OperatorContro
 def fence(settings: Settings, store: ControlStore, *, may_be_unknown: bool = False) -> int:
     """Begin a new epoch in the journal and for everyone who reads commands, and end the running leadership."""
     for _ in range(_TRIES):
-        journal = transport.journal(settings)
+        journal = log_system(settings).journal()
         head = journal.open()
         try:
             stored = store.epoch()
@@ -130,7 +129,7 @@ def fence(settings: Settings, store: ControlStore, *, may_be_unknown: bool = Fal
 
 def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> None:
     """Call *use* with the cluster's store, and close that."""
-    store = control_store(settings)
+    store = election_system(settings).controls()
     try:
         use(store)
     finally:

@@ -2,20 +2,16 @@
 
 import logging
 import threading
-from pathlib import Path
 from typing import Final
 
 from controller.adapters import signals
-from controller.adapters.folder.inbox import FolderInbox
-from controller.adapters.kafka.inbox import KafkaInbox
+from controller.adapters.opened import log_system
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
 from controller.model.errors import AccessDeniedError, TrimtabError
-from controller.ports.inbox import Inbox
-from controller.settings.log import LogInKafka
 from controller.settings.trimtab_toml import Settings, read_settings
 
 log = logging.getLogger(__name__)
@@ -49,7 +45,7 @@ def execute_until(
     has_worked = False
     while not until.is_set():
         try:
-            inbox = open_inbox(settings)
+            inbox = log_system(settings).inbox()
             try:
                 executor = Executor(
                     inbox,
@@ -70,10 +66,3 @@ def execute_until(
                 raise
             log.warning("%s; the executor starts anew in %g s", error, _AGAIN_SECONDS)
             until.wait(_AGAIN_SECONDS)
-
-
-def open_inbox(settings: Settings) -> Inbox:
-    """The inbox on the log that the settings name."""
-    if isinstance(settings.log, LogInKafka):
-        return KafkaInbox(settings.log.kafka, settings.executor, cluster=settings.cluster.name)
-    return FolderInbox(Path(settings.log.folder.path), cluster=settings.cluster.name)

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
+from controller.adapters.opened import log_system, recording
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
-from controller.adapters.recent import log_place
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic
 from controller.offline.namespaces import LoggedNamespace, read_boundaries, read_namespace
+from controller.ports.systems import LogTail
 from controller.settings.broker_conf import read_broker_conf
-from controller.settings.log import KafkaLogSettings, LogInFolder
 from controller.settings.policy import read_assignment
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
@@ -88,7 +88,7 @@ def lookup(
             )
         _tell_live(name, settings, as_json=as_json)
         return
-    place = log or _log_place(settings, needed=bundles is None and boundaries is None)
+    place = recording(log) if log else _log_tail(settings, needed=bundles is None and boundaries is None)
     logged = None
     if place is not None:
         whose = cluster or (settings.cluster.name if settings else None)
@@ -116,10 +116,11 @@ def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundl
     return now, last_decision(settings, bundle, now.owner)
 
 
-def _log_place(settings: Settings | None, *, needed: bool) -> Path | KafkaLogSettings | None:
-    """Where the log lies that the settings name; a log in Kafka is only read where it is *needed*."""
-    if settings is not None and (needed or isinstance(settings.log, LogInFolder)):
-        return log_place(settings)
+def _log_tail(settings: Settings | None, *, needed: bool) -> LogTail | None:
+    """The end of the log that the settings name.  Where it is not *needed*, an endless one is not read."""
+    tail = None if settings is None else log_system(settings).tail()
+    if tail is not None and (needed or not tail.endless):
+        return tail
     if not needed:
         return None
     raise typer.BadParameter(
@@ -132,7 +133,7 @@ def _edges(
     topic: TopicName,
     bundles: int | None,
     boundaries: Path | None,
-    place: Path | KafkaLogSettings | None,
+    place: LogTail | None,
     logged: LoggedNamespace | None,
 ) -> tuple[int, ...]:
     if bundles is not None:
@@ -140,7 +141,7 @@ def _edges(
     if boundaries is not None:
         return read_boundaries(boundaries)
     if logged is None or logged.boundaries is None:
-        where = place.metrics_topic if isinstance(place, KafkaLogSettings) else place
+        where = "" if place is None else place.where
         raise TrimtabError(
             f"{where} holds no namespace_state of {topic.namespace}: give its bundles by --bundles or --boundaries"
         )

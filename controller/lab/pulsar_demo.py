@@ -14,7 +14,7 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.adapters import opened as transport
+from controller.adapters.opened import log_system
 from controller.adapters.recent import recent_results
 from controller.lab.demo import command_line, new_run
 from controller.lab.demo_view import MESSAGES, Frame, Imbalance, View, view_on
@@ -188,7 +188,7 @@ def next_entry(settings: Settings, after: int, processes: Processes) -> JournalE
     """The first decision behind the interval *after*.  TrimtabError where none comes."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        for entry in transport.read_journal(settings):
+        for entry in log_system(settings).decisions():
             if entry.interval > after:
                 return entry
         processes.check()

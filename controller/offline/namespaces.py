@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from controller.adapters.recent import backwards
 from controller.model.errors import TrimtabError, WireError
-from controller.settings.log import KafkaLogSettings
+from controller.ports.systems import LogTail
 from controller.wire.base import read_object, validate
 from controller.wire.metrics import BrokerLoad, MetricRecord, NamespaceState, Tick, decode_metric
 from controller.wire.sweep import BrokerSweep
@@ -56,23 +55,25 @@ def read_boundaries(path: Path) -> tuple[int, ...]:
         ) from error
 
 
-def read_namespace(place: Path | KafkaLogSettings, namespace: str, *, cluster: str | None) -> LoggedNamespace:
-    """What the log in *place* says last about *namespace* of *cluster*; None is the last record's own.
+def read_namespace(log: LogTail, namespace: str, *, cluster: str | None) -> LoggedNamespace:
+    """What *log* says last about *namespace* of *cluster*; None is the last record's own.
 
-    It is read from its end, as far as it takes.  Raises TrimtabError where *place* holds no log.
+    It is read from its end, as far as it takes.  Raises TrimtabError where *log* holds nothing.
     """
+    if not log.endless and next(log.backwards("metrics", (b"",)), None) is None:
+        raise TrimtabError(f"{log.where} holds no log: expected files with records in {log.where}/metrics")
     boundaries: tuple[int, ...] | None = None
     last: Tick | None = None
     before_last, ticks = False, 0
     claims: list[tuple[str, Claim]] = []
-    for record in _backwards(place, namespace, cluster):
+    for record in _backwards(log, namespace, cluster):
         if isinstance(record, NamespaceState):
             boundaries = boundaries or record.boundaries
         elif isinstance(record, Tick):
             before_last = before_last or (last is not None and record.interval < last.interval)
             last = last or record
             ticks += 1
-            if ticks == _FARTHEST and isinstance(place, KafkaLogSettings):
+            if ticks == _FARTHEST and log.endless:
                 break
         elif not before_last:
             claims += _claims(record)
@@ -97,16 +98,14 @@ def _claims(record: BrokerSweep | BrokerLoad) -> Iterator[tuple[str, Claim]]:
 
 
 def _backwards(
-    place: Path | KafkaLogSettings, namespace: str, cluster: str | None
+    log: LogTail, namespace: str, cluster: str | None
 ) -> Iterator[NamespaceState | Tick | BrokerSweep | BrokerLoad]:
     """Records that tell of *namespace*, and ticks with a roster, last first; what cannot be used is passed over.
 
     Without a *cluster* it is that of the last record.
     """
-    if isinstance(place, Path) and not any((place / "metrics").glob("*.jsonl")):
-        raise TrimtabError(f"{place} holds no log: expected files in {place / 'metrics'}")
     # To read the sweeps of a large cluster takes its time, and few of them tell anything.
-    for value in backwards(place, "metrics", (namespace.encode(), b'"tick"')):
+    for value in log.backwards("metrics", (namespace.encode(), b'"tick"')):
         record = _decoded(value, cluster)
         cluster = cluster or (record.cluster if record is not None else None) or None
         if isinstance(record, NamespaceState) and record.namespace != namespace:

@@ -280,6 +280,11 @@ class Settings(Section):
     collector: CollectorSettings = CollectorSettings()
 
     @property
+    def whole_every_ms(self) -> int:
+        """How far apart entries with the whole memory are in the journal, ms."""
+        return self.journal.whole_every_intervals * self.intervals.period_ms
+
+    @property
     def verdicts_folder(self) -> str:
         """Where verdicts are kept."""
         return self.journal.verdicts_path or str(Path(self.checkpoint.path) / "verdicts")

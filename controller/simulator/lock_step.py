@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from controller.adapters import opened as transport
 from controller.adapters.deadline import Deadline
+from controller.adapters.opened import log_system
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
@@ -45,8 +45,9 @@ class LockStep:
 
     def __init__(self, cluster: ModelledCluster, settings: Settings) -> None:
         self._cluster, self._settings = cluster, settings
-        self._metrics = transport.metrics_log(settings)
-        self._commands = transport.command_log(settings)
+        self._log = log_system(settings)
+        self._metrics = self._log.metrics()
+        self._commands = self._log.commands()
         self._executor = ModelledExecutor(cluster)
 
     def play(self, interval: int, controller: Controller) -> tuple[JournalEntry, tuple[Answer, ...]]:
@@ -69,7 +70,7 @@ class LockStep:
         metrics.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
 
     def _decision(self, interval: int) -> JournalEntry | None:
-        return next((e for e in transport.read_journal(self._settings) if e.interval == interval), None)
+        return next((e for e in self._log.decisions() if e.interval == interval), None)
 
 
 def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from controller.adapters.opened import log_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.adapters.recent import backwards, journal_tail, last_entry, last_tick, log_place, recent_results
+from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
 from controller.model.decision import Command
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
@@ -128,7 +129,7 @@ def _swept(settings: Settings) -> dict[str, Mapping[str, Any]]:
     """Broker -> a chunk of the sweep that counts for the last interval; all chunks have the broker's own fields."""
     roster: dict[str, str] | None = None
     chunks: dict[str, Mapping[str, Any]] = {}
-    for value in backwards(log_place(settings), "metrics", (b'"broker_sweep"', b'"tick"')):
+    for value in log_system(settings).tail().backwards("metrics", (b'"broker_sweep"', b'"tick"')):
         try:
             fields = read_object(value)
         except WireError:

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from controller.adapters.opened import control_store
+from controller.adapters.opened import election_system
 from controller.cycle.budgets import Ledger, Line
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import TrimtabError
@@ -110,7 +110,7 @@ def guardrail_fields(found: GuardrailStatus) -> dict[str, Any]:
 
 
 def _chosen(settings: Settings) -> tuple[OperatorControls, str]:
-    store = control_store(settings)
+    store = election_system(settings).controls()
     try:
         return store.read()[0], ""
     except TrimtabError as error:

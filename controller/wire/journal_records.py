@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 
-from controller.model.errors import EntryTooLargeError, JournalError
+from controller.model.errors import EntryTooLargeError, JournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, reader, validate
 from controller.wire.changes import Json, apply, change
@@ -212,6 +212,14 @@ class EntryReader:
             if name != "changes":
                 whole |= {"memory": apply(base.memory, record.changes)} if name == "base" else {name: value}
         return Decided(interval=record.interval, whole=False, fields=whole | {"type": "decision"})
+
+
+def record_at(value: bytes, where: object) -> JournalRecord:
+    """The record *value*, which lies at *where* in the journal.  JournalError that names the place."""
+    try:
+        return parse_record(value)
+    except WireError as error:
+        raise JournalError(f"journal, {where}: {error}") from error
 
 
 class PartJoiner:

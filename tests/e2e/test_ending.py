@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.opened import metrics_log
+from controller.adapters.opened import log_system
 from controller.adapters.process_tree import descendants
 from controller.lab.servers import free_port
 from controller.settings.trimtab_toml import read_settings
@@ -205,7 +205,7 @@ def test_while_it_stands_by(folder: Path) -> None:
 def test_in_a_micro_batch(folder: Path) -> None:
     settings = read_settings(folder / "trimtab.toml")
     shape = ClusterShape(brokers=4, namespaces=4, bundles=500, topics=5_000)
-    metrics, cluster = metrics_log(settings), ModelledCluster(shape, seed=1, name="lab")
+    metrics, cluster = log_system(settings).metrics(), ModelledCluster(shape, seed=1, name="lab")
     sweeps = list(cluster.sweeps(_START_MS))
     metrics.publish(record for sweep in sweeps for record in json_records(sweep))
     metrics.tick(_START_MS, {sweep.broker: sweep.sweep_id for sweep in sweeps})

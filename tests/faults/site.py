@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from kazoo.client import KazooClient
 
-from controller.adapters import opened as transport
+from controller.adapters.opened import log_system
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.ports.log import MetricsLog
 from controller.settings.log import KafkaLogSettings
@@ -132,11 +132,11 @@ class Site:
     def publish(self, between: Between = _nothing) -> int:
         """Sweep the brokers and end the interval, with *between* between both; nobody is waited for."""
         # A new one each time: a client that saw Kafka go needs up to ten seconds to see it come back.
-        return self._publish(transport.metrics_log(self.settings), between)
+        return self._publish(log_system(self.settings).metrics(), between)
 
     def publish_many(self, intervals: int) -> int:
         """So many intervals one after the other; returns the last."""
-        metrics = transport.metrics_log(self.settings)
+        metrics = log_system(self.settings).metrics()
         return [self._publish(metrics, _nothing) for _ in range(intervals)][-1]
 
     def _publish(self, metrics: MetricsLog, between: Between) -> int:

@@ -10,7 +10,7 @@ import pytest
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.kafka.journal import KafkaJournal
 from controller.adapters.kafka.reader import read_all
-from controller.adapters.opened import control_store
+from controller.adapters.opened import election_system
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import Choice, OperatorControls
@@ -47,7 +47,7 @@ def settings(
 
 @contextmanager
 def store_of(found: Settings) -> Iterator[ControlStore]:
-    store = control_store(found)
+    store = election_system(found).controls()
     try:
         yield store
     finally:

@@ -13,7 +13,7 @@ from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.opened import control_store
+from controller.adapters.opened import election_system
 from controller.cli import controls as controls_cli
 from controller.cycle import decide
 from controller.model.controls import Choice, Controls, OperatorControls
@@ -63,7 +63,7 @@ def cli(conf: Path, command: Any, *arguments: str) -> Result:
 
 def in_force(settings: Settings, now_ms: int = INTERVAL) -> ControlsInForce:
     """What a controller that begins to lead has."""
-    return ControlsInForce(standing_controls(settings), control_store(settings), lambda: now_ms)
+    return ControlsInForce(standing_controls(settings), election_system(settings).controls(), lambda: now_ms)
 
 
 # ---- across processes ----
@@ -102,9 +102,9 @@ def test_what_a_person_chose_holds_over_the_settings_until_the_choice_is_taken_b
 
 def test_a_resume_is_always_later_than_the_one_before(conf: Path, settings: Settings) -> None:
     ahead = OperatorControls(resumed_ms=1 << 60)
-    assert control_store(settings).write(ahead, ABSENT)
+    assert election_system(settings).controls().write(ahead, ABSENT)
     cli(conf, controls_cli.resume)
-    assert control_store(settings).read()[0].resumed_ms == (1 << 60) + 1
+    assert election_system(settings).controls().read()[0].resumed_ms == (1 << 60) + 1
 
 
 def test_by_default_it_is_the_user_who_chose(conf: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_what_is_no_controls_lets_nothing_be_issued_until_they_are_set_anew(
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(value)
     with pytest.raises(ControlsCorruptError, match=r"controls\.json holds no controls"):
-        control_store(settings).read()
+        election_system(settings).controls().read()
     assert "holds no controls" in controller.at(INTERVAL).unknown
     cli(conf, controls_cli.pause)
     assert controller.at(INTERVAL).paused

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -49,7 +50,7 @@ def work(
     """Works on *inboxes* one after the other, the last one till its first look; returns how many were opened."""
     until, opened = threading.Event(), 0
 
-    def open_next(_: Settings) -> Inbox:
+    def open_next() -> Inbox:
         nonlocal opened
         inbox = inboxes[opened]
         opened += 1
@@ -60,7 +61,7 @@ def work(
         assert settings.log.folder is not None
         return inbox(Path(settings.log.folder.path), cluster="standalone")
 
-    monkeypatch.setattr(execute_cli, "open_inbox", open_next)
+    monkeypatch.setattr(execute_cli, "log_system", lambda _: Mock(inbox=open_next))
     execute_cli.execute_until(settings, PulsarAdmin(["http://127.0.0.1:1"], cluster="standalone"), until)
     return opened
 

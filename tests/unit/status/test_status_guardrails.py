@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from controller.adapters.opened import control_store
+from controller.adapters.opened import election_system
 from controller.model.controls import Choice, OperatorControls
 from controller.model.memory import Breaker, Memory, Roster
 from controller.ports.controls import ABSENT
@@ -28,7 +28,7 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
         mode=Choice(value="dry_run", reason="", by="bob", at_ms=T),
         pause=Choice(value="paused", reason="upgrade", by="ada", at_ms=T),
     )
-    store = control_store(found)
+    store = election_system(found).controls()
     Path(found.election.path).mkdir()
     store.write(chosen, ABSENT)
     rows = guardrail_rows(guardrail_status(found, None))

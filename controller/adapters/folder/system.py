@@ -1,0 +1,73 @@
+"""A folder as a log system, and a file's lock as an election: no server at all."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from controller.adapters.folder.collectors import FileGroup, FolderCollectorLog
+from controller.adapters.folder.controls import FileControls
+from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.folder.journal import FolderJournal, read_journal
+from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
+from controller.adapters.folder.tail import FolderTail
+from controller.model.journal import JournalEntry
+from controller.settings.trimtab_toml import Settings
+
+
+class FolderSystem:
+    """LogSystem in *folder*."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._folder, self._cluster = folder, settings.cluster.name
+        self._whole_every_ms = settings.whole_every_ms
+
+    def metrics(self) -> FolderMetricsLog:
+        """See LogSystem."""
+        return FolderMetricsLog(self._folder, cluster=self._cluster)
+
+    def commands(self) -> FolderCommandLog:
+        """See LogSystem."""
+        return FolderCommandLog(self._folder)
+
+    def dead_letters(self) -> FolderDeadLetterLog:
+        """See LogSystem."""
+        return FolderDeadLetterLog(self._folder)
+
+    def journal(self) -> FolderJournal:
+        """See LogSystem."""
+        return FolderJournal(self._folder, cluster=self._cluster, whole_every_ms=self._whole_every_ms)
+
+    def decisions(self) -> Iterator[JournalEntry]:
+        """See LogSystem."""
+        return read_journal(self._folder)
+
+    def inbox(self) -> FolderInbox:
+        """See LogSystem."""
+        return FolderInbox(self._folder, cluster=self._cluster)
+
+    def collectors(self) -> FolderCollectorLog:
+        """See LogSystem."""
+        return FolderCollectorLog(self._folder, cluster=self._cluster)
+
+    def tail(self) -> FolderTail:
+        """See LogSystem."""
+        return FolderTail(self._folder)
+
+
+class FileElection:
+    """ElectionSystem in *folder*, for the processes of one machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def leadership(self) -> FileLeadership:
+        """See ElectionSystem."""
+        return FileLeadership(self._folder)
+
+    def collectors(self) -> FileGroup:
+        """See ElectionSystem."""
+        return FileGroup(self._folder / "collectors")
+
+    def controls(self) -> FileControls:
+        """See ElectionSystem."""
+        return FileControls(self._folder)

@@ -1,0 +1,48 @@
+"""The end of a log in a folder, newest first."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from controller.adapters.folder.journal import newest_decision, newest_epoch
+from controller.model.decision import Decision
+from controller.model.journal import JournalEntry
+from controller.ports.systems import JournalTail, ReadTopic
+from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
+from controller.wire.journal_records import record_at
+
+
+class FolderTail:
+    """LogTail of the log in *folder*.  Files are named by time: the last name is the newest file."""
+
+    endless = False
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def where(self) -> str:
+        """See LogTail."""
+        return str(self._folder)
+
+    def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
+        """See LogTail.  A folder without files has no records."""
+        for path in sorted((self._folder / topic).glob("*.jsonl"), reverse=True):
+            for line in reversed(path.read_bytes().splitlines()):
+                if any(text in line for text in wanted):
+                    yield line
+
+    def last_entry(self, cluster: str) -> JournalEntry | None:  # noqa: ARG002 -- a folder is one cluster's
+        """See LogTail."""
+        newest = newest_decision(self._folder)
+        return None if newest is None else newest.entry
+
+    def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:  # noqa: ARG002
+        """See LogTail."""
+        return JournalTail(tuple(self._newest(most, about)), newest_epoch(self._folder))
+
+    def _newest(self, most: int, about: bytes) -> Iterator[Decision]:
+        for path in sorted((self._folder / "journal").glob("[0-9]*.json"), reverse=True)[:most]:
+            value = path.read_bytes()
+            record = record_at(value, path) if about in value else None
+            if isinstance(record, DecisionEntry | DeltaEntry):
+                yield to_decision(record)

@@ -1,0 +1,111 @@
+"""What a log system and an election system have to offer: one of each is opened by what the settings name.
+
+A new log system implements ``LogSystem`` in a folder of its own below controller/adapters, and
+controller/adapters/opened.py gets a line for it.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from controller.model.decision import Decision
+from controller.model.journal import JournalEntry
+from controller.ports.collectors import CollectorGroup, CollectorLog
+from controller.ports.controls import ControlStore
+from controller.ports.inbox import Inbox
+from controller.ports.journal import Journal
+from controller.ports.leadership import Leadership
+from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
+
+#: Topics that are read backwards.
+ReadTopic: TypeAlias = Literal["metrics", "results"]
+
+
+class JournalTail(NamedTuple):
+    """The newest decisions, newest first, and the newest leadership's number, 0 before the first."""
+
+    decisions: tuple[Decision, ...]
+    epoch: int
+
+
+class LogTail(Protocol):
+    """The end of a log, newest first: for people who ask what happened lately, not for decisions.
+
+    Every method may raise TrimtabError where the log cannot be read.
+    """
+
+    @property
+    def where(self) -> str:
+        """Where the metrics are, for messages."""
+        ...
+
+    @property
+    def endless(self) -> bool:
+        """Whether it holds more than anybody wants to read: a log that collectors write to, and no recording."""
+        ...
+
+    def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
+        """The records of *topic* that have one of the texts *wanted* in them, the newest first."""
+        ...
+
+    def last_entry(self, cluster: str) -> JournalEntry | None:
+        """The newest decision about *cluster* with the memory behind it; None before the first.  JournalError."""
+        ...
+
+    def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:
+        """Of the newest decisions about *cluster*, *most* of them, those with the text *about* in them.
+
+        A few older ones may be there, too.  JournalError where an entry cannot be read.
+        """
+        ...
+
+
+class LogSystem(Protocol):
+    """A system that holds a log.  Each method opens something of its own; the caller closes what has a ``close``."""
+
+    def metrics(self) -> MetricsLog:
+        """The writing end of the metrics and result topics."""
+        ...
+
+    def commands(self) -> CommandLog:
+        """The reading end of the command topic."""
+        ...
+
+    def dead_letters(self) -> DeadLetterLog:
+        """Where records go that cannot be used."""
+        ...
+
+    def journal(self) -> Journal:
+        """The journal, not opened yet."""
+        ...
+
+    def decisions(self) -> Iterator[JournalEntry]:
+        """Every decision in the journal, oldest first; disturbs no writer."""
+        ...
+
+    def inbox(self) -> Inbox:
+        """The commands, as an executor takes them."""
+        ...
+
+    def collectors(self) -> CollectorLog:
+        """The log, as collectors see it."""
+        ...
+
+    def tail(self) -> LogTail:
+        """The end of the log, newest first."""
+        ...
+
+
+class ElectionSystem(Protocol):
+    """A system in which controllers elect their leader; what else all processes of a cluster share lies there too."""
+
+    def leadership(self) -> Leadership:
+        """This process's part in the election."""
+        ...
+
+    def collectors(self) -> CollectorGroup:
+        """The group of collectors."""
+        ...
+
+    def controls(self) -> ControlStore:
+        """The operator's controls."""
+        ...
