@@ -1,7 +1,6 @@
 """Servers that serve nobody unauthenticated, and who comes to them."""
 
 import shlex
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from controller.adapters.kafka.acls import read_acls
 from controller.adapters.tls import Tls
+from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.lab.secured_servers import SecuredKafka, ServerTls
 from controller.settings.access import ZooKeeperAuthSettings
@@ -59,10 +59,11 @@ def grant_what_the_page_says(kafka: SecuredKafka, cluster: str) -> None:
     for future in admin.create_acls(acls).values():
         future.result(30)
     # The authorizer hears of them a moment later.
-    deadline = time.monotonic() + 30
-    while len(read_acls(kafka.bootstrap, client=kafka.client(), answer_seconds=10) or ()) < len(acls):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(
+        lambda: len(read_acls(kafka.bootstrap, client=kafka.client(), answer_seconds=10) or ()) >= len(acls),
+        30,
+        every=0.1,
+    )
 
 
 def acls_of_the_page(cluster: str) -> Iterator[AclBinding]:

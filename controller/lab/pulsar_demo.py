@@ -14,6 +14,7 @@ from typing import Final
 
 from rich.console import Console
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.opened import log_system
 from controller.adapters.recent import recent_results
 from controller.lab.demo import command_line, new_run
@@ -168,9 +169,9 @@ class _Show:
 
 def flowing(stage: Stage, brokers: tuple[str, ...]) -> Floats:
     """(brokers,) msg/s, once they tell of nearly all that is sent and received."""
-    wanted, deadline = 2 * sum(stage.rates.values()) * _ALL, time.monotonic() + _PATIENCE_SECONDS
+    wanted, deadline = 2 * sum(stage.rates.values()) * _ALL, Deadline.after(_PATIENCE_SECONDS)
     while (load := stage.msg_rates(brokers)).sum() < wanted:
-        if time.monotonic() > deadline:
+        if deadline.passed:
             raise TrimtabError(f"{load.sum():.0f} msg/s flow after {_PATIENCE_SECONDS:g} s: expected {wanted:.0f}")
         time.sleep(_POLL_SECONDS)
     return load
@@ -186,13 +187,13 @@ def start_all(processes: Processes) -> None:
 
 def next_entry(settings: Settings, after: int, processes: Processes) -> JournalEntry:
     """The first decision behind the interval *after*.  TrimtabError where none comes."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = Deadline.after(_PATIENCE_SECONDS)
     while True:
         for entry in log_system(settings).decisions():
             if entry.interval > after:
                 return entry
         processes.check()
-        if time.monotonic() > deadline:
+        if deadline.passed:
             raise TrimtabError(f"nothing was decided for {_PATIENCE_SECONDS:g} s: see {processes.log('run')}")
         time.sleep(_POLL_SECONDS)
 
@@ -200,11 +201,11 @@ def next_entry(settings: Settings, after: int, processes: Processes) -> JournalE
 def answers_to(entry: JournalEntry, settings: Settings, processes: Processes) -> Mapping[str, Result | None]:
     """What became of each command of *entry*, by its id; None where that takes longer than two intervals."""
     wanted = [command.id for command in entry.decision.commands]
-    deadline = time.monotonic() + _PATIENCE_OF_ANSWERS * settings.intervals.period_seconds
+    deadline = Deadline.after(_PATIENCE_OF_ANSWERS * settings.intervals.period_seconds)
     found: Mapping[str, Result] = {}
     while wanted:
         found = recent_results(settings, entry.interval)
-        if all(each in found for each in wanted) or time.monotonic() > deadline:
+        if all(each in found for each in wanted) or deadline.passed:
             break
         processes.check()
         time.sleep(_POLL_SECONDS)

@@ -15,8 +15,12 @@ from typing import Any, Final, Self
 
 import pulsar
 
+from controller.adapters.deadline import Deadline
+from controller.adapters.waiting import wait_for
+
 _SUBSCRIPTION: Final = "trimtab-traffic"
 _STEP_SECONDS: Final = 0.02
+_POLL_SECONDS: Final = 0.1
 _PAYLOAD_BYTES: Final = 200
 
 
@@ -69,13 +73,14 @@ class Traffic:
 
         Gives up after *seconds*.
         """
-        deadline = time.monotonic() + seconds
+        deadline = Deadline.after(seconds)
         self._stop_sending()
-        while time.monotonic() < deadline:
-            if [*map(len, self.acknowledged)] == self.sent and not self.missing():
-                break
-            time.sleep(0.1)
+        with suppress(TimeoutError):
+            wait_for(self._is_drained, deadline.left, every=_POLL_SECONDS)
         return self.missing()
+
+    def _is_drained(self) -> bool:
+        return [*map(len, self.acknowledged)] == self.sent and not self.missing()
 
     def missing(self) -> dict[str, list[int]]:
         """Topic -> numbers that the brokers acknowledged and that have not been received yet; only topics with some."""

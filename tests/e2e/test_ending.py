@@ -18,6 +18,7 @@ import pytest
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.opened import log_system
 from controller.adapters.process_tree import descendants
+from controller.adapters.waiting import wait_for
 from controller.lab.servers import free_port
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
@@ -180,10 +181,7 @@ def test_a_process_that_is_killed_leaves_no_jvm(folder: Path) -> None:
         process.wait_until(lambda: bool(descendants(process.process.pid)))
         process.process.kill()
         process.process.wait(30)
-        deadline = time.monotonic() + 60
-        while process.left():
-            assert time.monotonic() < deadline, f"{process.left()} run on"
-            time.sleep(0.1)
+        wait_for(lambda: not process.left(), 60, every=0.1)
 
 
 def test_while_it_rehearses(folder: Path) -> None:

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from controller.adapters.waiting import wait_for
+
 _POLL_SECONDS = 0.1
 
 
@@ -12,7 +14,7 @@ def now_ms() -> int:
 
 def eventually(condition: Callable[[], bool], what: str, timeout_seconds: float = 180.0) -> None:
     """Wait until *condition* holds; fails, saying *what*, where it takes too long."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"for {timeout_seconds:g} s in vain: {what}"
-        time.sleep(_POLL_SECONDS)
+    try:
+        wait_for(condition, timeout_seconds, every=_POLL_SECONDS)
+    except TimeoutError as error:
+        raise AssertionError(f"for {timeout_seconds:g} s in vain: {what}") from error

@@ -20,6 +20,7 @@ from kazoo.client import KazooClient
 from controller.adapters.kafka.log import KafkaMetricsLog
 from controller.adapters.kafka.reader import Record, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.aggregate.rows import METRICS, RESULTS
@@ -110,11 +111,10 @@ class Collectors:
             client.close()
 
     def wait_for(self, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not done():
-            if time.monotonic() > deadline:
-                pytest.fail("\n".join(path.read_text(errors="replace") for path in self.folder.glob("collector-*.log")))
-            time.sleep(0.1)
+        try:
+            wait_for(done, PATIENCE_SECONDS, every=0.1)
+        except TimeoutError:
+            pytest.fail("\n".join(path.read_text(errors="replace") for path in self.folder.glob("collector-*.log")))
 
     def wait_for_complete(self, after_ms: int, number: int = 1) -> None:
         """Until *number* intervals later than *after_ms* have ended with every broker."""

@@ -1,7 +1,6 @@
 """The doctor, `status` and `lookup --live` on a real Pulsar cluster, clean and then with balancing switched on."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import urllib3
 from typer.testing import CliRunner
 
 from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.waiting import wait_for
 from controller.cli.doctor import doctor
 from controller.cli.lookup import lookup
 from controller.cli.status import status
@@ -57,10 +57,7 @@ def switch(pulsar: PulsarCluster, value: str) -> None:
     answer = urllib3.request("POST", pulsar.admin_urls[0] + path)
     assert answer.status < 300, answer.data
     admin = PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER)
-    deadline = time.monotonic() + 20
-    while any(admin.configuration(broker)[SHEDDING] != value for broker in pulsar.brokers):
-        assert time.monotonic() < deadline, "brokers did not take the setting over"
-        time.sleep(0.05)
+    wait_for(lambda: all(admin.configuration(broker)[SHEDDING] == value for broker in pulsar.brokers), 20, every=0.05)
 
 
 def run(command: Any, *arguments: object) -> tuple[int, dict[str, Any]]:

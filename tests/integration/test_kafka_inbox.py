@@ -18,6 +18,7 @@ from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.waiting import wait_for
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
@@ -266,10 +267,7 @@ def running(log: KafkaLogSettings, cluster: Owners) -> Iterator[threading.Event]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(holds, 60, every=0.1)
 
 
 def test_results_of_an_executor_that_was_replaced_are_refused(log: KafkaLogSettings) -> None:

@@ -1,6 +1,5 @@
 """Partitions that a topic gets while everything runs, on a real Kafka: noticed, read and written within seconds."""
 
-import time
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -13,6 +12,7 @@ from controller.adapters.kafka.reader import Reader, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.waiting import wait_for
 from controller.collector.roster import Arrivals
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
@@ -55,10 +55,7 @@ def add_partitions(log: KafkaLogSettings, topic: str, number: int = MORE) -> Non
 
 
 def within(seconds: float, done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(done, seconds, every=0.05)
 
 
 def ticks(log: KafkaLogSettings, topic: str, partition: int) -> list[int]:

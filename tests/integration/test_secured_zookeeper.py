@@ -11,6 +11,8 @@ from uuid import uuid4
 import pytest
 from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
+from controller.adapters.deadline import Deadline
+from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.collectors import ZooKeeperGroup
@@ -67,8 +69,8 @@ def group_of(access: ZooKeeperAccess, cluster: str) -> ZooKeeperGroup:
 
 
 def acquired(leadership: ZooKeeperLeadership) -> bool:
-    deadline = time.monotonic() + 30
-    return leadership.acquire(lambda: time.monotonic() > deadline)
+    deadline = Deadline.after(30)
+    return leadership.acquire(lambda: deadline.passed)
 
 
 @pytest.mark.parametrize("scheme", ["sasl", "digest"])
@@ -141,15 +143,10 @@ def test_an_expired_session_ends_the_leadership_and_a_member_joins_again(
             thief.client._session_id, thief.client._session_passwd = client.client_id
             thief.open(10)
             thief.close()  # who closes a session ends it
-        deadline = time.monotonic() + 20
-        while not leader.session_lost():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(leader.session_lost, 20, every=0.05)
         with pytest.raises(LeadershipLostError, match="has ended"):
             acquired(leader)
-        while not (group._client.connected and group.look().leads):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_for(lambda: group._client.connected and group.look().leads, 20, every=0.1)
 
 
 def test_pulsars_own_store_is_read_with_credentials_of_its_own(sasl: SecuredZooKeeper, tmp_path: Path) -> None:

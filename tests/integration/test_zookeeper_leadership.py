@@ -14,6 +14,8 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
+from controller.adapters.deadline import Deadline
+from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.lab.servers import ZooKeeperServer, zookeeper_server
@@ -26,15 +28,12 @@ PATIENCE_SECONDS = 30.0
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+    wait_for(condition, PATIENCE_SECONDS, every=0.02)
 
 
 def patience() -> Callable[[], bool]:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    return lambda: time.monotonic() > deadline
+    deadline = Deadline.after(PATIENCE_SECONDS)
+    return lambda: deadline.passed
 
 
 @contextmanager

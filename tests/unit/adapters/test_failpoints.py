@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.failpoints import FAILPOINTS, HANG_VARIABLE, VARIABLE, parse, torn_commits
+from controller.adapters.waiting import wait_for
 from controller.model.errors import SettingsError
 
 
@@ -107,10 +108,7 @@ def test_children_and_their_children_die_too() -> None:
     assert done.returncode == -signal.SIGKILL
     family = [int(pid) for pid in done.stdout.split()]
     assert len(family) == 2
-    deadline = time.monotonic() + 10
-    while any(map(alive, family)):
-        assert time.monotonic() < deadline, "a process outlived the failpoint"
-        time.sleep(0.01)
+    wait_for(lambda: not any(map(alive, family)), 10, every=0.01)
 
 
 def write_state(operator: Path, partition: int, name: str) -> None:
@@ -136,9 +134,7 @@ class Watcher:
 
     def sees(self, count: int) -> list[int]:
         """The versions seen, once there are *count*."""
-        deadline = time.monotonic() + 10
-        while len(self._seen) < count and time.monotonic() < deadline:
-            time.sleep(0.005)
+        wait_for(lambda: len(self._seen) >= count, 10, every=0.005)
         return self._seen
 
 
