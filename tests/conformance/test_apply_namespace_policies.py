@@ -13,7 +13,7 @@ def test_the_same_brokers_are_open_to_a_namespace(case: Case) -> None:
     names, namespace = sorted(given["available_brokers"]), given["namespace"]
     bundle = f"{namespace}/0x00000000_0xffffffff"
     modes = given["topic_modes"]
-    # A look-up that fails is as if there were no policies.
+    # In Pulsar a failed look-up counts as no policies.
     policies = Policies(
         isolation=() if given["policies_lookup_fails"] else isolation_policies(given["policies"]),
         without_persistent=frozenset(name for name, (persistent, _) in modes.items() if not persistent),

@@ -6,7 +6,7 @@ from tests.conformance.vectors import Case, close_to, configured, floats, resour
 COMPONENT = "ext_broker_load_data"
 
 
-def test_a_broker_is_as_full_as_in_pulsar_after_each_report(case: Case) -> None:
+def test_a_brokers_usage_after_each_report_is_pulsars(case: Case) -> None:
     features = configured(BrokerLoadFeatures, case["config"])
     now = BrokerLoad.unknown(1)
     assert _numbers(now) == close_to(case["expected"]["initial"])

@@ -1,4 +1,4 @@
-"""Bundles are gone through in the recorded order, which is a hash map's; trimtab's own is that of their names."""
+"""Bundles are examined in the recorded order, which is a hash map's; trimtab's own order is by name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,16 +19,16 @@ from tests.conformance.vectors import Case, configured, rows_of_4
 COMPONENT = "ext_bundle_split_strategy"
 _SELF = "self:8080"
 _UNKNOWN = -1
-#: How many parts a bundle is cut into, where it is said.
+#: Mode of the recording -> number of parts of a bundle.
 _PARTS = {"null": 0, "fail": 0, "two": 3}
 
 
 @dataclass(frozen=True)
-class Told:
-    """In the middle, unless it was recorded otherwise for a bundle, whose row stands where its topics would."""
+class RecordedParts:
+    """Splits a bundle into the recorded number of parts; the first topic position is the bundle's row in ``parts``."""
 
     parts: Sequence[int]
-    name = "told"
+    name = "recorded_parts"
     needs_topic_detail = True
 
     def cuts(
@@ -51,7 +51,7 @@ def test_the_same_bundles_are_split_in_every_round_and_the_same_hits_remembered(
         names = sorted(turn["stats"])
         parts = [_PARTS[turn["split_boundary_mode"][n]] if n in turn["split_boundary_mode"] else 2 for n in names]
         order = np.array([names.index(name) for name in turn["stats"]], np.int64)
-        playing = replace(strategy, algorithm=Told(parts))
+        playing = replace(strategy, algorithm=RecordedParts(parts))
         decision, memory = playing.decide_in_order(_view(turn, counts), memory, order)
         assert {split.bundle: _shown(split) for split in decision.splits} == told["decisions"]
         assert dict(memory.hits) == told["hit_counts"]

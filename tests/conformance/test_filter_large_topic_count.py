@@ -12,7 +12,7 @@ COMPONENT = "filter_large_topic_count"
 def test_the_same_brokers_have_room_for_topics(case: Case) -> None:
     brokers, candidates = case["input"]["brokers"], case["input"]["candidates"]
     names = sorted({*brokers, *candidates})
-    # A broker of which nothing is known has no topics.
+    # A broker without data counts as a broker without topics.
     topics = np.array([brokers.get(name, {"num_topics": 0})["num_topics"] for name in names], np.int64)
     none = np.zeros((len(names), 5))
     table = replace(broker_table(names, usage=none, limit=none), topic_count=topics)

@@ -5,7 +5,7 @@ from tests.conformance.vectors import Case
 COMPONENT = "topic_hash"
 
 
-def test_topics_lie_at_the_same_place_in_the_same_bundle(case: Case) -> None:
+def test_topics_have_the_same_position_and_bundle(case: Case) -> None:
     boundaries = default_boundaries(case["config"]["num_bundles"])
     recorded = case["expected"]["boundaries"]
     if recorded is not None:  # long lists are not: then the bundles found tell

@@ -7,7 +7,7 @@ from tests.conformance.vectors import Case
 COMPONENT = "topic_names"
 
 
-def test_a_name_is_taken_apart_alike_or_refused_alike(case: Case) -> None:
+def test_a_name_is_parsed_or_refused_as_in_pulsar(case: Case) -> None:
     given, expected = case["input"]["topic"], case["expected"]
     if "error" in expected:
         with pytest.raises(TrimtabError):

@@ -121,7 +121,7 @@ def test_the_second_leads_once_the_first_has_released(first: ZooKeeperLeadership
     second.check()
 
 
-def test_who_has_to_wait_prepares_once_and_who_leads_at_once_does_not(
+def test_a_waiting_process_calls_stand_by_once_and_a_leader_does_not(
     first: ZooKeeperLeadership, second: ZooKeeperLeadership
 ) -> None:
     prepared: list[str] = []

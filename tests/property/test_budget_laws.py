@@ -75,7 +75,7 @@ def test_no_budget_is_ever_exceeded_and_nothing_is_held_back_without_need(
 
 
 @given(_LIMITS, st.lists(_command(), max_size=20))
-def test_what_waits_is_not_overtaken_in_the_budget_that_it_waits_for(limits: Limits, commands: list[Issued]) -> None:
+def test_a_held_back_command_is_not_overtaken_in_its_budget(limits: Limits, commands: list[Issued]) -> None:
     ledger = Ledger(limits, (), ())
     for turn, command in enumerate(commands):
         if ledger.takes(str(turn), command) is not None:
@@ -86,7 +86,7 @@ def test_what_waits_is_not_overtaken_in_the_budget_that_it_waits_for(limits: Lim
 
 
 @given(_LIMITS, st.lists(_command(), max_size=20))
-def test_the_same_commands_in_the_same_order_come_to_the_same(limits: Limits, commands: list[Issued]) -> None:
+def test_the_same_commands_in_the_same_order_give_the_same_result(limits: Limits, commands: list[Issued]) -> None:
     def outcome() -> object:
         ledger = Ledger(limits, (), ())
         return [ledger.takes(str(turn), command) for turn, command in enumerate(commands)], ledger.verdicts()

@@ -1,4 +1,4 @@
-"""Laws of filters: what each keeps, and that no placement ever goes where they do not let it."""
+"""Laws of filters: which brokers each keeps, and that no placement returns an excluded broker."""
 
 from collections.abc import Sequence
 from dataclasses import replace

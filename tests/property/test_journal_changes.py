@@ -1,4 +1,4 @@
-"""What changed between two JSON objects, put back, gives the second one, down to its bytes."""
+"""The changes between two JSON objects, applied to the first, give the second one byte for byte."""
 
 from contextlib import suppress
 from typing import Any

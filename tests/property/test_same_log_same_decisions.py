@@ -152,7 +152,7 @@ def test_as_files_of_a_folder(seed: int, lines: int, sizes: list[int], shards: i
 
 @_FEW
 @given(SHAPES)
-def test_without_the_records_that_make_no_difference(shape: Shape) -> None:
+def test_without_records_that_do_not_count(shape: Shape) -> None:
     """Late ones, ones delivered twice, sweeps that are not on the roster, and ticks written again."""
     telling = [entry for entry in answered(shape) if not entry.noise]
     assert journal([*located(telling)]) == journal([*located(answered(shape))])

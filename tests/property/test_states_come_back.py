@@ -1,4 +1,4 @@
-"""No state that does not come back from its blob, whatever the names in it hold."""
+"""Every state can be read back from its blob, whatever characters its names have."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -165,17 +165,17 @@ def test_a_state_of_version_1_is_migrated(names: list[str]) -> None:
     assert same(state_blob.load(state_blob.dump(state)), state)
 
 
-def test_a_state_of_version_1_that_a_line_break_tore_is_refused() -> None:
+def test_a_state_of_version_1_split_by_a_line_break_is_refused() -> None:
     with pytest.raises(StateError, match="3 names of bundles"):
         state_blob.load(of_version_1(["a\nb", "c"]))
 
 
-def test_a_state_of_a_version_to_come_is_refused() -> None:
+def test_a_state_of_a_later_version_is_refused() -> None:
     with pytest.raises(StateError, match="version 3, this trimtab reads 1, 2"):
         state_blob.load(pack(3, {}, {}))
 
 
-def test_a_blob_whose_lengths_do_not_come_to_its_own_is_refused() -> None:
+def test_a_blob_whose_lengths_do_not_add_up_is_refused() -> None:
     blob = state_blob.dump(state_of(["a", "b"]))
     for cut in (0, 3, 4, 11, 12, 40, len(blob) // 2, len(blob) - 1):
         with pytest.raises(StateError):

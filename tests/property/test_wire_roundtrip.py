@@ -1,4 +1,4 @@
-"""Whatever a record holds, encoding and decoding gives it back, to the last bit of every float."""
+"""Encoding and decoding a record gives the same record, to the last bit of every float."""
 
 import json
 from typing import Any
@@ -146,5 +146,5 @@ def test_a_spoilt_record_is_read_or_refused_with_a_known_reason(kind: str, data:
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_bytes_that_mean_nothing_are_refused_with_a_known_reason(value: bytes, arrow: bool) -> None:
+def test_random_bytes_are_refused_with_a_known_reason(value: bytes, arrow: bool) -> None:
     assert refusal(b"\xff" * 4 * arrow + value) in REASONS

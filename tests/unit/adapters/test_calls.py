@@ -72,7 +72,7 @@ def test_calls_that_hang_leave_room_for_new_ones_after_a_renewal_and_come_back_l
     assert calls.submit("a", lambda: 1)
 
 
-def test_who_is_late_has_no_answer_and_keeps_nobody_waiting() -> None:
+def test_a_late_answer_is_left_out_and_does_not_delay_the_others() -> None:
     never = threading.Event()
     try:
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What persons set outlives processes: kept beside the election, read at every interval, and who set it is told."""
+"""The operators' controls survive restarts: stored beside the election, read at every interval, with who set them."""
 
 import json
 from dataclasses import replace
@@ -87,9 +87,7 @@ def test_two_leaderships_after_each_other_see_the_pause_and_who_it_was(conf: Pat
         assert leadership.at(INTERVAL).resumed_ms > 0
 
 
-def test_what_a_person_chose_holds_over_the_settings_until_the_choice_is_taken_back(
-    conf: Path, settings: Settings
-) -> None:
+def test_an_operators_choice_replaces_the_settings_until_it_is_removed(conf: Path, settings: Settings) -> None:
     changed = settings.decisions.model_copy(update={"mode": "observe", "paused": True})
     other = settings.model_copy(update={"decisions": changed})
     assert (in_force(other).at(INTERVAL).mode, in_force(other).at(INTERVAL).paused) == ("observe", True)
@@ -107,7 +105,7 @@ def test_a_resume_is_always_later_than_the_one_before(conf: Path, settings: Sett
     assert election_system(settings).controls().read()[0].resumed_ms == (1 << 60) + 1
 
 
-def test_by_default_it_is_the_user_who_chose(conf: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_the_user_name_is_recorded(conf: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
     cli(conf, controls_cli.pause)
     assert in_force(settings).at(INTERVAL).by == "grace"
@@ -151,7 +149,7 @@ def test_the_command_line_tries_again_where_somebody_came_in_between(tmp_path: P
         b"x" * 20_000,
     ],
 )
-def test_what_is_no_controls_lets_nothing_be_issued_until_they_are_set_anew(
+def test_invalid_controls_stop_all_commands_until_they_are_set_again(
     conf: Path, settings: Settings, value: bytes
 ) -> None:
     controller = in_force(settings)

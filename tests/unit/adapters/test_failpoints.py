@@ -1,4 +1,4 @@
-"""Failpoints: nothing without the variable, a sudden death with it."""
+"""Failpoints: without the environment variable they do nothing, with it they kill the process."""
 
 import os
 import signal

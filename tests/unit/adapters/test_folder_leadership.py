@@ -57,11 +57,11 @@ def test_one_of_two_leads(tmp_path: Path) -> None:
     first.check()
 
 
-def test_who_is_told_to_stop_does_not_even_try(tmp_path: Path) -> None:
+def test_a_process_told_to_stop_does_not_try_to_lead(tmp_path: Path) -> None:
     assert not FileLeadership(tmp_path).acquire(at_once)
 
 
-def test_who_has_to_wait_prepares_once_and_who_leads_at_once_does_not(tmp_path: Path) -> None:
+def test_a_waiting_process_calls_stand_by_once_and_a_leader_does_not(tmp_path: Path) -> None:
     prepared: list[str] = []
     first, second = FileLeadership(tmp_path), FileLeadership(tmp_path)
     assert first.acquire(after(1), lambda: prepared.append("first"))
@@ -69,7 +69,7 @@ def test_who_has_to_wait_prepares_once_and_who_leads_at_once_does_not(tmp_path: 
     assert prepared == ["second"]
 
 
-def test_release_lets_the_one_who_waits_lead(tmp_path: Path) -> None:
+def test_after_release_the_waiting_process_leads(tmp_path: Path) -> None:
     first, second = leader(tmp_path), FileLeadership(tmp_path)
     led: list[bool] = []
     waiting = threading.Thread(target=lambda: led.append(second.acquire(never)), daemon=True)
@@ -138,7 +138,7 @@ sys.stdin.read()
 """
 
 
-def test_a_killed_leader_leaves_its_place_to_the_next(tmp_path: Path) -> None:
+def test_after_a_killed_leader_the_next_one_leads(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", LEAD_UNTIL_KILLED, str(tmp_path)],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A disk without room: what cannot be written whole leaves nothing behind, and the journal says why."""
+"""A full disk: a file is written completely or not at all, and the error says why."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Calls of Kafka's client that never end, though they were told when to."""
+"""Calls of Kafka's client that do not return in spite of their timeout."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""docs/security.md lists the rights that the table has, and what a missing one is told as."""
+"""docs/security.md lists the rights of the table; a missing right is named in the error."""
 
 import confluent_kafka as ck
 import pytest

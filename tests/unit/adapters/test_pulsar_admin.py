@@ -56,7 +56,7 @@ def test_redirects_are_followed_to_other_brokers_with_the_credentials_the_query_
     assert owner.seen == [("PUT", asked[1] + "&authoritative=true", header, asked[3])]
 
 
-def test_going_round_in_circles_ends(broker: Brokers) -> None:
+def test_a_redirect_loop_ends(broker: Brokers) -> None:
     one = broker()
     one.answers[UNLOAD] = (307, one.url + UNLOAD)
     with pytest.raises(PulsarError, match="redirected 6 times"):
@@ -117,7 +117,7 @@ def test_an_owner_is_found_by_asking_the_likely_brokers_first(broker: Brokers) -
     assert admin(one).owner("tenant/ns/0x00000000_0x40000000") == ""
 
 
-def test_a_dead_broker_has_no_bundles(broker: Brokers) -> None:
+def test_a_dead_broker_is_not_taken_for_an_owner(broker: Brokers) -> None:
     one, dead = broker(), broker()
     dead.shutdown()
     dead.server_close()
@@ -126,7 +126,7 @@ def test_a_dead_broker_has_no_bundles(broker: Brokers) -> None:
     assert admin(one).owner(BUNDLE, [dead.name]) == one.name
 
 
-def test_what_is_no_json_is_an_error(broker: Brokers) -> None:
+def test_an_answer_that_is_not_json_is_an_error(broker: Brokers) -> None:
     one = broker()
     one.answers["/admin/v2/brokers/lab"] = (204, None)
     with pytest.raises(PulsarError, match="no JSON"):
@@ -134,7 +134,7 @@ def test_what_is_no_json_is_an_error(broker: Brokers) -> None:
 
 
 @pytest.mark.parametrize("bundle", [BUNDLE, "tenant/ns/0xfffff000_0xffffffff", "t/n/0x00000000_0x00010000"])
-def test_a_probe_lies_in_its_bundle(bundle: str) -> None:
+def test_a_probe_topic_is_in_its_bundle(bundle: str) -> None:
     name = parse_bundle(bundle)
     topic = probe_topic(bundle)
     assert topic.startswith(f"non-persistent://{name.namespace}/")

@@ -90,7 +90,7 @@ def test_a_command_of_active_brokers_is_looked_at_as_ever(lab: Lab) -> None:
         "[::1",
     ],
 )
-def test_names_made_to_be_misread_are_not_asked(lab: Lab, forged: str) -> None:
+def test_ambiguous_broker_names_are_not_called(lab: Lab, forged: str) -> None:
     name = forged.format(lab.thief.name, two=lab.two.name)
     assert not lab.admin.is_active(name)
     if name:
@@ -113,7 +113,7 @@ def test_a_redirect_to_a_host_that_is_not_listed_is_refused_by_name(lab: Lab) ->
         lab.one.answers, lab.two.answers = kept
 
 
-def test_an_act_that_was_sent_on_to_a_stranger_may_have_been_taken_in_on_the_way(lab: Lab) -> None:
+def test_an_act_redirected_to_an_unlisted_host_may_have_been_done(lab: Lab) -> None:
     path = "/admin/v2/namespaces/tenant/ns/0x40000000_0x80000000/unload"
     lab.one.answers[path] = (307, lab.thief.url + path)
     with pytest.raises(NotListedError) as raised:
@@ -143,7 +143,7 @@ def test_a_broker_that_has_left_is_trusted_no_more(lab: Lab) -> None:
         lab.admin.owned(lab.two.name)
 
 
-def test_made_up_names_cause_one_list_a_second_however_many_ask(lab: Lab) -> None:
+def test_unknown_names_cause_at_most_one_list_a_second(lab: Lab) -> None:
     def ask() -> None:
         for number in range(100):
             assert not lab.admin.is_active(f"made-up-{number}:8080")

@@ -68,7 +68,7 @@ def test_without_authentication_a_dry_run_says_what_would_be_published_and_write
         assert not (tmp_path / "log").exists()
 
 
-def test_a_broker_that_gives_no_sweep_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_a_broker_without_a_sweep_is_named_with_the_reason(tmp_path: Path) -> None:
     with fake_pulsar(2) as pulsar:
         path = conf(tmp_path, pulsar)
         broken = pulsar.brokers[1]
@@ -86,9 +86,7 @@ def test_a_broker_that_gives_no_sweep_is_named_with_the_reason(tmp_path: Path) -
         ('user = "me"\npassword_file = "secret"', "Basic " + base64.b64encode(f"me:{TOKEN}".encode()).decode()),
     ],
 )
-def test_brokers_that_demand_a_token_or_a_password_get_it_and_refuse_who_has_none(
-    tmp_path: Path, own: str, header: str
-) -> None:
+def test_brokers_that_require_a_token_or_a_password_get_it(tmp_path: Path, own: str, header: str) -> None:
     (tmp_path / "secret").write_text(f"{TOKEN}\n", encoding="utf-8")
     with fake_pulsar(2) as pulsar:
         pulsar.demands = header

@@ -44,7 +44,7 @@ def namespaces(found: Found) -> dict[str, NamespaceState]:
     return {state.namespace: state for state in found.states if isinstance(state, NamespaceState)}
 
 
-def test_a_namespace_that_cannot_be_read_costs_the_others_nothing_and_is_told_once(
+def test_a_namespace_that_cannot_be_read_does_not_affect_others_and_is_logged_once(
     pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -87,7 +87,7 @@ def test_namespaces_are_read_side_by_side(pulsar: FakePulsar, monkeypatch: pytes
     assert time.monotonic() - begun < 64 * 0.02
 
 
-def test_many_that_cannot_be_read_are_told_in_few_words(pulsar: FakePulsar, caplog: pytest.LogCaptureFixture) -> None:
+def test_many_unreadable_namespaces_are_summarised(pulsar: FakePulsar, caplog: pytest.LogCaptureFixture) -> None:
     pulsar.more = [f"lab/more-{i}" for i in range(200)]
     first(pulsar).broken = "/bundles"
     assert namespaces(state_of(pulsar).read(T, whole=True)) == {}
@@ -144,7 +144,7 @@ def _refuse(_: PulsarAdmin, tenant: str) -> tuple[str, ...]:
     raise PulsarError(f"{tenant} is not told", status=500)
 
 
-def test_a_leader_that_cannot_be_asked_costs_nothing(pulsar: FakePulsar) -> None:
+def test_an_unreachable_leader_broker_does_not_stop_the_reading(pulsar: FakePulsar) -> None:
     state = state_of(pulsar)
     leader = state.read(T, whole=True).leader
     first(pulsar).broken = "leaderBroker"

@@ -16,7 +16,7 @@ def test_a_broker_is_asked_again_at_the_next_interval_then_after_ever_more_but_n
     assert asked == [0, 1, 3, 7, 11, 15, 19]
 
 
-def test_its_silence_is_news_once() -> None:
+def test_a_failing_broker_is_logged_once() -> None:
     health = Health(PERIOD)
     assert [health.failed(A, T + i * PERIOD) for i in range(3)] == [True, False, False]
     assert health.failures(A) == 3

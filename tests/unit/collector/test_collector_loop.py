@@ -263,7 +263,7 @@ def test_when_the_one_that_leads_is_gone_another_one_ends_the_interval_it_had_no
     assert list(world.log.ticks()) == [T, T + PERIOD]
 
 
-def test_a_leader_that_wakes_up_in_the_belief_that_it_leads_is_fenced_and_writes_no_tick(world: World) -> None:
+def test_a_leader_that_wakes_up_after_a_takeover_is_fenced_and_writes_no_tick(world: World) -> None:
     one, two = world.collector("one"), world.collector("two")
     world.interval(T, one, two)
     world.members["one"].cut_off = world.members["one"].look()
@@ -295,7 +295,7 @@ def test_a_sweep_is_not_published_once_its_time_is_over(world: World) -> None:
     assert not any(world.log.ticks()[T + PERIOD].values())
 
 
-def test_an_interval_that_was_slept_through_is_a_gap_and_the_next_one_is_as_ever(world: World) -> None:
+def test_a_missed_interval_is_a_gap_and_the_next_one_is_normal(world: World) -> None:
     one = world.collector("one")
     world.interval(T, one)
     assert all(world.interval(T + 5 * PERIOD, one).values())

@@ -126,7 +126,7 @@ def test_a_bundle_that_the_topic_statistics_do_not_list_yet_counts_with_its_tota
 
 
 @pytest.mark.parametrize("rate", [-1.0, float("nan"), "NaN", float("inf"), None])
-def test_a_rate_that_is_none_is_taken_for_0_and_counted_and_the_rest_is_kept(rate: object) -> None:
+def test_an_invalid_rate_is_taken_as_0_and_counted_and_the_rest_is_kept(rate: object) -> None:
     topics = sample("topics_1.json")
     topics["lab/ns"]["0x20000000_0x40000000"]["persistent"]["persistent://lab/ns/t22"]["msgRateIn"] = rate
     report = modular_report(sample("load_report_1.json"))
@@ -193,7 +193,7 @@ def test_metrics_stand_in_for_load_data_as_percent() -> None:
         usage_from_metrics([{"metrics": {"brk_ml_count": 1}}], now_ms=T)
 
 
-def test_a_glance_tells_a_chunk_of_either_form_and_a_tick_and_nothing_else() -> None:
+def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:
     columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), sample("topics_1.json"))
     for form in (json_chunks, arrow_chunks):
         [(_, value)] = form(columns)

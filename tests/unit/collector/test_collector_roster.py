@@ -75,13 +75,13 @@ def test_what_comes_after_a_tick_for_its_interval_or_an_earlier_one_is_late() ->
     assert found.complete(T + PERIOD) == {B: "1"}
 
 
-def test_an_older_tick_does_not_turn_back_the_clock() -> None:
+def test_an_older_tick_changes_nothing() -> None:
     found = arrivals()
     take(found, tick(T), tick(T - PERIOD))
     assert found.ticked == T
 
 
-def test_records_of_another_cluster_are_none_of_its_business() -> None:
+def test_records_of_another_cluster_are_ignored() -> None:
     found = arrivals()
     take(found, chunk(cluster="other"), tick(T, cluster="other"))
     assert (found.ticked, found.complete(T), found.passed_over) == (0, {}, {})

@@ -32,7 +32,7 @@ def state(found: Namespace = FOUND, version: int = T, **policies: Any) -> Namesp
     return namespace_state("lab", found, policies, version=version)
 
 
-def test_a_namespace_is_told_with_its_boundaries_group_and_the_policies_that_name_it() -> None:
+def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() -> None:
     [(key, value)] = records([state(p0=P1 | {"namespaces": ["other/.*"]}, p1=P1)])
     read = decode_metric(value, cluster="lab", period_ms=PERIOD)
     assert key == "lab/ns"
@@ -41,12 +41,12 @@ def test_a_namespace_is_told_with_its_boundaries_group_and_the_policies_that_nam
     assert read.isolation_policies == (P1,)
 
 
-def test_a_policy_that_cannot_be_read_goes_along_and_one_that_is_none_is_left_out() -> None:
+def test_an_unreadable_policy_is_published_and_an_invalid_one_is_left_out() -> None:
     unreadable = P1 | {"namespaces": ["lab/(?<!x+)ns"]}
     assert state(p1=unreadable, p2={"namespaces": []}).isolation_policies == (unreadable,)
 
 
-def test_a_broker_is_told_with_version_domain_and_capacity() -> None:
+def test_a_broker_state_has_version_domain_and_capacity() -> None:
     report = modular_report(sample("load_report_1.json"))
     told = broker_state("lab", "a:8080", report, version=T, failure_domain="rack-1", capacity={"cpu": 800.0})
     [(_, value)] = records([told])
@@ -58,7 +58,7 @@ def test_a_broker_is_told_with_version_domain_and_capacity() -> None:
     assert (read.capacity.cpu, read.capacity.memory) == (800.0, None)
 
 
-def test_stored_averages_and_quotas_are_told_as_they_are_and_flawed_ones_left_out() -> None:
+def test_stored_averages_and_quotas_are_published_unchanged_and_invalid_ones_left_out() -> None:
     stored = (SAMPLES / "bundle_data.json").read_bytes()
     averages = bundle_data("lab", BUNDLE, "bundle_data", stored)
     assert averages is not None

@@ -27,7 +27,7 @@ AT_ONCE = {
 
 
 def cluster() -> ClusterView:
-    """The busiest and largest bundle of all is nobody's; the last broker by name is the busiest."""
+    """The bundle with most load and topics has no owner; the last broker by name has most load."""
     busy = bundle(90, msg_rate=50_000, topics=3000)
     made = view(
         broker("a", usage=0.1, z=bundle(1)),

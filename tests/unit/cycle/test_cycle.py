@@ -1,4 +1,4 @@
-"""One cycle: what is remembered and the cluster in, commands and reasons out."""
+"""One cycle: memory and view in, commands and verdicts out."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ POLICY = Policy(
     split_policy=BundleSplitterTask(max_topics=100, max_bundles=3),
     split_algorithm=RangeEquallyDivide(),
 )
-#: Past warming up.
+#: Enough samples: not warming up.
 WARM = replace(POLICY.initial_memory(7), last_interval=INTERVAL - PERIOD, samples=10)
 HOT = {"big": 60, "small": 40}
 UNEVEN = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **HOT))
@@ -80,7 +80,7 @@ def crowded(*names: str) -> ClusterView:
     return view(Broker("a", cpu=0.0, bundles={name: bundle(1, topics=101) for name in names}), broker("b", usage=0.0))
 
 
-# ---- what is issued, and remembered ----
+# ---- issued commands, and the memory of them ----
 
 
 def test_the_busiest_bundle_of_the_overloaded_broker_is_sent_to_the_other_one() -> None:
@@ -138,7 +138,7 @@ def test_an_answered_command_is_settled(status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "expired", "fenced", "unknown"])
-def test_a_command_that_came_to_nothing_is_told_as_failed(status: str) -> None:
+def test_a_failed_command_gives_a_failed_verdict(status: str) -> None:
     result = CommandResult(id="c-1", status=status, detail="HTTP 500")
     decision, memory = cycle(UNEVEN, result, memory=under_way(bundle="z"))
     assert "c-1" not in memory.in_flight
@@ -150,7 +150,7 @@ def test_a_bundle_whose_command_was_just_answered_may_be_chosen_again(status: st
     assert moved(cycle(UNEVEN, CommandResult(id="c-1", status=status), memory=under_way())[0]) == [("big", "cold")]
 
 
-def test_a_failed_move_is_not_repeated_at_once_whatever_the_grace_period() -> None:
+def test_a_failed_move_is_not_repeated_at_once_even_without_a_grace_period() -> None:
     policy = balancer(grace_period_minutes=0)
     result = CommandResult(id="c-1", status="failed", detail="HTTP 500")
     decision, memory = cycle(UNEVEN, result, memory=under_way(), policy=policy)
@@ -172,7 +172,7 @@ def test_a_split_that_failed_is_not_repeated_at_once() -> None:
     assert the(decision, Reason.BACK_OFF).detail == "kept out: split"
 
 
-def test_a_result_of_a_command_nobody_waits_for_changes_nothing() -> None:
+def test_a_result_of_an_unknown_command_changes_nothing() -> None:
     assert cycle(UNEVEN, CommandResult(id="c-9", status="done")) == cycle(UNEVEN)
 
 
@@ -188,13 +188,13 @@ def test_a_command_is_lost_when_its_executor_can_no_longer_answer() -> None:
 # ---- bundles that stay put, each with its own reason ----
 
 
-def test_a_bundle_in_flight_stays_and_is_told_as_such() -> None:
+def test_a_bundle_in_flight_stays_with_an_in_flight_verdict() -> None:
     decision, _ = cycle(memory=under_way())
     assert moved(decision) == [("small", "cold")]
     assert verdicts(decision, "big") == [(Reason.IN_FLIGHT, "in_flight")]
 
 
-def test_a_broker_whose_unloads_are_under_way_gives_no_more_where_that_is_asked_for() -> None:
+def test_a_broker_with_unloads_in_flight_gives_no_more_if_the_option_is_set() -> None:
     asked = balancer(waits_for_results=True)
     decision, _ = cycle(memory=under_way(), policy=asked)
     assert moved(decision) == []
@@ -208,7 +208,7 @@ def test_a_broker_whose_unloads_are_under_way_gives_no_more_where_that_is_asked_
 
 
 @pytest.mark.parametrize("excluded", ["acme/test", LEFT])
-def test_an_excluded_bundle_or_namespace_stays_and_is_told_as_such(excluded: str) -> None:
+def test_an_excluded_bundle_or_namespace_stays_with_an_excluded_verdict(excluded: str) -> None:
     cluster = view(
         broker("hot", usage=0.9, **{LEFT: 60, "acme/other/0x00000000_0xffffffff": 40}), broker("cold", usage=0.1)
     )
@@ -218,7 +218,7 @@ def test_an_excluded_bundle_or_namespace_stays_and_is_told_as_such(excluded: str
 
 
 @pytest.mark.parametrize("own", [HEARTBEAT, "pulsar/system/0x00000000_0xffffffff"])
-def test_a_system_bundle_stays_and_is_told_as_such(own: str) -> None:
+def test_a_system_bundle_stays_with_a_system_namespace_verdict(own: str) -> None:
     decision, _ = cycle(view(broker("hot", usage=0.9, **{own: 60, "small": 40}), broker("cold", usage=0.1)))
     assert moved(decision) == [("small", "cold")]
     assert verdicts(decision, own) == [(Reason.SYSTEM_NAMESPACE, "system_namespaces")]
@@ -230,7 +230,7 @@ def test_a_bundle_unloaded_within_the_grace_period_is_told_by_the_shedder() -> N
     assert verdicts(decision, "big") == [(Reason.RECENTLY_UNLOADED, "ThresholdShedder")]
 
 
-def test_when_guardrails_leave_nothing_to_unload_the_cluster_s_reason_is_theirs() -> None:
+def test_if_guardrails_leave_nothing_to_unload_the_decisions_reason_is_theirs() -> None:
     decision, _ = cycle(policy=replace(POLICY, excluded=frozenset(HOT)))
     assert decision.commands == ()
     assert verdicts(decision, "cluster")[-1] == (Reason.EXCLUDED, "ThresholdShedder")
@@ -247,7 +247,7 @@ def test_what_was_unloaded_is_remembered_for_the_grace_period_and_no_longer() ->
 # ---- bundles that are not split ----
 
 
-def test_an_excluded_bundle_takes_no_room_in_its_namespace() -> None:
+def test_an_excluded_bundle_does_not_count_as_a_split_of_its_namespace() -> None:
     # Two bundles, three allowed: one may be split, and the excluded one comes first by name.
     cluster = crowded(LEFT, RIGHT)
     assert split(cycle(cluster)[0]) == [LEFT]
@@ -265,7 +265,7 @@ def test_a_bundle_in_flight_or_of_the_system_is_not_split() -> None:
 
 
 def held_back(decision: Decision, reason: Reason, by: str) -> bool:
-    """Nothing issued, everything explained: the shedder's verdicts, the reason, and how much was held back."""
+    """Assert that nothing is issued, that the shedder's verdicts are there, and that the reason is given."""
     told = (Reason.OVERLOADED, "ThresholdShedder") in verdicts(decision, "hot")
     return (
         told
@@ -284,7 +284,7 @@ def held_back(decision: Decision, reason: Reason, by: str) -> bool:
         (Controls(mode="active", stale=True), POLICY, Reason.STALE, "stale_after_seconds"),
     ],
 )
-def test_nothing_is_issued_when_not_allowed_but_memory_moves_on(
+def test_nothing_is_issued_if_not_allowed_but_the_memory_is_updated(
     controls: Controls, policy: Policy, reason: Reason, by: str
 ) -> None:
     decision, memory = cycle(controls=controls, policy=policy)
@@ -333,7 +333,7 @@ def test_exactly_forty_percent_missing_is_not_too_many() -> None:
     assert cycle(replace(three, missing=("x", "y")))[0].commands
 
 
-def test_a_single_broker_has_nobody_to_give_to() -> None:
+def test_a_single_broker_unloads_nothing() -> None:
     alone = view(broker("hot", usage=0.9, **HOT))
     decision, _ = cycle(alone)
     assert decision.commands == ()
@@ -350,7 +350,7 @@ def test_bundles_are_unloaded_at_multiples_of_the_shedding_interval_only() -> No
     assert verdicts(decision, "cluster") == [(Reason.NOT_THIS_INTERVAL, "loadBalancerSheddingIntervalMinutes")]
 
 
-def test_the_shedding_interval_can_be_some_seconds_and_the_minutes_count_no_more_then() -> None:
+def test_a_shedding_interval_in_seconds_replaces_the_minutes() -> None:
     every_ten_seconds = balancer(shedding_interval_minutes=5, shedding_interval_seconds=10)
     due = INTERVAL + (-INTERVAL) % (5 * MINUTE) + 10_000
     for at, commands in ((due, 1), (due + 5_000, 0)):
@@ -360,7 +360,7 @@ def test_the_shedding_interval_can_be_some_seconds_and_the_minutes_count_no_more
     assert verdicts(decision, "cluster") == [(Reason.NOT_THIS_INTERVAL, "trimtabSheddingIntervalSeconds")]
 
 
-def test_shedding_and_splitting_can_be_switched_off_each() -> None:
+def test_shedding_and_splitting_can_be_switched_off_separately() -> None:
     hot = Broker("hot", cpu=0.9, bundles={LEFT: bundle(1, topics=101), "big": bundle(60)})
     cluster = view(hot, broker("cold", usage=0.1))
     decision, _ = cycle(cluster, policy=replace(POLICY, shed=False))
@@ -374,13 +374,13 @@ def test_shedding_and_splitting_can_be_switched_off_each() -> None:
 # ---- memory of brokers and strategies ----
 
 
-def test_brokers_that_left_are_forgotten_and_missing_ones_are_not() -> None:
+def test_brokers_that_left_are_forgotten_but_not_those_without_data() -> None:
     history = UsageHistory(usage={"cold": 0.1, "gone": 0.5, "hot": 0.2, "x": 0.7})
     _, memory = cycle(replace(UNEVEN, missing=("x",)), memory=replace(WARM, shedder=history))
     assert memory.shedder == UsageHistory(usage={"cold": 0.1, "hot": 0.9, "x": 0.7})
 
 
-def test_a_strategy_whose_memory_is_another_s_begins_anew_and_says_so() -> None:
+def test_a_changed_strategy_starts_with_a_new_memory_and_a_verdict() -> None:
     strange = replace(WARM, shedder=NoMemory(), placement=UsageHistory(usage={"hot": 1.0}))
     decision, memory = cycle(memory=strange)
     plain, expected = cycle()

@@ -57,7 +57,7 @@ def about(made: Decision, subject: str) -> list[tuple[str, str]]:
     return [(v.reason.value, v.by) for v in made.verdicts if v.subject == subject]
 
 
-def test_the_filters_are_asked_in_the_order_of_the_extensible_load_manager() -> None:
+def test_filters_apply_in_the_order_of_the_extensible_load_manager() -> None:
     names = [type(step).__name__ for step in cycle_of().filters]
     assert names == ["BundlesWithPolicies", "ExtMaxTopics", "BrokerVersion", "ExtAntiAffinity", "IsolationPolicies"]
 
@@ -69,7 +69,7 @@ def test_the_shedder_has_the_filters_of_the_policy() -> None:
     assert ExtMaxTopics(max_topics=7) in policy.shedder.filters
 
 
-def test_a_broker_with_as_many_topics_as_it_may_have_is_left_out_even_if_nobody_is_left() -> None:
+def test_a_broker_at_its_topic_limit_is_excluded_even_if_no_broker_is_left() -> None:
     rows, limit = np.arange(3), ExtMaxTopics(max_topics=10)
     for topics, left in (([9, 10, 11], [0]), ([10, 10, 11], [])):
         brokers = replace(CLUSTER.brokers, topic_count=np.array(topics, np.int64))
@@ -80,7 +80,7 @@ def test_bundles_go_to_the_emptiest_broker() -> None:
     assert moves(decided()) == ["acme/a/0: hot:80 > cold:80", "acme/b/0: hot:80 > cold:80"]
 
 
-def test_where_the_emptiest_broker_is_full_of_topics_nothing_moves_and_no_other_broker_gets_it() -> None:
+def test_if_the_emptiest_broker_is_at_its_topic_limit_nothing_moves() -> None:
     made = decided(topics={"cold:80": 50_000})
     assert moves(made) == []
     assert ("NoBundles", "TransferShedder") in about(made, "cluster")

@@ -67,7 +67,7 @@ def test_a_bundle_goes_to_a_broker_that_the_filters_keep() -> None:
     assert moves(decision({ONE: ""}, isolation=own("a", "c"))) == {ONE: "c:80"}
 
 
-def test_the_next_bundle_sees_where_the_one_before_went() -> None:
+def test_the_next_bundle_sees_the_destination_of_the_previous_one() -> None:
     """Even spreading: with the first on its way to one of two brokers, the second goes to the other."""
     made = moves(decision({ONE: "", TWO: ""}, isolation=own("a", "c", "d")))
     assert sorted(made) == [ONE, TWO]
@@ -82,7 +82,7 @@ def test_a_bundle_that_no_other_broker_may_take_stays_and_the_filter_is_named(pr
     assert about(made, TWO) == about(made, ONE)
 
 
-def test_a_planned_destination_holds_while_the_filters_keep_it() -> None:
+def test_a_planned_destination_is_used_if_the_filters_keep_it() -> None:
     made = decision({ONE: "d:80"})
     assert moves(made) == {ONE: "d:80"}
     assert about(made, ONE) == []
@@ -96,7 +96,7 @@ def test_a_planned_destination_that_a_filter_excludes_is_placed_anew() -> None:
     ]
 
 
-def test_a_bundle_stays_where_a_move_would_not_spread_its_group() -> None:
+def test_a_bundle_stays_if_a_move_would_not_spread_its_group() -> None:
     # Each of the two brokers owns two namespaces of the group, and just as many bundles of the bundle's own.
     elsewhere = {"acme/own/0x40000000_0x80000000": 1.0, "acme/x/0x00000000_0x80000000": 1.0}
     here = {ONE: 60.0, "acme/x/0x80000000_0xffffffff": 1.0}
@@ -107,7 +107,7 @@ def test_a_bundle_stays_where_a_move_would_not_spread_its_group() -> None:
     assert moves(decision({ONE: ""}, cluster=even)) == {ONE: "b:80"}
 
 
-def test_an_expression_that_is_not_understood_is_told() -> None:
+def test_an_expression_that_is_not_understood_gives_a_verdict() -> None:
     made = decision({ONE: ""}, isolation=own("[a&&b]"))
     assert made.commands == ()
     assert ("IsolationPolicy", "policies", "cannot read [a&&b]: what they concern stays where it is") in about(

@@ -1,4 +1,4 @@
-"""A controller that knows nothing yet, or missed something, issues nothing until it has seen enough: from the log."""
+"""After a start without a checkpoint, or after a gap, nothing is issued before there are enough samples."""
 
 import re
 from dataclasses import replace
@@ -24,7 +24,7 @@ def run(*, warm_up: int, silent: frozenset[int] = frozenset(), seed: int = 0, ca
 
 
 def held_back(controller: Controller) -> dict[int, str]:
-    """Interval (from 0) -> why what was decided then was not issued."""
+    """Interval (from 0) -> why nothing was issued in it."""
     found = {}
     for decision in controller.decisions:
         said = re.search(r": (Gap|WarmingUp), (\d+) commands held back$", decision.summary)
@@ -59,7 +59,7 @@ def test_after_a_gap_it_waits_for_as_many_samples_again(silent: set[int]) -> Non
     assert 4 in issued(run(warm_up=3))
 
 
-def test_the_journal_says_so() -> None:
+def test_the_journal_entry_names_the_gap() -> None:
     entries = [parse_entry(value) for value in run(warm_up=3, silent=frozenset({3})).journal]
     told = [(e.decision.summary, e.memory.samples) for e in entries if isinstance(e, JournalEntry)]
     for entry, reason, samples in ((0, "WarmingUp", 1), (1, "WarmingUp", 2), (3, "Gap", 1), (4, "WarmingUp", 2)):
@@ -69,6 +69,6 @@ def test_the_journal_says_so() -> None:
     assert told[5][1] == 3
 
 
-def test_a_tick_lost_in_some_partition_is_no_gap() -> None:
+def test_a_tick_missing_in_one_partition_is_not_a_gap() -> None:
     for seed in range(5):
         assert held_back(run(warm_up=1, seed=seed, calm=False)) == {}

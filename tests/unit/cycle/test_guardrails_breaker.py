@@ -1,4 +1,4 @@
-"""The breaker: after many failed commands nothing is issued until a person resumes."""
+"""The breaker: after many failed commands nothing is issued until a person runs `trimtab resume`."""
 
 from dataclasses import replace
 
@@ -67,13 +67,13 @@ def test_a_command_without_an_answer_counts_as_failed() -> None:
 
 
 @pytest.mark.parametrize("status", ["expired", "fenced", "obsolete", "skipped", "dry_run"])
-def test_what_was_not_carried_out_did_not_fail(status: str) -> None:
+def test_commands_that_were_not_carried_out_do_not_count_as_failed(status: str) -> None:
     decision, memory = at(0, waiting_for("a", "b", "c"), *results(status, "a", "b", "c"))
     assert not tripped(decision)
     assert memory.failures == {}
 
 
-def test_a_dry_run_that_fails_or_is_never_answered_did_not_fail() -> None:
+def test_a_failed_or_lost_dry_run_does_not_count_as_failed() -> None:
     long_ago = INTERVAL - POLICY.executor_timeout_ms - 2 * PERIOD - 1
     for memory, answers in (
         (waiting_for("a", "b", "c", dry_run=True), results("failed", "a", "b", "c")),
@@ -82,7 +82,7 @@ def test_a_dry_run_that_fails_or_is_never_answered_did_not_fail() -> None:
         assert not tripped(at(0, memory, *answers)[0])
 
 
-def test_a_success_ends_the_row_and_not_the_window() -> None:
+def test_a_success_resets_the_failures_in_a_row_but_not_in_the_window() -> None:
     memory = waiting_for("a", "b", "c", "d", "e", "f")
     decision, memory = at(0, memory, *results("failed", "a", "b"), *results("done", "c"))
     assert not tripped(decision)
@@ -95,7 +95,7 @@ def test_a_success_ends_the_row_and_not_the_window() -> None:
     assert tripped(decision), "three in a row, and five in the window"
 
 
-def test_the_window_forgets_failures() -> None:
+def test_failures_leave_the_window() -> None:
     memory = replace(WARM, failures={str(n): INTERVAL - 9 * PERIOD for n in range(4)})
     one = waiting_for("a").in_flight
     assert tripped(at(0, replace(memory, in_flight=one), *results("failed", "a"))[0])
@@ -105,7 +105,7 @@ def test_the_window_forgets_failures() -> None:
     assert after.failures == {"a": INTERVAL}
 
 
-def test_only_a_resume_after_the_trip_closes_it() -> None:
+def test_only_a_resume_after_the_trip_closes_the_breaker() -> None:
     before = Controls(mode="active", resumed_ms=5)
     decision, memory = at(0, waiting_for("a", "b", "c"), *results("failed", "a", "b", "c"), controls=before)
     assert tripped(decision)

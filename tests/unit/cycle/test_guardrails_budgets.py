@@ -1,4 +1,4 @@
-"""Budgets: what is over them is held back in the strategies' order, is said once, and comes later."""
+"""Budgets: commands above them are held back in the strategies' order, give one verdict, and are issued later."""
 
 from dataclasses import replace
 from typing import Any
@@ -81,7 +81,7 @@ def test_without_limits_everything_chosen_is_issued() -> None:
     assert {bundle.rpartition("/")[0] for bundle in ALL} == {"acme/one", "acme/two"}
 
 
-def test_the_cluster_s_budget_of_an_interval_takes_the_first_ones_and_says_how_many_wait() -> None:
+def test_the_clusters_budget_admits_the_first_commands_and_counts_the_rest() -> None:
     limited = policy(interval=Budget(unloads=2))
     decision, memory = cycle(limited)
     assert unloaded(decision) == ALL[:2]
@@ -94,7 +94,7 @@ def test_the_cluster_s_budget_of_an_interval_takes_the_first_ones_and_says_how_m
     assert decision.summary.endswith(f": 2 unloads, {len(ALL) - 2} held back by budgets")
 
 
-def test_a_source_over_its_budget_leaves_the_others_theirs() -> None:
+def test_a_source_over_its_budget_does_not_use_the_budgets_of_others() -> None:
     decision, _ = cycle(policy(interval=Budget(unloads_per_source=1)))
     assert unloaded(decision) == [name(0), name(0, "acme/two")]
     assert [(v.subject, v.by) for v in over(decision)] == [
@@ -119,7 +119,7 @@ def test_connections_are_producers_and_consumers_and_a_closed_budget_lets_no_sma
     assert (verdict.observed, verdict.limit, verdict.unit) == (10, 12, "connections an interval")
 
 
-def test_a_bundle_larger_than_a_budget_is_never_issued_and_holds_up_nobody() -> None:
+def test_a_bundle_larger_than_a_budget_is_never_issued_and_closes_no_budget() -> None:
     decision, memory = cycle(policy(interval=Budget(connections=4)))
     assert unloaded(decision) == [name(0, "acme/two"), name(1, "acme/two")]
     never = over(decision)[0]
@@ -140,7 +140,7 @@ def test_the_window_counts_earlier_intervals_until_they_lie_outside_of_it() -> N
     assert {each.interval for each in memory.issued.values()} == {INTERVAL + 2 * PERIOD}, "the old ones are dropped"
 
 
-def test_commands_that_were_never_begun_give_their_budget_back() -> None:
+def test_commands_that_were_never_begun_do_not_count_in_the_window() -> None:
     limited = policy(window=Budget(unloads=3))
     first, memory = cycle(limited)
     results = [CommandResult(id=command.id, status="expired") for command in first.commands[:2]]
@@ -222,7 +222,7 @@ def test_of_a_rebalance_of_everything_only_what_the_budget_allows_is_placed(monk
     assert after.membership == memory.membership, "the broker that joined is still new"
 
 
-def test_after_many_placements_in_vain_the_rest_is_not_even_placed() -> None:
+def test_after_many_refused_placements_the_rest_is_not_placed() -> None:
     placed = []
 
     class Counting(LeastLongTermMessageRate):
@@ -266,7 +266,7 @@ def test_a_split_that_is_held_back_keeps_its_hits() -> None:
     assert splits_held_back(before, after, ()) == after
 
 
-def test_a_broker_that_gave_nothing_does_not_settle_and_load_stays_as_uneven() -> None:
+def test_a_broker_that_gave_nothing_has_no_cool_down_and_the_hit_count_stays() -> None:
     before = TransferHistory(hit_count=3)
     after = TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9, "b": 9})
     one, other = unload("a"), unload("b")

@@ -1,4 +1,4 @@
-"""While brokers come and go nothing is issued; who came and went is not forgotten over that."""
+"""After a broker joins or leaves nothing is issued for some intervals; the membership rebalancer still acts later."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def settled() -> Memory:
     return replace(memory, recently_unloaded={}, in_flight={})
 
 
-def test_a_broker_that_comes_freezes_the_interval_and_the_next_and_no_more() -> None:
+def test_a_broker_that_joins_freezes_that_interval_and_the_next() -> None:
     memory = settled()
     for number in (1, 2):
         decision, memory = at(number, THREE, memory)
@@ -43,7 +43,7 @@ def test_a_broker_that_comes_freezes_the_interval_and_the_next_and_no_more() -> 
     assert memory.roster == Roster(brokers=("cold", "hot", "new"))
 
 
-def test_a_broker_that_goes_freezes_too_and_each_further_change_begins_anew() -> None:
+def test_a_broker_that_leaves_freezes_too_and_every_change_restarts_the_freeze() -> None:
     _, memory = at(1, THREE, settled())
     decision, memory = at(2, UNEVEN, memory)
     verdict = frozen(decision)
@@ -53,7 +53,7 @@ def test_a_broker_that_goes_freezes_too_and_each_further_change_begins_anew() ->
     assert at(4, UNEVEN, at(3, UNEVEN, memory)[1])[0].commands
 
 
-def test_a_broker_without_data_has_not_gone() -> None:
+def test_a_broker_without_data_has_not_left() -> None:
     memory = replace(settled(), roster=Roster(brokers=("cold", "hot", "late")))
     assert frozen(at(1, replace(UNEVEN, missing=("late",)), memory)[0]) is None
 

@@ -23,7 +23,7 @@ def cycle(*, topics: int = 1, move_undescribed: bool = False) -> Decision:
     return decide(replace(seen, as_of_ms=INTERVAL), [], WARM, ACTIVE, policy)[0]
 
 
-def test_they_are_not_unloaded_and_that_is_said_of_bundle_and_namespace() -> None:
+def test_they_are_not_unloaded_and_bundle_and_namespace_get_a_verdict() -> None:
     decision = cycle()
     assert moved(decision) == [(KNOWN, "cold")]
     assert verdicts(decision, UNKNOWN) == [(Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed")]
@@ -36,5 +36,5 @@ def test_they_are_not_split() -> None:
     assert split(cycle(topics=101)) == [KNOWN]
 
 
-def test_they_move_where_that_is_allowed() -> None:
+def test_they_move_if_move_undescribed_is_set() -> None:
     assert moved(cycle(move_undescribed=True)) == [(UNKNOWN, "cold")]

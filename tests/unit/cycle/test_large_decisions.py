@@ -79,7 +79,7 @@ def test_an_interval_places_what_it_may_issue_and_little_more(view: ClusterView,
 
 
 @pytest.mark.parametrize("shedder", SHEDDERS)
-def test_verdicts_are_as_many_as_brokers_and_commands_not_as_what_is_held_back(view: ClusterView, shedder: str) -> None:
+def test_the_number_of_verdicts_does_not_grow_with_what_is_held_back(view: ClusterView, shedder: str) -> None:
     decision, _ = decided(view, policy_for(shedder, GuardrailSettings()))
     sources = {command.source for command in decision.commands}
     destinations = {command.destination for command in decision.commands}
@@ -95,7 +95,7 @@ def test_an_entry_stays_small_when_the_window_of_the_budgets_is_full() -> None:
     assert max(each.entry_bytes for each in entries) < 500_000
 
 
-def test_whatever_the_budgets_hold_back_is_counted() -> None:
+def test_all_commands_that_budgets_hold_back_are_counted() -> None:
     view = overloaded(BROKERS, BUNDLES, 1.0)
     [one] = cycles("all over", view, "OverloadShedder", intervals=1)
     assert one.commands == UNLOADS

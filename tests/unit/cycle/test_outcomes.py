@@ -1,4 +1,4 @@
-"""What becomes of commands: answered, lost, failed; and how long failures are remembered."""
+"""Results of commands: answered, lost, failed; and how long failures are remembered."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def flight(bundle: str = BUNDLE, *, interval: int = T, destination: str = "b:808
 
 
 def waiting(**memory: object) -> Memory:
-    """The command c-1 of T is under way."""
+    """A memory with command c-1 of T in flight."""
     given = {"in_flight": {"c-1": flight()}, "recently_unloaded": {BUNDLE: T}, **memory}
     return Memory(**given)  # type: ignore[arg-type]
 
@@ -35,7 +35,7 @@ def answered(status: str, memory: Memory, interval: int = T + MINUTE) -> Memory:
 
 
 @pytest.mark.parametrize("status", ["failed", "unknown"])
-def test_a_bundle_whose_command_went_wrong_rests_and_stays_recently_unloaded(status: str) -> None:
+def test_a_bundle_whose_command_failed_rests_and_stays_recently_unloaded(status: str) -> None:
     memory = answered(status, waiting())
     assert memory.failed == {BUNDLE: Failed(times=1, interval=T + MINUTE)}
     assert memory.recently_unloaded == {BUNDLE: T}
@@ -60,7 +60,7 @@ def test_every_further_failure_doubles_the_rest_up_to_an_hour(times: int, minute
     assert PATIENCE.rests_for_ms(Failed(times=times, interval=T)) == minutes * MINUTE
 
 
-def test_whoever_wants_more_than_an_hour_gets_it() -> None:
+def test_a_configured_rest_above_an_hour_is_kept() -> None:
     patient = Patience(lost_after_ms=0, retry_after_ms=90 * MINUTE)
     assert [patient.rests_for_ms(Failed(times=times, interval=T)) for times in (1, 9)] == [90 * MINUTE] * 2
 
@@ -74,7 +74,7 @@ def test_failures_are_counted_until_a_command_succeeds(status: str, times: int) 
     assert (memory.failed[BUNDLE].times if memory.failed else 0) == times
 
 
-def test_a_failure_long_ago_counts_no_more() -> None:
+def test_an_old_failure_does_not_count() -> None:
     held = {BUNDLE: Failed(times=2, interval=T)}
     for later, expected in ((20 * MINUTE, held), (20 * MINUTE + 1, {})):
         assert settle(Memory(failed=held), [], T + later, PATIENCE)[0].failed == expected
@@ -88,7 +88,7 @@ def test_a_command_without_a_result_is_lost_in_the_end_and_its_bundle_does_not_r
     assert (verdict.subject, verdict.reason) == (BUNDLE, Reason.LOST)
 
 
-def test_results_that_nobody_waits_for_change_nothing() -> None:
+def test_results_of_unknown_commands_change_nothing() -> None:
     memory = waiting()
     assert settle(memory, [CommandResult(id="other", status="failed")], T + MINUTE, PATIENCE) == (memory, [])
 
@@ -103,7 +103,7 @@ def test_results_that_nobody_waits_for_change_nothing() -> None:
         ("expired", {}),
     ],
 )
-def test_what_did_not_go_is_not_on_its_way(status: str, sent: dict[str, str]) -> None:
+def test_a_bundle_whose_unload_failed_is_not_preallocated(status: str, sent: dict[str, str]) -> None:
     flights = {"c-1": flight(), "c-2": flight("acme/test/0x80000000_0xffffffff", destination="")}
     assert on_their_way(flights, []) == {BUNDLE: "b:8080"}
     assert on_their_way(flights, [CommandResult(id="c-1", status=status)]) == sent

@@ -1,4 +1,4 @@
-"""A placement whose memory moves once an interval is shown every interval, whether or not anything is placed."""
+"""A placement that is an Observer sees every interval, also one without placements."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_usage_is_smoothed_in_intervals_without_any_placement() -> None:
     assert rounded == {"a": 0.8, "b": 0.5}
 
 
-def test_a_placement_without_such_memory_is_not_asked() -> None:
+def test_a_placement_without_such_memory_is_not_called() -> None:
     from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 
     policy = replace(POLICY, placement=LeastLongTermMessageRate())

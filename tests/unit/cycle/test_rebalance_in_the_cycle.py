@@ -1,4 +1,4 @@
-"""Brokers that join, within a cycle: before the shedder, where filters allow it, and when something may be done."""
+"""The membership rebalancer within a cycle: before the shedder, limited by filters and guardrails."""
 
 import json
 from dataclasses import replace
@@ -109,7 +109,7 @@ def test_a_bundle_that_filters_keep_from_the_broker_stays_where_it_is_and_the_ve
         (ACTIVE, replace(BEFORE, samples=0)),
     ],
 )
-def test_who_joined_while_nothing_could_be_done_is_served_later(controls: Controls, memory: Memory) -> None:
+def test_a_broker_that_joined_while_nothing_is_issued_gets_its_share_later(controls: Controls, memory: Memory) -> None:
     decision, after = cycle(cluster(), controls=controls, memory=memory)
     assert decision.commands == ()
     assert after.membership == BEFORE.membership
@@ -117,13 +117,13 @@ def test_who_joined_while_nothing_could_be_done_is_served_later(controls: Contro
     assert ("c:80", Reason.BROKER_JOINED) in moves(later).values()
 
 
-def test_turned_on_it_takes_the_brokers_of_that_moment_for_having_been_there() -> None:
+def test_when_switched_on_it_treats_the_present_brokers_as_old_ones() -> None:
     decision, memory = cycle(cluster(), memory=replace(BEFORE, membership=NoMemory()))
     assert Reason.BROKER_JOINED not in {why for _, why in moves(decision).values()}
     assert memory.membership == BrokerMembership(brokers=("a:80", "b:80", "c:80"))
 
 
-def test_turned_off_its_memory_goes() -> None:
+def test_when_switched_off_its_memory_is_dropped() -> None:
     decision, memory = cycle(cluster(), policy=replace(POLICY, membership=None))
     assert memory.membership == NoMemory()
     assert [v.by for v in decision.verdicts if v.reason is Reason.STARTED_ANEW] == ["membership"]

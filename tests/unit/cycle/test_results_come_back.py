@@ -1,4 +1,4 @@
-"""Results from the log to the decision: what the executor answered in the result topic is what the cycle goes by."""
+"""Results from the log to the decision: the cycle uses the executor's answers in the result topic."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

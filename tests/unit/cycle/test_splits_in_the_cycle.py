@@ -60,7 +60,7 @@ def commands(cluster: ClusterView, algorithm: SplitAlgorithm) -> list[Command]:
     return [*cycle(cluster, replace(POLICY, split_algorithm=algorithm))[0].commands]
 
 
-def test_brokers_halve_a_bundle_by_themselves() -> None:
+def test_a_split_in_the_middle_is_left_to_the_brokers() -> None:
     [command] = commands(BIG, RangeEquallyDivide())
     assert (command.algorithm, command.boundaries) == ("range_equally_divide", ())
 
@@ -104,7 +104,7 @@ def test_boundaries_that_come_with_the_choice_are_taken() -> None:
     assert memory.split == SplitHitCounts()
 
 
-def test_a_part_waits_while_the_split_of_the_whole_is_under_way() -> None:
+def test_a_part_waits_while_the_split_of_the_whole_is_in_flight() -> None:
     policy = replace(POLICY, split_policy=DefaultNamespaceBundleSplitStrategyImpl(hit_count=0))
     under_way = InFlight(
         action="split", bundle=WHOLE, source="b1", destination="", interval=INTERVAL, expires_at_ms=INTERVAL + PERIOD

@@ -24,7 +24,7 @@ def acl(principal: str, resource: str, name: str, operation: str = "Write", **ch
 
 
 def of_the_table() -> tuple[Acl, ...]:
-    """As whoever follows docs/security.md has them."""
+    """The ACLs of docs/security.md."""
     ours = settings()
     assert ours.log.kafka is not None
     return tuple(
@@ -45,7 +45,7 @@ def test_a_kafka_without_authorizer_is_open() -> None:
     assert "no authorizer" in found.seen
 
 
-def test_acls_that_cannot_be_read_are_told_and_not_judged() -> None:
+def test_acls_that_cannot_be_read_are_reported_as_unknown() -> None:
     found = only(kafka=kafka(acls=(), acl_error="user 'x' may not Describe the cluster"))
     assert (found.code, found.severity) == ("acls-unknown", "warning")
     assert "Describe the cluster" in found.seen
@@ -71,7 +71,7 @@ def test_acls_that_cannot_be_read_are_told_and_not_judged() -> None:
         (acl(STRANGER, "group", "trimtab-executor-demo", "Read"), "group trimtab-executor-demo", "warning"),
     ],
 )
-def test_whoever_else_may_change_something_is_told(entry: Acl, where: str, severity: str) -> None:
+def test_other_principals_that_may_change_something_are_reported(entry: Acl, where: str, severity: str) -> None:
     found = only(kafka=kafka(acls=(*of_the_table(), entry)))
     assert (found.code, found.severity, found.objects) == ("acl-too-wide", severity, (where,))
     assert entry.principal in found.seen
@@ -100,7 +100,7 @@ def test_patterns_reach_every_name_that_they_cover() -> None:
         acl(STRANGER, "transactional-id", "trimtab-executor-other-1"),
     ],
 )
-def test_what_changes_nothing_of_ours_is_not_told(harmless: Acl) -> None:
+def test_acls_that_change_nothing_of_ours_are_not_reported(harmless: Acl) -> None:
     assert problems(kafka=kafka(acls=(*of_the_table(), harmless))) == []
 
 
@@ -135,7 +135,7 @@ def test_an_election_without_credentials_is_open() -> None:
         ),
     ],
 )
-def test_nodes_from_before_are_listed_with_the_line_that_closes_them(
+def test_open_nodes_are_listed_with_the_command_that_closes_them(
     scheme: str, nodes: tuple[str, ...], command: str
 ) -> None:
     auth = {"scheme": scheme, "user": "trimtab", "password_file": "/password"}
@@ -145,12 +145,12 @@ def test_nodes_from_before_are_listed_with_the_line_that_closes_them(
     assert found.advice.endswith(command)
 
 
-def test_nodes_that_cannot_be_looked_at_are_told() -> None:
+def test_nodes_that_cannot_be_read_are_reported() -> None:
     found = only(zookeeper=ZooKeeperFacts(granted_ms=10_000, nodes_error="refuses user 'trimtab'"))
     assert (found.code, found.seen) == ("zookeeper-acls-unknown", "refuses user 'trimtab'")
 
 
-def test_grants_prints_the_rights_for_these_settings_and_asks_nobody(tmp_path: Path) -> None:
+def test_grants_prints_the_rights_for_these_settings_without_connecting(tmp_path: Path) -> None:
     conf = tmp_path / "trimtab.toml"
     conf.write_text(
         """

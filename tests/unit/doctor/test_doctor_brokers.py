@@ -1,4 +1,4 @@
-"""What the doctor says about brokers: there, ours, known, not balancing by themselves, with limits to be believed."""
+"""The doctor's findings about brokers: reachable, our cluster, known version, own balancing off, plausible limits."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_every_problem_says_what_was_seen_what_is_wanted_and_what_to_do() -> Non
         assert finding.advice, finding
 
 
-def test_settings_without_pulsar_are_told_as_what_they_leave_unchecked() -> None:
+def test_settings_without_pulsar_are_a_warning_that_brokers_are_not_checked() -> None:
     found = only(pulsar=None, settings=settings(pulsar=None))
     assert (found.code, found.severity) == ("pulsar-not-configured", "warning")
 
@@ -69,14 +69,14 @@ def test_a_list_of_brokers_that_is_refused_is_a_matter_of_permissions() -> None:
     assert "superUserRoles" in found.advice
 
 
-def test_what_every_broker_refuses_is_told_once() -> None:
+def test_a_refusal_by_every_broker_is_one_finding() -> None:
     refused = {"load report": "403 Forbidden"}
     found = only(pulsar=pulsar(*(broker(name, refused=refused) for name in (A, B, C))))
     assert (found.code, found.objects) == ("permission-denied", (A, B, C))
     assert only(pulsar=pulsar(refused={"tenants": "403"})).code == "permission-denied"
 
 
-def test_brokers_of_two_versions_are_told_with_the_fewer_ones() -> None:
+def test_brokers_of_two_versions_are_reported_with_the_smaller_group_named() -> None:
     found = only(pulsar=pulsar(broker(A), broker(B), broker(C, version="4.0.7")))
     assert (found.code, found.severity, found.objects) == ("broker-versions-differ", "warning", (C,))
     assert found.seen == f"4.0.7: {C}; 4.0.8: {A}, {B}"
@@ -124,7 +124,7 @@ def test_a_broker_that_did_not_take_the_dynamic_setting_over_still_balances() ->
     assert (found.code, found.objects) == ("balancing-not-off", (B,))
 
 
-def test_what_trimtab_does_not_do_may_be_the_brokers_to_do() -> None:
+def test_brokers_may_do_what_trimtab_does_not() -> None:
     sheds = pulsar(broker(A, settings={**OFF, "loadBalancerSheddingEnabled": "true"}))
     assert not problems(pulsar=sheds, settings=settings(decisions={"mode": "active", "shed": False}))
     splits = pulsar(dynamic={"loadBalancerAutoBundleSplitEnabled": "true"})
@@ -144,7 +144,7 @@ def test_a_network_card_without_a_speed_makes_its_broker_look_idle(limit: float)
     assert "loadBalancerOverrideBrokerNicSpeedGbps" in found.advice
 
 
-def test_where_no_broker_knows_its_speed_nobody_is_misjudged() -> None:
+def test_if_no_broker_knows_its_speed_it_is_only_a_warning() -> None:
     unknown = report({**LIMITS, "bandwidthIn": 0.0})
     found = only(pulsar=pulsar(broker(A, report=unknown), broker(B, report=unknown)))
     assert (found.code, found.severity, found.objects) == ("limit-missing", "warning", (A, B))
@@ -157,21 +157,21 @@ def test_a_limit_that_no_machine_has_is_absurd(resource: str, limit: float) -> N
     assert f"{resource} limit {limit:g}: {A}" in found.seen
 
 
-def test_usage_beyond_its_limit_gives_the_limit_away() -> None:
+def test_usage_above_its_limit_means_a_wrong_limit() -> None:
     found = problems(pulsar=pulsar(broker(A, report=report(usage=1.3))))
     assert {finding.code for finding in found} == {"usage-above-limit"}
     assert found[0].seen == f"{A}: cpu 1040 of 800"
     assert not problems(pulsar=pulsar(broker(A, report=report(usage=1.0))))
 
 
-def test_limits_far_apart_are_told_with_who_has_which() -> None:
+def test_limits_that_differ_much_are_reported_by_broker() -> None:
     found = only(pulsar=pulsar(broker(A), broker(B, report=report({**LIMITS, "cpu": 200.0}))))
     assert (found.code, found.severity) == ("limits-differ", "warning")
     assert found.seen == f"cpu limit 200: {B}; 800: {A}"
     assert not problems(pulsar=pulsar(broker(A), broker(B, report=report({**LIMITS, "cpu": 400.0}))))
 
 
-def test_what_somebody_has_said_of_a_broker_counts_in_place_of_its_own_limit() -> None:
+def test_a_capacity_override_replaces_the_reported_limit() -> None:
     said = CapacityOverrides(brokers=[CapacityOverride(match="b", bandwidth_out_mbits=10_000.0)])
     sick = pulsar(broker(A), broker(B, report=report({**LIMITS, "bandwidthOut": 0.0})))
     assert not problems(pulsar=sick, capacity=said)
@@ -202,7 +202,7 @@ def test_a_brokers_clock_that_is_off_is_told_and_from_half_a_period_on_an_error(
     assert f"{abs(ahead_s)}.0 s {'ahead of' if ahead_s > 0 else 'behind'} ours" in found.seen
 
 
-def test_a_clock_is_not_blamed_for_what_may_be_the_measurement() -> None:
+def test_a_clock_difference_within_the_measurement_error_is_no_finding() -> None:
     assert not problems(pulsar=pulsar(broker(A, clock=Clock(ahead_ms=2_400, give_or_take_ms=600))))
     assert problems(pulsar=pulsar(broker(A, clock=Clock(ahead_ms=2_700, give_or_take_ms=600))))
 
@@ -217,7 +217,7 @@ def test_a_load_report_from_the_future_and_an_old_one_are_told() -> None:
     assert "130.0 s behind ours" in old.seen
 
 
-def test_many_brokers_are_told_in_a_few_words() -> None:
+def test_many_brokers_are_summarised() -> None:
     on = {**OFF, "loadBalancerSheddingEnabled": "true"}
     found = only(pulsar=pulsar(*(broker(f"b-{nth}:8080", settings=on) for nth in range(900))))
     assert len(found.objects) == 900

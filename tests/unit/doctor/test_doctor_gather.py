@@ -82,7 +82,7 @@ def test_a_broker_that_hangs_is_waited_for_once_and_costs_the_others_nothing(
     assert findings["broker-unreachable"].objects == (servers[1].name,)
 
 
-def test_a_broker_that_trickles_for_ever_is_given_up(servers: list[AdminServer], tmp_path: Path) -> None:
+def test_a_broker_that_answers_too_slowly_is_given_up(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[2].hangs = {VERSION}
     facts = gather(settings(tmp_path, servers), Patience(answer=30, brokers=0.5, all=5))
     assert facts.pulsar is not None
@@ -111,7 +111,7 @@ def test_brokers_that_refuse_us_are_a_matter_of_permissions(
     assert str(status) in findings["permission-denied"].seen
 
 
-def test_who_may_list_brokers_and_not_read_their_load_is_no_super_user(
+def test_a_role_that_may_list_brokers_but_not_read_load_is_not_a_superuser(
     servers: list[AdminServer], tmp_path: Path
 ) -> None:
     for server in servers:
@@ -256,7 +256,7 @@ def test_dry_run_is_not_refused(servers: list[AdminServer], tmp_path: Path) -> N
     refuse_rivals(active.model_copy(update={"decisions": dry}))
 
 
-def test_who_starts_must_know_and_who_takes_over_in_an_outage_goes_on(
+def test_a_start_needs_the_brokers_settings_but_a_takeover_in_an_outage_continues(
     servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     servers[0].refuse(503)

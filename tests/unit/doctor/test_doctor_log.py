@@ -1,4 +1,4 @@
-"""What the doctor says about the log, the election and the flow of metrics."""
+"""The doctor's findings about the log, the election and the flow of metrics."""
 
 from dataclasses import replace
 from typing import Any
@@ -51,7 +51,7 @@ def test_results_need_the_partitions_of_the_commands_and_may_have_more() -> None
         ("commands", 60_000, "error"),
     ],
 )
-def test_what_is_forgotten_too_soon_is_told_with_the_command_that_keeps_it(
+def test_too_short_retention_is_reported_with_the_command_that_corrects_it(
     name: str, retention_ms: int, severity: str
 ) -> None:
     spoilt = config("retention.ms", str(retention_ms), JOURNAL if name == "journal" else None)
@@ -96,7 +96,7 @@ def test_topics_that_are_too_small_for_a_record() -> None:
         assert not problems(kafka=kafka(**{name: config("max.message.bytes", "1048588", base)}))
 
 
-def test_single_copies_are_told_together() -> None:
+def test_topics_with_a_single_replica_are_one_finding() -> None:
     found = only(kafka=kafka(metrics=topic(replication=1), results=topic(replication=1)))
     assert (found.code, found.severity) == ("replication-factor", "warning")
     assert found.objects == ("trimtab-metrics", "trimtab-results")

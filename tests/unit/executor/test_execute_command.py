@@ -1,4 +1,4 @@
-"""`trimtab execute`: what the process does about an inbox that fails."""
+"""`trimtab execute`: what the process does if its inbox fails."""
 
 import threading
 from collections.abc import Sequence

@@ -94,7 +94,7 @@ def test_what_the_brokers_refused_is_tried_again_behind_a_new_look(error: Pulsar
     assert (outcome.answer.status, outcome.attempts) == ("done", 2)
 
 
-def test_trying_ends() -> None:
+def test_attempts_are_limited() -> None:
     refused: list[Observation | PulsarError | None] = [OURS, SERVER_ERROR, OURS]
     outcome = obey(*refused * 3)
     assert (outcome.answer.status, outcome.attempts) == ("failed", 3)
@@ -118,7 +118,7 @@ def test_looking_is_tried_again_and_then_nothing_was_done() -> None:
     assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION, maybe_begun=True).answer.status == "unknown"
 
 
-def test_who_may_not_act_any_more_does_not() -> None:
+def test_a_replaced_executor_does_not_act() -> None:
     expired = Answer(status="expired")
     assert obey(OURS, may_act=expired) == Outcome(answer=expired, owner_before=A, owner_after=A)
 

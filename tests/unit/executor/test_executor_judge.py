@@ -124,13 +124,13 @@ def test_what_a_dead_executor_had_begun_is_never_done_again(command: Command, se
         (split(boundaries=()), NO_NAMESPACE, failure(404), "obsolete"),
     ],
 )
-def test_what_became_of_it_is_told_by_a_second_look(
+def test_a_second_look_gives_the_result(
     command: Command, seen: Observation, failed: Failure | None, expected: str
 ) -> None:
     assert status(after(command, seen, failed)) == expected
 
 
-def test_a_move_that_ended_elsewhere_says_where() -> None:
+def test_a_bundle_that_went_elsewhere_is_reported_with_its_owner() -> None:
     answer = after(unload(), at(C), None)
     assert answer == Answer(status="failed", detail="it went to c:8080, not to b:8080")
 

@@ -112,7 +112,7 @@ def test_what_was_answered_is_known_from_the_results_alone(tmp_path: Path) -> No
     assert results(tmp_path) == [(unload().id, "done")]
 
 
-def test_no_command_of_a_dead_epoch_is_carried_out_wherever_the_newer_one_is_read(tmp_path: Path) -> None:
+def test_no_command_of_an_old_epoch_is_carried_out_even_before_the_newer_epoch(tmp_path: Path) -> None:
     cluster = Owners()
     late, early = unload(BUNDLES[0]), unload(BUNDLES[1])
     write(tmp_path, "1", issued(early, epoch=1), epoch_event("standalone", 2, T))
@@ -131,7 +131,7 @@ def test_an_expired_command_is_answered_and_not_carried_out(tmp_path: Path) -> N
     assert cluster.acted == []
 
 
-def test_other_clusters_commands_and_what_is_none_are_passed_over(tmp_path: Path) -> None:
+def test_commands_of_other_clusters_and_invalid_ones_are_ignored(tmp_path: Path) -> None:
     cluster = Owners()
     write(tmp_path, "1", b"{}", b"no JSON", issued(unload(cluster="other"), epoch=9), issued(unload()))
     play(tmp_path, cluster)

@@ -26,7 +26,7 @@ def test_at_most_so_many_begin_in_a_second() -> None:
     assert began == pytest.approx([100 + nth / 4 for nth in range(9)])
 
 
-def test_an_idle_time_saves_nothing_up() -> None:
+def test_idle_time_does_not_accumulate_permits() -> None:
     clock = Clock()
     pace = Pace(4, clock=clock, sleep=clock.sleep)
     clock.sleep(60)

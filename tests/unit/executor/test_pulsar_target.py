@@ -87,18 +87,18 @@ def test_a_look_tells_boundaries_and_owner() -> None:
     assert target(Admin()).look(unload("tenant/gone/0x40000000_0x80000000")) == Observation(boundaries=())
 
 
-def test_an_unloaded_bundle_is_looked_up_until_somebody_alive_has_it() -> None:
+def test_an_unloaded_bundle_is_looked_up_until_a_live_broker_owns_it() -> None:
     admin = Admin(A, NO_BROKER_YET, A, C, dead=[A])
     assert target(admin).look_after(unload()) == Observation(boundaries=QUARTERS, owner=C)
     assert admin.lookups == []
 
 
-def test_a_bundle_that_is_still_a_dead_brokers_when_time_is_over_cannot_be_told_of() -> None:
+def test_a_bundle_still_owned_by_a_dead_broker_at_the_end_is_unknown() -> None:
     with pytest.raises(PulsarError, match="a:8080's, which does not have it"):
         target(Admin(A, A, A, B, dead=[A], seconds=2)).look_after(unload())
 
 
-def test_what_nobody_takes_when_time_is_over_cannot_be_told_of() -> None:
+def test_a_bundle_without_an_owner_at_the_end_is_unknown() -> None:
     with pytest.raises(PulsarError, match="503"):
         target(Admin(*[NO_BROKER_YET] * 3, B, seconds=2)).look_after(unload())
 

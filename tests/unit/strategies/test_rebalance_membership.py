@@ -99,7 +99,7 @@ def test_it_is_off_unless_asked_for() -> None:
     assert {decision.reason for decision in decisions} == {Reason.DISABLED}
 
 
-def test_another_word_than_the_three_is_refused_with_the_three() -> None:
+def test_an_unknown_value_is_refused_with_the_allowed_ones() -> None:
     with pytest.raises(SettingsError, match=r"^trimtabRebalanceOnMembershipChange=on: allowed: off, eager, coop"):
         build(RebalanceOnMembershipChange, {"trimtabRebalanceOnMembershipChange": "on"})
 
@@ -183,7 +183,7 @@ def test_moves_that_failed_are_made_up_for_within_the_five_rounds() -> None:
     assert rounds.counts()["c"] == 20
 
 
-def test_after_five_rounds_its_bundles_are_its_own_affair() -> None:
+def test_after_five_rounds_only_the_shedder_moves_its_bundles() -> None:
     rounds = cluster(a=30, b=30)
     rounds.brokers.add("c")
     rounds.rounds(5)
@@ -235,7 +235,7 @@ def test_when_a_broker_leaves_for_good_nothing_moves_at_all() -> None:
     assert [decision.reason for decision in decisions] == [Reason.BROKER_LEFT] * 5 + [Reason.BALANCED] * 5
 
 
-def test_a_restarting_broker_is_waited_for_and_gets_its_share_when_it_is_back() -> None:
+def test_a_restarting_broker_gets_its_share_when_it_returns() -> None:
     rounds = cluster(a=10, b=10, c=10)
     rounds.lose("b")
     assert moved(rounds.rounds(3)) == []
@@ -254,7 +254,7 @@ def test_while_one_that_left_may_come_back_nothing_is_given_to_others() -> None:
     assert rounds.counts() == {"a": 12, "c": 12}
 
 
-def test_the_delay_can_be_set_and_0_waits_for_nobody() -> None:
+def test_the_delay_is_an_option_and_0_means_no_wait() -> None:
     rounds = cluster(replace(AT_ONCE, delay_rounds=0), a=12, b=12)
     rounds.lose("b")
     rounds.brokers.add("c")
@@ -375,7 +375,7 @@ def test_eager_fills_the_lowest_first_where_brokers_keep_some() -> None:
 
 
 @given(data=st.data(), protocol=st.sampled_from(["eager", "cooperative"]))
-def test_whoever_comes_and_goes_only_bundles_that_may_move_do_and_cooperative_ones_to_joiners_alone(
+def test_only_movable_bundles_move_and_cooperative_ones_only_to_brokers_that_joined(
     data: st.DataObject, protocol: str
 ) -> None:
     names = [f"b{i}" for i in range(6)]

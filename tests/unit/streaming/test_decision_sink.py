@@ -1,4 +1,4 @@
-"""The sink, with Spark's batches played."""
+"""The decision sink, called with batches as Spark would."""
 
 import errno
 import logging
@@ -35,7 +35,7 @@ def memory(folder: Path) -> Memory:
     return [*read_journal(folder)][-1].memory
 
 
-def test_verdicts_that_cannot_be_kept_are_said_once_and_decisions_go_on(
+def test_verdicts_that_cannot_be_stored_are_logged_once_and_decisions_continue(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     full = Mock()
@@ -132,7 +132,7 @@ def test_pruned_is_what_spark_has_committed_once_an_hour(tmp_path: Path) -> None
     assert all(before % 1_000_000 == 1_000_000 - 5 for _, before in journal.calls)
 
 
-def test_a_journal_that_cannot_be_pruned_is_said_once_and_decisions_go_on(
+def test_a_journal_that_cannot_be_pruned_is_logged_once_and_decisions_continue(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal, clock = Pruned(*[JournalError("not authorised")] * 9), iter(range(10**12, 2 * 10**12, 10_000_000))
@@ -143,7 +143,7 @@ def test_a_journal_that_cannot_be_pruned_is_said_once_and_decisions_go_on(
     assert caplog.text.count("not authorised") == 1
 
 
-def test_rows_that_waited_too_long_for_a_tick_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_dropped_rows_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     first, second, *_ = CLOSED
     deciding = sink(tmp_path)
     with caplog.at_level(logging.WARNING):

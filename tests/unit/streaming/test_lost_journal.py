@@ -1,4 +1,4 @@
-"""A journal that vanished is an error, not a new beginning."""
+"""A lost journal is an error, not an empty journal to start with."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""When a query stands still, and when it only has nothing to read."""
+"""When a query has stalled, and when it only has nothing to read."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ def test_either_query_may_be_the_one() -> None:
     assert stalled(looks, AFTER) == "letters"
 
 
-def test_a_query_that_gets_on_has_not_stalled_however_slow_it_is() -> None:
+def test_a_slow_query_that_makes_progress_has_not_stalled() -> None:
     looks = [look(t, ticked=t, decisions=t // 90) for t in range(0, 1000, 10)]
     assert all(stalled(looks[: n + 1], AFTER) is None for n in range(len(looks)))
 
@@ -43,7 +43,7 @@ def test_the_first_tick_after_a_long_silence_may_take_its_time() -> None:
     assert stalled([*silent, look(1000, ticked=6), look(1100, ticked=6)], AFTER) == "decisions"
 
 
-def test_a_query_that_was_started_anew_is_no_query_that_stands_still() -> None:
+def test_a_restarted_query_has_not_stalled() -> None:
     before = [look(0, ticked=0, decisions=-1), look(10, ticked=1, decisions=-1), look(20, ticked=2, decisions=4)]
     assert stalled([*before, look(130, ticked=3, decisions=-1)], AFTER) is None
 
@@ -88,7 +88,7 @@ def test_a_log_that_cannot_be_read_says_nothing_about_the_query(monkeypatch: pyt
         looked()
 
 
-def test_a_look_that_never_ends_is_a_standstill_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_never_returns_counts_as_stalled(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, never = 0.0, threading.Event()
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     watch = ProgressWatch(lambda: never.wait() and None, after_seconds=AFTER)

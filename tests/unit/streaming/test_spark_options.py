@@ -34,7 +34,7 @@ def test_an_option_that_the_query_depends_on_is_refused_by_name(name: str, value
     assert told in str(caught.value)
 
 
-def test_an_option_with_the_value_that_is_needed_anyway_is_no_mistake() -> None:
+def test_an_option_with_the_required_value_is_accepted() -> None:
     assert spark_options(2, {"spark.sql.execution.arrow.pyspark.enabled": True}, OURS) == spark_options(2, {}, OURS)
 
 

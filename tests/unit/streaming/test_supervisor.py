@@ -81,7 +81,7 @@ def run(tmp_path: Path, leadership: PlayedLeadership, sink_failure: Exception | 
 
 
 @pytest.mark.parametrize("failure", [None, JournalError("no such writer"), RuntimeError("Java says no")])
-def test_whatever_ended_the_query_of_one_who_leads_no_longer_it_is_lost_leadership(
+def test_any_error_of_a_query_after_lost_leadership_is_lost_leadership(
     tmp_path: Path, failure: Exception | None
 ) -> None:
     with pytest.raises(LeadershipLostError) as caught:
@@ -89,24 +89,24 @@ def test_whatever_ended_the_query_of_one_who_leads_no_longer_it_is_lost_leadersh
     assert caught.value.exit_code == 75
 
 
-def test_a_leader_whose_query_ended_tells_what_its_sink_failed_with(tmp_path: Path) -> None:
+def test_a_leaders_failed_query_raises_the_sinks_error(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="no such writer"):
         run(tmp_path, PlayedLeadership(gone=False), JournalError("no such writer"))
 
 
-def test_a_leader_whose_query_ended_by_itself_tells_what_spark_says(tmp_path: Path) -> None:
+def test_a_leaders_failed_query_without_a_sink_error_raises_sparks_error(tmp_path: Path) -> None:
     with pytest.raises(TrimtabError, match="a file of the checkpoint"):
         run(tmp_path, PlayedLeadership(gone=False))
 
 
-def test_who_stands_by_rehearses_on_the_session_it_will_lead_with(tmp_path: Path) -> None:
+def test_a_standby_rehearses_on_the_session_it_will_lead_with(tmp_path: Path) -> None:
     session, stand_by = Mock(), Mock()
     with pytest.raises(TrimtabError):
         run(tmp_path, PlayedLeadership(gone=False), session=session, stand_by=stand_by)
     stand_by.assert_called_once_with(session.return_value)
 
 
-def test_who_has_led_does_not_rehearse_again(tmp_path: Path) -> None:
+def test_a_process_that_has_led_does_not_rehearse_again(tmp_path: Path) -> None:
     class LostOnce(PlayedLeadership):
         def acquire(self, _: Callable[[], bool], stand_by: Callable[[], None]) -> bool:
             stand_by()

@@ -78,7 +78,7 @@ def test_where_the_hours_first_interval_was_not_decided_the_next_one_holds_the_m
     assert whole == [what[0].interval, START + HOUR + 4 * PERIOD, START + 2 * HOUR + 4 * PERIOD]
 
 
-def test_whoever_goes_on_writes_the_same_bytes() -> None:
+def test_any_writer_that_continues_writes_the_same_bytes() -> None:
     what = entries(70)
     assert written(what, restart_before=frozenset({1, 2, 30, 60, 61})) == written(what)
 

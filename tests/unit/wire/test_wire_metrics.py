@@ -201,7 +201,7 @@ def test_a_record_over_the_limit_is_not_even_parsed() -> None:
     assert refusal(b"x" * 100, max_bytes=100).startswith("not_json")
 
 
-def test_chunk_numbers_start_at_nought() -> None:
+def test_chunk_numbers_start_at_0() -> None:
     assert decode(broker_sweep(chunk=1, chunks=2)) is not None
     assert refusal(broker_sweep(chunk=2, chunks=2)) == "bad_value: chunk 2 (from 0) of 2"
 
