@@ -93,6 +93,8 @@ def _score(chosen: list[Mutant], given: argparse.Namespace) -> str:
 
     def told(mutant: Mutant, verdict: str, tests: int) -> None:
         verdicts.append(verdict)
+        if len(verdicts) % 10 == 0:
+            print(f"{len(verdicts)} of {len(chosen)} tried", flush=True)  # noqa: T201
         if verdict != CAUGHT:
             print(f"{verdict}, {tests} tests run it: {_said(mutant)}", flush=True)  # noqa: T201
 

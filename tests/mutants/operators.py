@@ -46,6 +46,15 @@ class Mutant:
         """Put the old node back."""
         self.holder[self.key] = self.old
 
+    def constants(self) -> list[str]:
+        """The module's names that the changed statement assigns."""
+        match self.statement if self.statement in self.tree.body else None:
+            case ast.Assign(targets=targets):
+                return [target.id for target in targets if isinstance(target, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                return [name]
+        return []
+
     def change(self) -> tuple[str, str]:
         """The first line of the statement that differs: as it was, as it is; what is long is cut on both sides."""
         was = ast.unparse(self.statement).splitlines()

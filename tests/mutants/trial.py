@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,8 @@ from tests.mutants.operators import Mutant
 
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
+#: Of the files whose tests run a mutant's file, so many run before all others.
+_FIRST_FILES = 6
 _CONTEXT = get_context("fork")
 
 
@@ -67,9 +70,9 @@ class Trial:
             self._told(self._mutants[index], verdict, tests)
         return True
 
-    def _work(self, part: int, results: "object") -> None:
+    def _work(self, part: int, results: Any) -> None:
         for index in range(part, len(self._mutants), self._jobs):
-            results.put((index, *self._tried(self._mutants[index])))  # type: ignore[attr-defined]
+            results.put((index, *self._tried(self._mutants[index])))
 
     # ---- which tests run which functions ----
 
@@ -134,14 +137,18 @@ class Trial:
     # ---- one mutant ----
 
     def _tried(self, mutant: Mutant) -> tuple[str, int]:
-        """What came of it, and how many tests ran the mutant's function."""
+        """What came of it, and how many tests run its function, or any of its file."""
         tests = self._tests_of(mutant)
         verdict = SURVIVED
-        if mutant.function and tests:
-            limit = 20 + 6 * sum(self._seconds[i] for i in tests)
+        in_place = mutant.function or mutant.constants()
+        if in_place and tests:
+            limit = 30 + 10 * sum(self._seconds[i] for i in tests)
             verdict = _forked(lambda: self._run_with(mutant, tests), limit)
-        if verdict == SURVIVED and not (self._quick and mutant.function and tests):
-            verdict = self._in_a_copy(mutant, tests)
+        if verdict == SURVIVED and not (self._quick and in_place and tests):
+            files = [*dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)]
+            verdict = self._in_a_copy(mutant, files[:_FIRST_FILES]) if files else SURVIVED
+            if verdict == SURVIVED:
+                verdict = self._in_a_copy(mutant, files if self._quick else ["tests"])
         return verdict, len(tests)
 
     def _run_with(self, mutant: Mutant, tests: Sequence[int]) -> None:
@@ -149,6 +156,8 @@ class Trial:
         for code in _codes(mutated):
             for function in self._functions.get((code.co_filename, code.co_qualname, code.co_firstlineno), ()):
                 function.__code__ = code
+        if not mutant.function:
+            _replace(mutant, mutated)
         for i, after in zip(tests, [*tests[1:], None], strict=True):
             self._run(self._items[i], None if after is None else self._items[after])
             if self._failed:
@@ -157,17 +166,28 @@ class Trial:
     def _run(self, item: pytest.Item, after: pytest.Item | None) -> None:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
 
-    def _in_a_copy(self, mutant: Mutant, tests: Iterable[int]) -> str:
-        files = dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)
+    def _in_a_copy(self, mutant: Mutant, files: Sequence[str]) -> str:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "copy"
             shutil.copytree(Path.cwd(), copy)
             (copy / mutant.path).write_text(ast.unparse(mutant.compiled()))
             mutant.undone()
             left_out = [option for name in self._left_out for option in ("--deselect", name)]
-            command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *files, "tests"]
-            limit = 60 + 6 * sum(self._seconds)
+            command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *files]
+            limit = 120 + 10 * sum(self._seconds)
             return _forked(lambda: os.execve(sys.executable, command, _environment(copy)), limit, copy)
+
+
+def _replace(mutant: Mutant, mutated: CodeType) -> None:
+    """Give the module's constants that the mutant changes their new value, wherever a module holds them."""
+    name = ".".join(mutant.path.with_suffix("").parts)
+    changed: dict[str, Any] = {"__name__": name}
+    exec(mutated, changed)
+    for constant in mutant.constants():
+        old = vars(sys.modules[name])[constant]
+        for module in list(sys.modules.values()):
+            if vars(module).get(constant) is old:
+                setattr(module, constant, changed[constant])
 
 
 def _environment(copy: Path) -> dict[str, str]:

@@ -143,6 +143,15 @@ def test_a_stream_that_is_cut_off_or_holds_nothing_is_refused() -> None:
         assert refusal(whole[:length]).startswith("not_json: nor an Arrow stream")
 
 
+def test_a_stream_begins_with_its_schema() -> None:
+    with pa.ipc.open_stream(value()) as reader:
+        schema, batch = reader.schema, reader.read_next_batch()
+    for first in (batch.serialize(), pa.BufferOutputStream().getvalue()):
+        said = refusal(ARROW_MAGIC * (first.size == 0) + first.to_pybytes() + schema.serialize().to_pybytes())
+        assert said.startswith("not_json: nor an Arrow stream")
+    assert "it does not begin with a schema" in refusal(batch.serialize().to_pybytes())
+
+
 def test_one_batch_a_value() -> None:
     with pa.ipc.open_stream(value()) as reader:
         schema, batch = reader.schema, reader.read_next_batch()
