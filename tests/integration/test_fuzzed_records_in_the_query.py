@@ -14,8 +14,9 @@ from streaming.decode import DecodeOptions, rows, suspects
 from tests.folds import NO_DETAIL
 from tests.fuzz.readers import JSON_METRICS, MAX_BYTES, sweeps_in_arrow
 from tests.fuzz.spoil import spoilt, spoilt_bytes, spoilt_json
-from tests.integration.test_rows_in_spark_and_python import packed, plain
+from tests.integration.test_rows_in_spark_and_python import plain
 from tests.records import CLUSTER, PERIOD, T
+from tests.unit.wire.test_wire_arrow import packed
 
 pytestmark = pytest.mark.integration
 

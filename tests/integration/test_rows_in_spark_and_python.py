@@ -51,7 +51,7 @@ from tests.records import (
     METRICS as EVERY_TYPE,
 )
 from tests.sharding import shard_of
-from tests.unit.wire.test_wire_arrow import TOPICS, respun, with_column
+from tests.unit.wire.test_wire_arrow import TOPICS, packed, respun, with_column
 
 pytestmark = pytest.mark.integration
 
@@ -106,17 +106,6 @@ def further_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
     ):
         batch = batch.add_column(0, f"more {more.type}", more)
     return batch
-
-
-def packed(arrow: bytes, codec: str) -> bytes:
-    """The Arrow stream again, its buffers compressed."""
-    with pa.ipc.open_stream(arrow) as reader:
-        schema, batch = reader.schema, reader.read_next_batch()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
-        writer.write_batch(batch)
-    value: bytes = sink.getvalue().to_pybytes()
-    return value
 
 
 #: What no name holds.

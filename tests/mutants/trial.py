@@ -23,6 +23,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import integers
 
 from tests.mutants.operators import Mutant
 
@@ -30,6 +32,8 @@ CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
 #: Of the files whose tests run a mutant's file, so many run before all others.
 _FIRST_FILES = 6
+#: Tests that take longer do not run in a fork.
+_QUICK_SECONDS = 2.0
 _CONTEXT = get_context("fork")
 
 
@@ -62,6 +66,9 @@ class Trial:
             print(f"{len(self._items)} tests run once without a mutant ...", flush=True)  # noqa: T201
             _forked(self._write_record, None, log="record.log")
         self._read_record()
+        # Each fork would do it anew: hypothesis looks for constants in all modules.  Frozen memory stays shared.
+        settings(database=None, max_examples=1)(given(integers())(lambda _: None))()
+        gc.freeze()
         results = _CONTEXT.SimpleQueue()
         for part in range(self._jobs):
             _CONTEXT.Process(target=self._work, args=(part, results)).start()
@@ -142,8 +149,8 @@ class Trial:
         verdict = SURVIVED
         in_place = mutant.function or mutant.constants()
         if in_place and tests:
-            limit = 30 + 10 * sum(self._seconds[i] for i in tests)
-            verdict = _forked(lambda: self._run_with(mutant, tests), limit)
+            quick = [i for i in tests if self._seconds[i] < _QUICK_SECONDS]
+            verdict = _forked(lambda: self._run_with(mutant, quick), None)
         if verdict == SURVIVED and not (self._quick and in_place and tests):
             files = [*dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)]
             verdict = self._in_a_copy(mutant, files[:_FIRST_FILES]) if files else SURVIVED
@@ -159,6 +166,7 @@ class Trial:
         if not mutant.function:
             _replace(mutant, mutated)
         for i, after in zip(tests, [*tests[1:], None], strict=True):
+            signal.alarm(int(10 + 10 * self._seconds[i]))  # ends a fork in which a test does not come to its end
             self._run(self._items[i], None if after is None else self._items[after])
             if self._failed:
                 os._exit(1)
@@ -174,7 +182,7 @@ class Trial:
             mutant.undone()
             left_out = [option for name in self._left_out for option in ("--deselect", name)]
             command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *files]
-            limit = 120 + 10 * sum(self._seconds)
+            limit = 120 + 4 * sum(self._seconds)
             return _forked(lambda: os.execve(sys.executable, command, _environment(copy)), limit, copy)
 
 
@@ -210,7 +218,8 @@ def _forked(run: Callable[[], object], limit: float | None, folder: Path | None 
         process = _CONTEXT.Process(target=alone)
         process.start()
         process.join(limit)
-        verdict = HUNG if process.exitcode is None else SURVIVED if process.exitcode == 0 else CAUGHT
+        hung = process.exitcode in (None, -signal.SIGALRM)
+        verdict = HUNG if hung else SURVIVED if process.exitcode == 0 else CAUGHT
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
         process.join()

@@ -236,6 +236,12 @@ def test_if_guardrails_leave_nothing_to_unload_the_decisions_reason_is_theirs() 
     assert verdicts(decision, "cluster")[-1] == (Reason.EXCLUDED, "ThresholdShedder")
 
 
+def test_a_bundle_within_the_grace_period_is_the_reason_where_a_guardrail_holds_only_others() -> None:
+    recent = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **HOT), recently_unloaded=("small",))
+    decision, _ = cycle(recent, policy=replace(POLICY, excluded=frozenset({"big"})))
+    assert verdicts(decision, "cluster")[-1] == (Reason.RECENTLY_UNLOADED, "ThresholdShedder")
+
+
 def test_what_was_unloaded_is_remembered_for_the_grace_period_and_no_longer() -> None:
     since = INTERVAL - 30 * MINUTE
     _, memory = cycle(memory=replace(WARM, recently_unloaded={"kept": since, "gone": since - 1}))

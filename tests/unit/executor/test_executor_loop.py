@@ -152,6 +152,15 @@ def test_a_command_that_an_executor_died_at_is_answered_as_unknown_and_not_repea
     assert survivor.acted == []
 
 
+def test_a_command_that_was_begun_is_looked_at_however_late_and_never_called_expired(tmp_path: Path) -> None:
+    dying = Owners(disturb=lambda: die(None))
+    write(tmp_path, "1", issued(unload()))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, dying)
+    play(tmp_path, Owners(), now_ms=unload().expires_at_ms + 1)
+    assert results(tmp_path) == [(unload().id, "unknown")]
+
+
 def test_a_command_that_was_done_when_its_executor_died_is_found_done(tmp_path: Path) -> None:
     cluster = Owners()
     write(tmp_path, "1", issued(unload()))

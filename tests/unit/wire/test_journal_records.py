@@ -226,3 +226,7 @@ def test_a_delta_says_which_entry_it_builds_on() -> None:
     delta = parse_record(second)
     assert isinstance(delta, DeltaEntry)
     assert delta.base == START
+
+
+def test_records_of_the_journal_fit_into_kafkas_and_entries_have_a_bound() -> None:
+    assert journal_records.LARGEST_ENTRY == 64 * 1024 * 1024

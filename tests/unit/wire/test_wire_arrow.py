@@ -48,6 +48,17 @@ def respun(change: Any = lambda batch: batch, **fields: Any) -> bytes:
     return spun
 
 
+def packed(arrow: bytes, codec: str) -> bytes:
+    """The Arrow stream again, its buffers compressed."""
+    with pa.ipc.open_stream(arrow) as reader:
+        schema, batch = reader.schema, reader.read_next_batch()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
+        writer.write_batch(batch)
+    value: bytes = sink.getvalue().to_pybytes()
+    return value
+
+
 def decode(arrow: bytes) -> ArrowSweep | None:
     record = decode_metric(arrow, cluster=CLUSTER, period_ms=PERIOD)
     assert record is None or isinstance(record, ArrowSweep)
@@ -160,3 +171,31 @@ def test_one_batch_a_value() -> None:
         writer.write_batch(batch)
         writer.write_batch(batch)
     assert refusal(sink.getvalue().to_pybytes()) == "bad_value: 2 record batches, expected one"
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+@pytest.mark.parametrize("n", [3, 30_000])
+def test_compressed_columns_come_back_as_they_were_in_one_block_and_in_many(codec: str, n: int) -> None:
+    rate = np.random.default_rng(n).random((n, 4))
+    plain = value(
+        bundle=np.arange(n) % 3, topics=[f"t-{i}" for i in range(n)], load=rate, counts=np.ones((n, 4), np.int64)
+    )
+    sweep = decode(packed(plain, codec))
+    assert sweep is not None
+    assert sweep.batch.column("msgRateIn").to_pylist() == rate[:, 0].tolist()
+    assert sweep.batch.column("topic").to_pylist() == [f"t-{i}" for i in range(n)]
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_compressed_columns_of_another_length_are_refused(codec: str) -> None:
+    whole = packed(value(), codec)
+    with pa.ipc.open_stream(whole) as reader:
+        rates = reader.read_next_batch().column("msgRateIn").to_numpy()
+    squeezed = pa.compress(rates.tobytes(), codec=codec, asbytes=True)
+    length = rates.nbytes.to_bytes(8, "little")
+    assert whole.count(length + squeezed) == 1
+    for other in (rates.nbytes - 8, rates.nbytes + 8):
+        spoilt = whole.replace(length + squeezed, other.to_bytes(8, "little") + squeezed)
+        assert refusal(spoilt).startswith("not_json: nor an Arrow stream")
+    cut = whole.replace(length + squeezed, length + b"\0" + squeezed[1:])
+    assert refusal(cut).startswith("not_json: nor an Arrow stream")

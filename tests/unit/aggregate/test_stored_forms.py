@@ -1,0 +1,54 @@
+"""Numbers that stored states, and what is dropped of a flood, depend on."""
+
+import pytest
+
+from controller.aggregate import state_blob
+from controller.aggregate.columns import unpack
+from controller.aggregate.fact_text import fact_to_text
+from controller.aggregate.limits import WaitLimits, sizes_of
+from controller.aggregate.rows import FACT
+from controller.aggregate.shard import FoldOptions, ShardState
+from controller.model.errors import StateError
+from controller.wire.rows import rows_from_records
+from tests.folds import NO_DETAIL, A, Shard, place, sweep, ticked
+from tests.records import LEFT, RIGHT, T, broker_sweep, bundle_stats, load_report, namespace_state, topic_stats
+
+
+def test_states_are_of_version_2_and_snapshots_of_version_3() -> None:
+    snapshot = Shard().feed(sweep(A, 0, LEFT), ticked(0, A))[0].to_blob()
+    state = state_blob.dump(ShardState(shard=0, shards=1))
+    assert unpack(state, versions=(2,)).version == 2
+    assert unpack(snapshot, versions=(3,)).version == 3
+    assert state[:4] == snapshot[:4] == b"TRIM"
+    with pytest.raises(StateError, match="stored state has version 2, this trimtab reads 3"):
+        unpack(state, versions=(3,))
+
+
+def test_rows_that_wait_take_as_many_bytes_as_the_limit_counts() -> None:
+    limits = NO_DETAIL.__class__(topics=3, sessions=1e9, msg_rate=1e18, throughput=1e18)
+    records = [
+        broker_sweep(bundleStats=[bundle_stats(LEFT, topics=3), bundle_stats(RIGHT, topics=2)]),
+        topic_stats(),
+        {"v": 1, "type": "broker_load", "cluster": "demo", "report": load_report()},
+        namespace_state(),
+        ticked(0, A),
+    ]
+    rows = rows_from_records([place((0, 0), i, record) for i, record in enumerate(records)], limits)
+    texts = {i: fact_to_text(fact) for i, fact in rows.facts.items() if rows.kind[i] == FACT}
+    (fact,) = texts.values()
+    # A sweep, a bundle with three topics kept, one without; a topic; a report and its two bundles; a fact; a tick.
+    assert sizes_of(rows, texts).tolist() == [240, 160 + 3 * 40, 160, 160, 240, 160, 160, 100 + len(fact), 0]
+
+
+def test_without_settings_sweeps_of_ten_intervals_wait_and_any_number_of_bytes() -> None:
+    assert WaitLimits() == WaitLimits(intervals=10, size=1 << 62)
+
+
+def test_what_was_torn_is_forgotten_with_its_interval() -> None:
+    shard = Shard(options=FoldOptions(bundle_ttl_ms=0, detail=NO_DETAIL, waiting=WaitLimits(size=2_000)))
+    flood = [sweep("made-up:8080", 0, f"a/b/0x{i:08x}_0x{i + 1:08x}") for i in range(20)]
+    shard.feed(sweep(A, 0, LEFT), *flood)
+    assert shard.state.torn == {(T, 0, 0)}
+    (snapshot,) = shard.feed(ticked(0, A))
+    assert snapshot.torn == ((0, 0),)
+    assert shard.state.torn == frozenset()
