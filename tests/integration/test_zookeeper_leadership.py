@@ -271,7 +271,7 @@ def test_no_server_at_all_is_said_with_its_address() -> None:
 
 _LEADER = """
 import sys
-from controller.adapters.zookeeper import ZooKeeperLeadership
+from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import LeadershipLostError
 
