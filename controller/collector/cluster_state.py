@@ -1,4 +1,4 @@
-"""What is read of the cluster besides its load: namespaces, policies, domains, stored averages, the leader.
+"""Reads the state of the cluster, without its load: namespaces, policies, domains, stored averages, the leader.
 
 What cannot be read is left out, and costs nothing else: what was published of it before stays as it is.  Policies are
 an exception: namespaces are never published as if they had none, only because those could not be read.
@@ -26,17 +26,17 @@ log = logging.getLogger(__name__)
 
 V = TypeVar("V")
 
-#: Stored averages read and published at once; the rest follows with the next readings.
+#: The most stored averages that one reading publishes; the next readings publish the rest.
 _MOST_BUNDLES: Final = 20_000
-#: A metadata store that fails so often in a row is left alone until the next reading.
+#: After so many failures in a row the metadata store is not asked again in this reading.
 _MOST_FAILURES: Final = 3
-#: Of what cannot be read, so many are named.
+#: The log line about what cannot be read names so many.
 _NAMED: Final = 5
 _NOBODY: Final[frozenset[str]] = frozenset()
 
 
 class StoredLoad(Protocol):
-    """Pulsar's own memory of bundles' load, in its metadata store."""
+    """The averages of bundles' load that Pulsar stores in its metadata store."""
 
     def of_namespace(self, namespace: str, skip: Collection[str]) -> Mapping[str, tuple[str, bytes]]:
         """Bundle -> (``bundle_data`` or ``resource_quota``, JSON as it is stored), without the bundles to *skip*."""
@@ -65,7 +65,7 @@ class ClusterState:
     stored: StoredLoad | None
     #: Calls at a time.
     most_at_once: int = 16
-    #: A reading takes no longer than this; what has not answered by then could not be read.
+    #: The time for one reading; what has not answered by then counts as not readable.
     seconds: float = 20.0
     _calls: Calls = field(init=False)
     #: Tenant -> its namespaces, and namespace -> its anti-affinity group, as last read.
@@ -106,7 +106,7 @@ class ClusterState:
         return Found(states=tuple(states), leader=self._leader)
 
     def _list(self, interval: int, deadline: Deadline) -> list[str]:
-        """All namespaces; those of a tenant that cannot be asked are the ones of before."""
+        """All namespaces; of a tenant that cannot be read, those of the last reading."""
         try:
             tenants: Sequence[str] = self.admin.tenants()
         except PulsarError as error:
@@ -182,7 +182,7 @@ class ClusterState:
                 self._problems["leader"] = str(error)
 
     def _side_by_side(self, interval: int, work: Mapping[str, Callable[[], V]], deadline: Deadline) -> dict[str, V]:
-        """What came of *work*; what did not becomes a problem."""
+        """The values that *work* returned; its errors are added to the problems."""
         # By interval: an answer that comes too late must not be taken for one of the next reading.
         keyed = {(interval, name): call for name, call in work.items()}
         found: dict[str, V] = {}
@@ -195,7 +195,7 @@ class ClusterState:
         return found
 
     def _tell(self) -> None:
-        """Log what could not be read, where that is something else than before."""
+        """Log what could not be read, when that has changed since the last reading."""
         now = frozenset(self._problems)
         if now and now != self._told:
             shown = [f"{name:.100}: {why:.300}" for name, why in sorted(self._problems.items())[:_NAMED]]

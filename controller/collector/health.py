@@ -1,4 +1,4 @@
-"""Which brokers do not answer, for how long they are left alone, and what is said about it.  Pure.
+"""Which brokers do not answer, how long each is not asked, and when that is logged.  Pure.
 
 A broker that fails is asked again at the next interval, then after ever more of them; it is told once when it falls
 silent, and once when it is back.
@@ -36,13 +36,13 @@ class Health:
         return silence.failures if silence else 0
 
     def failed(self, broker: str, interval: int) -> bool:
-        """*broker* gave no sweep in *interval*; True when that is news: it had answered before."""
+        """Count a failure of *broker* in *interval*; True where it is the first one after an answer."""
         failures = self.failures(broker) + 1
         pause = min(2 ** (failures - 1), _LONGEST_PAUSE)
         self._silent[broker] = _Silence(failures, interval + pause * self.period_ms)
         return failures == 1
 
     def answered(self, broker: str) -> int:
-        """*broker* gave a sweep; returns how often it had failed before."""
+        """*broker* gave a sweep; returns how often in a row it had failed before."""
         silence = self._silent.pop(broker, None)
         return silence.failures if silence else 0

@@ -1,9 +1,9 @@
-"""The collector's loop: every interval sweep one's share of the brokers; the one that leads ends the interval.
+"""The collector's loop.  Every interval it sweeps its share of the brokers; the collector that leads writes the tick.
 
-    T                   the share is asked, each broker at most some seconds; what it says is published at once
-    T + 1/2 deadline    who leads asks brokers that are missing itself: their collector may be gone
-    T + 9/10 deadline   nothing is published any more
-    T + deadline        the tick, if not all arrived before: what is missing stays missing
+    T                   asks every broker of its share, each for some seconds; publishes each answer at once
+    T + 1/2 deadline    the leader asks missing brokers itself: their collector may be gone
+    T + 9/10 deadline   publishes no more
+    T + deadline        writes the tick, if not all sweeps had arrived before; missing brokers stay missing
 
 What can take long runs in threads (Calls); here nothing waits for a broker.  Time is the wall clock's, and looked at
 again before anything is written: this process may have been stopped for any time between two lines.
@@ -32,11 +32,11 @@ from controller.settings.trimtab_toml import CollectorSettings
 
 log = logging.getLogger(__name__)
 
-#: Of the time until the tick: when missing brokers are helped out with, and until when is published.
+#: Shares of the time until the tick: from when the leader asks missing brokers, and until when sweeps are published.
 _HELP: Final = 0.5
 PUBLISH_SHARE: Final = 0.9
 _STEP_SECONDS: Final = 0.02
-#: How often the group is looked at: so many times a period, and at least once a second.
+#: How often the group is read: so many times a period, and at least once a second.
 _LOOKS: Final = 10
 _LOOK_MS: Final = 1000.0
 
@@ -52,17 +52,17 @@ class _Round:
     interval: int
     #: Brokers that this collector has asked, or had reason not to ask.
     asked: set[str] = field(default_factory=set)
-    #: Nobody is asked.
+    #: This collector started too late in the interval to ask anybody.
     too_late: bool = False
     listed: bool = False
     read: bool = False
     outbox: list[Swept] = field(default_factory=list)
-    #: When the tick is tried again that could not be written, ms.
+    #: When to try again to write a tick that failed, epoch ms.
     again_ms: float = 0.0
 
 
 class Collector:
-    """One collector of a group; ``step`` is everything it does, and takes no longer than the log does."""
+    """One collector of a group.  ``step`` does all of its work and waits for the log alone, never for a broker."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Collector:
         self._calls = Calls(settings.max_concurrent)
         self._reading = Calls(1)
         self._health = Health(period_ms)
-        #: Brokers with impossible rates, which were told.
+        #: Brokers whose impossible rates have been logged.
         self._flawed: frozenset[str] = frozenset()
         self._due = Due(settings.state_every * period_ms)
         self._states: dict[tuple[str, str], State] = {}
@@ -95,12 +95,12 @@ class Collector:
         self._view: GroupView | None = None
         self._looked_ms = 0.0
         self._ticks = TickWriter(cluster, period_ms, log)
-        #: What was told last: why no tick can be written, and why nothing could be published.
+        #: What was logged last: why no tick can be written, and why nothing could be published.
         self._offline = self._unpublished = ""
         self._round = _Round(interval=0)
 
     def run(self, until: threading.Event, *, once: bool = False) -> None:
-        """Collect until told to stop; with *once* until an interval is through that was begun here."""
+        """Collect until *until* is set; with *once* until one interval that began here has ended."""
         while not until.is_set():
             self.step()
             if once and self._round.asked and self._is_through():
@@ -108,7 +108,7 @@ class Collector:
             until.wait(_STEP_SECONDS)
 
     def step(self) -> None:
-        """Do what is to be done now."""
+        """Do what is due now."""
         interval = int(self._now_ms() // self._period_ms * self._period_ms)
         if interval > self._round.interval:
             self._begin(interval)
@@ -138,7 +138,7 @@ class Collector:
         first = self._round.interval == 0
         self._round = _Round(interval=interval)
         self._ticks.begin(interval)
-        # Who has only just started would hardly be in time, and report brokers missing that nobody has asked.
+        # A collector that starts late in an interval would report brokers missing that nobody has asked.
         self._round.too_late = first and self._past(_HELP)
 
     # the group
@@ -161,7 +161,7 @@ class Collector:
         try:
             self._ticks.take_over(self._round.interval, (broker for held in view.shares.values() for broker in held))
         except LogOfflineError as error:
-            # Another collector would fare no better.
+            # Another collector could not write it either.
             self._tell_offline(str(error))
             self._ticks.stop()
             return
@@ -198,7 +198,7 @@ class Collector:
         ended = self._ticks.leads and self._ticks.ended(current.interval)
         if not wanted or ended or current.too_late or self._past(PUBLISH_SHARE):
             return
-        # Those that failed come last: what they cost, they cost nobody else.
+        # Brokers that failed come last, so that they delay no other.
         for broker in sorted(wanted, key=lambda name: (self._health.failures(name), name)):
             current.asked.add(broker)
             if not self._health.may_ask(broker, current.interval):
@@ -336,7 +336,7 @@ class Collector:
             if missing and self._past(_HELP):
                 self._ask(missing)
             listed = current.listed and not self._calls.is_open(_LISTING)
-            # Late only where this process was stopped, or the log away; then it is the next interval's turn.
+            # Late only after this process was stopped or the log was away; then the next interval gets its tick.
             late = self._now_ms() >= current.interval + self._period_ms
             is_time = (listed and ticks.active and not missing) or self._past(1)
             if not late and is_time and self._now_ms() >= current.again_ms:

@@ -29,7 +29,7 @@ _MOST: Final = (MAX_COUNT, MAX_COUNT, 2**62, 2**62)
 
 
 class ReportError(TrimtabError):
-    """A broker answered, but not with what it should know of itself."""
+    """A broker's answer lacks something, or has another shape than Pulsar's."""
 
 
 P = ParamSpec("P")
@@ -54,9 +54,9 @@ def _reader(read: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerReport:
-    """What a broker says of itself, whichever load manager it runs."""
+    """The load that a broker reports, with either load manager."""
 
-    #: When it said so, epoch ms.
+    #: When the broker made the report, epoch ms.
     last_update: int
     #: (usage, limit) in the order of RESOURCES.
     usage: tuple[tuple[float, float], ...]
@@ -69,7 +69,7 @@ class BrokerReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepName:
-    """Whose sweep it is, and which."""
+    """The broker and the interval of a sweep, and its id."""
 
     cluster: str
     broker: str
@@ -109,7 +109,7 @@ def extensible_report(
 
 @_reader
 def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> dict[str, Any]:
-    """The same as far as a broker's metrics know it: usage in percent, of a limit of 100.  ReportError without any."""
+    """The same from a broker's metrics: usage in percent, with a limit of 100.  ReportError where there are none."""
     for entry in metrics:
         values = entry.get("metrics") or {}
         if "brk_lb_cpu_usage" in values:
@@ -135,7 +135,7 @@ def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> t
     sizes = np.diff(columns.starts)
     of_topic = np.repeat(np.arange(len(row)), sizes)
     summed = [np.bincount(of_topic, column, len(row)) for column in (*columns.load.T, *columns.counts.T[:2])]
-    # What a broker sums up itself may be as of another minute: topics, where it lists them, come first.
+    # The broker's own sums may be a minute old: where it lists topics, their sums count.
     listed = sizes > 0
     total_load[listed] = np.stack(summed[:4], axis=1)[listed]
     total_counts[listed] = np.stack([*summed[4:], sizes], axis=1)[listed]

@@ -15,9 +15,9 @@ from controller.wire.sweep import SweepHeader
 
 #: The log's clock and a collector's may differ by so much, ms, or by half a period where that is less.
 _SKEW_MS: Final = 10_000
-#: A sweep in more chunks than this, of 900 KB each, is none.
+#: A sweep that claims more chunks than this, of 900 KB each, is refused.
 _MOST_CHUNKS: Final = 1_000
-#: So many sweeps of a broker may be incomplete at a time; an older one is forgotten for a newer one.
+#: So many sweeps of a broker may be incomplete at a time; then the oldest is dropped for a new one.
 _MOST_INCOMPLETE: Final = 8
 _LONGEST_ID: Final = 1_000
 
@@ -88,12 +88,12 @@ class Arrivals:
             del sweeps[next(iter(sweeps))]
 
     def end(self, interval: int) -> None:
-        """*interval* is ticked: what came for it and for earlier ones is settled."""
+        """*interval* has its tick: forget what came for it and for earlier intervals."""
         self.ticked = max(self.ticked, interval)
         self.forget(self.ticked)
 
     def forget(self, interval: int) -> None:
-        """*interval* and earlier ones will not be ticked any more by what came for them."""
+        """Forget what came for *interval* and earlier ones; no tick will use it."""
         self._chunks = {at: sweeps for at, sweeps in self._chunks.items() if at > interval}
         self._complete = {at: sweeps for at, sweeps in self._complete.items() if at > interval}
 

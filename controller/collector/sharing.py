@@ -16,9 +16,9 @@ from controller.strategies.rebalance.incremental_cooperative import (
     Release,
 )
 
-#: Nothing waits for a collector to come back: another one sweeps its brokers at once.
+#: No delay: when a collector is gone, others sweep its brokers at once.
 _ASSIGNOR: Final = IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=0, release=Release.TRIMTAB)
-#: It comes to rest after two rounds; more would be a fault, and then the shares are merely uneven.
+#: Two rounds are enough to balance the shares.  Should they not be, the shares are uneven, and nothing worse.
 _MOST_ROUNDS: Final = 4
 
 

@@ -1,4 +1,4 @@
-"""One broker asked for all it knows: whichever load manager it runs."""
+"""Asks one broker for its whole load, with either load manager."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -40,18 +40,18 @@ class LoadData(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Swept:
-    """A broker's answer, put together."""
+    """One broker's sweep, ready to be published."""
 
     name: SweepName
     report: BrokerReport
     #: As they go into the metrics topic.
     records: tuple[Record, ...]
-    #: Rates that were none, taken for 0.
+    #: How many rates were impossible (negative, not finite) and are taken for 0.
     flaws: int
 
 
 class Sweeper:
-    """Asks brokers; serves many threads, each with another broker."""
+    """Asks brokers.  Many threads may use it, each for another broker."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Sweeper:
         load = self._load_data.of(broker)
         if load is None:
             if self._overrides.of(broker):
-                # Of percent nobody knows of how much; a capacity makes no sense of them.
+                # The metrics are percent of an unknown limit, so a capacity cannot be applied to them.
                 raise ReportError("it has published no load data yet")
             load = _report(usage_from_metrics, admin.metrics(broker), now_ms=now_ms)
         return _report(extensible_report, load, owned=admin.owned(broker), broker_version=self._extensible[broker])

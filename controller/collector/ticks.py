@@ -1,4 +1,4 @@
-"""The end of intervals, written by the one collector that leads."""
+"""Ticks, which end intervals; the collector that leads writes them."""
 
 import logging
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ _SKEW_MS: Final = 60_000
 
 
 class TickWriter:
-    """Reads what arrives in the log, and writes the ticks; only while it leads."""
+    """Reads which sweeps have arrived in the log, and writes the ticks; only while this collector leads."""
 
     def __init__(self, cluster: str, period_ms: int, log: CollectorLog) -> None:
         self._cluster, self._period_ms, self._log = cluster, period_ms, log
         self._arrivals = Arrivals(cluster, period_ms)
         self._has_told = False
         self.leads = False
-        #: The active brokers, as last heard; () while they are not known.
+        #: The active brokers as last listed; () while they are not known.
         self.active: tuple[str, ...] = ()
 
     def take_over(self, interval: int, known: Iterable[str]) -> None:
@@ -41,16 +41,16 @@ class TickWriter:
         self._log.follow()
 
     def begin(self, interval: int) -> None:
-        """*interval* begins: what came for those before the last one is of no use any more, ticked or not."""
+        """*interval* begins: forget what came for intervals before the last one, with a tick or without."""
         self._arrivals.forget(interval - 2 * self._period_ms)
 
     def read(self) -> None:
         """Take in what has arrived.  TrimtabError: the log cannot be read."""
-        # Nobody else can write a tick by now, so one that arrives is our own, or forged.
+        # Nobody else can write a tick now: one that arrives is our own, or forged.
         self._arrivals.take(self._log.arrived(), frozenset(self.active), with_ticks=False)
 
     def ended(self, interval: int) -> bool:
-        """Whether *interval* is ticked, by whomever."""
+        """Whether *interval* has its tick, whoever wrote it."""
         return self._arrivals.ticked >= interval
 
     def missing(self, interval: int) -> tuple[str, ...]:

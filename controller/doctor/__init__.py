@@ -1,1 +1,1 @@
-"""Whether a cluster is fit to be balanced by trimtab: facts are gathered, then judged by pure checks."""
+"""Whether a cluster is ready for trimtab: gathers facts, then pure checks judge them."""

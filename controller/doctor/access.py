@@ -15,7 +15,7 @@ _CHANGES: Final = ("Write", "Delete", "Alter", "AlterConfigs")
 _GROUP_CHANGES: Final = ("Read", "Delete", "AlterConfigs")
 _EVERYBODY: Final = "User:*"
 
-#: What sort of resource, its name, and whether that is the beginning of many names.
+#: The kind of resource, its name, and whether the name is a prefix.
 _Resource: TypeAlias = tuple[str, str, bool]
 
 

@@ -1,4 +1,4 @@
-"""Do the brokers leave balancing to trimtab?  Two machines that move the same bundles undo each other's work."""
+"""Do the brokers leave balancing to trimtab?  Two balancers of the same bundles undo each other's moves."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def _reports_off(pulsar: PulsarFacts) -> Iterator[Finding]:
 
 
 def _not(pulsar: PulsarFacts, key: str, wanted: str) -> tuple[tuple[str, ...], str]:
-    """The brokers that run with another value of *key*, or will as soon as they look, and where that comes from.
+    """The brokers that run with another value of *key*, or soon will, and where that value comes from.
 
     Brokers take a changed setting over when they hear of it, so either place counts.
     """

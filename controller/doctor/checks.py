@@ -1,4 +1,4 @@
-"""Every check, in the order in which their findings are told: a visible table."""
+"""The table of all checks, in the order in which their findings are shown."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -34,5 +34,5 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
 
 
 def judge(facts: Facts) -> list[Finding]:
-    """What all checks have to say about *facts*."""
+    """The findings of all checks about *facts*."""
     return [finding for check in CHECKS for finding in check(facts)]

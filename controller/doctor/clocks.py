@@ -11,7 +11,7 @@ _WORTH_TELLING_MS: Final = 2_000
 _ADVICE: Final = "synchronise the clocks (chrony, ntpd) of this machine and of the other one"
 #: Brokers report at least so often unless broker.conf says otherwise.
 _REPORT_MINUTES: Final = 15.0
-#: A cluster that was only just started has no ticks yet, one that runs misses a few at most.
+#: A cluster that has just started has no ticks yet; one that runs misses a few at most.
 _TICKS_MISSED: Final = 3
 
 
@@ -112,7 +112,7 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
 
 def _skews(facts: Facts, measured: dict[str, Clock], whose: str) -> Iterator[Finding]:
     wrong = {name: clock for name, clock in measured.items() if clock.surely_off_by_ms() > _WORTH_TELLING_MS}
-    # From half a period on an interval is taken for its neighbour.
+    # With clocks half a period apart, an interval is taken for the one before or after it.
     too_far_ms = facts.settings.intervals.period_ms / 2
     for name, clock in wrong.items():
         yield Finding(

@@ -1,4 +1,4 @@
-"""What a cluster, a log and an election look like from here; the checks judge nothing else.
+"""The facts about a cluster, a log and an election; the checks judge nothing else.
 
 What could not be learnt is an error in its place, never an exception.
 """
@@ -21,24 +21,24 @@ class Clock:
     give_or_take_ms: float
 
     def surely_off_by_ms(self) -> float:
-        """The least that it must be off, either way."""
+        """The least difference between the two clocks that is certain."""
         return max(0.0, abs(self.ahead_ms) - self.give_or_take_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerFacts:
-    """One broker, as it answers for itself."""
+    """One broker, by its own answers."""
 
     name: str
     #: Why it does not answer at all; "" where it does.
     silent: str = ""
-    #: What was asked -> the answer, where that was 401 or 403.
+    #: Question -> answer, of those refused with 401 or 403.
     refused: Mapping[str, str] = field(default_factory=dict)
-    #: What was asked -> the answer, where something else went wrong.
+    #: Question -> answer, of those that failed otherwise.
     failed: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
     clock: Clock | None = None
-    #: As it runs with them; None where it does not say.
+    #: The settings that it runs with; None where it does not tell them.
     settings: Mapping[str, str] | None = None
     #: LocalBrokerData; None where there is none.
     report: Mapping[str, Any] | None = None
@@ -122,7 +122,7 @@ class Facts:
     kafka: KafkaFacts | None = None
     zookeeper: ZooKeeperFacts | None = None
     folders: tuple[FolderFacts, ...] = ()
-    #: What the brokers can really do, where somebody has said so; and why that could not be read.
+    #: The capacity overrides; and why they could not be read.
     capacity: CapacityOverrides = field(default_factory=CapacityOverrides)
     capacity_error: str = ""
     #: The newest tick's interval in the log, epoch ms; None: there is none.

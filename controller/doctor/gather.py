@@ -1,4 +1,4 @@
-"""The facts, asked of everything at once; nothing here judges, and nothing that fails stops the rest."""
+"""Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
 import os
 import time
@@ -50,7 +50,7 @@ class Patience(NamedTuple):
 
 
 def gather(settings: Settings, patience: Patience = Patience()) -> Facts:  # noqa: B008
-    """Everything that the checks want to know."""
+    """All facts that the checks need."""
     work: dict[str, Callable[[], Any]] = {"tick": lambda: _last_tick(settings)}
     if settings.pulsar is not None:
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
@@ -112,7 +112,7 @@ def _on_time(calls: Mapping[str, FinishedCall]) -> dict[str, Any]:
 
 
 class _Asked:
-    """Asks, and keeps what was refused and what failed."""
+    """Asks, and remembers what was refused and what failed."""
 
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
@@ -171,7 +171,7 @@ def _clock(date: str, before_ms: int, after_ms: int) -> Clock | None:
 
 
 def _between(before_ms: float, theirs_ms: float, after_ms: float, resolution_ms: float) -> Clock:
-    """Their clock was read at some time between two looks at ours."""
+    """The other clock was read between *before_ms* and *after_ms* of ours."""
     middle, half = (before_ms + after_ms) / 2, (after_ms - before_ms) / 2
     return Clock(ahead_ms=theirs_ms - middle, give_or_take_ms=half + resolution_ms)
 

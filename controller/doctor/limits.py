@@ -11,7 +11,7 @@ from controller.doctor.facts import BrokerFacts, Facts
 from controller.doctor.finding import Finding, fine, listed
 from controller.settings.capacity import CapacityOverrides
 
-#: Resource -> unit, and between what limits lie that can be true.
+#: Resource -> unit, and the range of believable limits.
 _PLAUSIBLE: Final[Mapping[str, tuple[str, float, float]]] = {
     "cpu": ("% (100 a core)", 10, 100 * 4096),
     "bandwidthIn": ("kbit/s", 10_000, 1.6e9),
@@ -19,7 +19,7 @@ _PLAUSIBLE: Final[Mapping[str, tuple[str, float, float]]] = {
 }
 #: Resource -> its name among the capacity overrides.
 _OVERRIDE: Final[Mapping[str, str]] = {"cpu": "cpu", "bandwidthIn": "bandwidth_in", "bandwidthOut": "bandwidth_out"}
-#: Limits this many times apart are seldom meant.
+#: Limits this many times apart are likely a mistake.
 _APART: Final = 4.0
 #: CPU usage is measured, so it may come out somewhat above its limit.
 _ABOVE: Final = 1.05
@@ -79,7 +79,7 @@ def _of_resource(
     missing = sorted(name for name, limit in limits.items() if limit <= 0)
     known = {name: limit for name, limit in limits.items() if limit > 0}
     if missing:
-        # Where all brokers lack it nobody is misjudged: the resource just does not count.
+        # Where all brokers lack it none is judged wrongly: the resource does not count.
         yield Finding(
             code="limit-missing",
             severity="error" if known else "warning",

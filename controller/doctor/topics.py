@@ -1,4 +1,4 @@
-"""Do the log's topics in Kafka hold what they are trusted with?"""
+"""Do the settings of the log's topics in Kafka keep the records safe and long enough?"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from controller.doctor.finding import Finding, fine
 from controller.settings.log import KafkaLogSettings
 
 _MINUTE_MS: Final = 60_000
-#: Some time that is later than any start_at reaches back.
+#: A time, epoch ms, later than any start_at reaches back.
 _FAR: Final = 1 << 53
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 #: Chunks of sweeps and parts of journal entries are at most 1 MB.
@@ -98,7 +98,7 @@ def retention(facts: Facts) -> Iterator[Finding]:
     for log, found in _found(facts):
         needs = {
             # The epoch and the memory are read from the journal's last entries, however long ago they were written;
-            # the controller deletes what is needed no more.
+            # the controller deletes entries that it no longer needs.
             log.journal_topic: (7 * _DAY_MS, None, "the last decision with its memory"),
             log.metrics_topic: (
                 forgotten,
@@ -133,7 +133,7 @@ def _reach_back(log: KafkaLogSettings) -> int:
 
 
 def timestamps(facts: Facts) -> Iterator[Finding]:
-    """timestamp-type: what lies too far ahead is told by the broker's append time."""
+    """timestamp-type: the broker's append time shows which records lie too far in the future."""
     for log, found in _found(facts):
         for name in (log.metrics_topic, log.results_topic):
             kind = found[name].config.get("message.timestamp.type") if name in found else None

@@ -1,1 +1,1 @@
-"""Commands carried out on a real cluster: fenced, looked at before and after, answered once."""
+"""Carries commands out on a real cluster: fences them, checks the cluster before and after, answers each once."""

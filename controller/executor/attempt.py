@@ -1,4 +1,4 @@
-"""One command from the first look to its answer: look, act, look again, and once more where that can do no harm."""
+"""Carries one command out: look at the cluster, act, look again; tries again where that is safe."""
 
 import logging
 import time
@@ -16,9 +16,9 @@ from controller.wire.results import Status
 log = logging.getLogger(__name__)
 
 _NOT_FOUND: Final = 404
-#: A bundle just unloaded is looked up until somebody has it, at this pace.
+#: An unloaded bundle is looked up so often until a broker has it.
 _LOOK_AGAIN_SECONDS: Final = 0.2
-#: Of the time that is left for a command, an act takes so much at most: the rest is for looking what became of it.
+#: The largest share of a command's remaining time for an act; the rest is for looking at its effect.
 _SHARE_OF_AN_ACT: Final = 0.5
 
 
@@ -26,7 +26,7 @@ class Cluster(Protocol):
     """The cluster as an attempt sees it.  Every method may raise PulsarError."""
 
     def within(self, seconds: float) -> Self:
-        """The same for one command, which is given up after so long: from then on every call fails."""
+        """The same cluster for one command; after *seconds* every call fails."""
         ...
 
     def not_active(self, command: Command) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ class Cluster(Protocol):
         ...
 
     def look(self, command: Command) -> Observation:
-        """How things are; changes nothing."""
+        """The state of the command's bundle; changes nothing."""
         ...
 
     def act(self, command: Command) -> None:
@@ -42,7 +42,7 @@ class Cluster(Protocol):
         ...
 
     def look_after(self, command: Command) -> Observation:
-        """How things are behind an act: an unloaded bundle has its new owner then, for it is looked up."""
+        """The state after an act.  An unloaded bundle is looked up, so that a broker becomes its owner."""
         ...
 
 
@@ -148,7 +148,7 @@ class PulsarTarget:
         if not seen.has(command.bundle):
             return seen
         if command.action == "unload" and not probe_topic(command.bundle):
-            # Without one it could not be looked up afterwards, and the wish for a destination would outlive it.
+            # Without a topic name it could not be looked up afterwards, and its destination would stay set.
             raise PulsarError(f"{command.bundle} is too narrow to find the name of a topic in it", sent=False)
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
         return replace(seen, owner=owner)
@@ -186,7 +186,7 @@ class PulsarTarget:
             raise
 
     def _placed(self, bundle: str) -> str:
-        """Whoever has *bundle* now, "" while nobody has.  PulsarError when time is over.
+        """The owner of *bundle* now, "" while there is none.  PulsarError when time is over.
 
         A lookup makes the brokers place it, before they forget where it was to go.  With a broker that died it may take
         the length of its session till anybody can have it.

@@ -1,4 +1,4 @@
-"""What to do about a command, and what became of it: pure, from what was seen on the cluster.
+"""Whether a command may be carried out, and how it ended.  Pure: from what was seen on the cluster.
 
 Three questions, in this order: may it be begun at all (``refusal``), is it still to be done (``before``), and has it
 been done (``after``).  None as the answer of the first two means: go on.  None of the last: try once more.
@@ -36,7 +36,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A call to act that did not succeed, as far as its answer tells."""
+    """A call to act that failed according to its answer; it may have had an effect."""
 
     detail: str
     #: HTTP; 0: no answer came.
@@ -65,7 +65,7 @@ def refusal(command: Command, *, epoch: int, newest_epoch: int, now_ms: int) -> 
 
 
 def before(command: Command, seen: Observation, *, maybe_begun: bool = False, dry_run: bool = False) -> Answer | None:
-    """What a look settles: it is done already, it is not to be done any more, or (None) it is to be done.
+    """The answer that a look at the cluster gives: already done, or obsolete; None: it is to be done.
 
     *maybe_begun*: an executor that died may have acted on it; what looking cannot tell is unknown then, for nothing
     is done twice.
@@ -85,7 +85,7 @@ def before(command: Command, seen: Observation, *, maybe_begun: bool = False, dr
 
 
 def after(command: Command, seen: Observation, failure: Failure | None) -> Answer | None:
-    """What became of an attempt, from a second look; None: nothing did, and it may be tried again."""
+    """The result of an attempt, from a second look; None: nothing has happened, and it may be tried again."""
     if command.action == "split":
         if _is_split(command, seen):
             return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
@@ -118,7 +118,7 @@ def _unload_precondition(command: Command, seen: Observation) -> Answer | None:
     if not seen.has(command.bundle):
         return _gone(seen)
     if seen.owner and seen.owner == command.destination:
-        # Pulsar would close it and open it again where it is.
+        # Pulsar would close it and open it again on the same broker.
         return Answer(status="already_done", detail=f"{seen.owner} has it")
     return None
 
@@ -152,7 +152,7 @@ def _nothing_happened(command: Command, seen: Observation, failure: Failure | No
     if failure.status in _CLIENT_ERRORS:
         return Answer(status="failed", detail=failure.detail)
     if failure.sent and not failure.status:
-        # It may still be under way: to send it again could do it twice.
+        # It may still be under way: sent again, it could be done twice.
         return Answer(status="unknown", detail=failure.detail)
     return None
 

@@ -1,8 +1,8 @@
-"""The executor: takes commands, has those carried out that may be, and answers every one of them once.
+"""The executor: takes commands, carries out those that are allowed, and answers each command once.
 
 A batch is: take, refuse what is fenced, expired or repeated, carry the rest out (namespaces side by side, within one in
-order), publish the answers with the offset.  Right before an act it is made known that it is begun.  Whoever dies
-leaves either an untouched command or one that is known to have been begun, and that nobody begins again.
+order), publish the answers with the offset.  Right before an act the executor records that it begins.  An executor that
+dies leaves each command either not begun, or recorded as begun; nobody begins such a command again.
 """
 
 import logging
@@ -30,7 +30,7 @@ from controller.wire.results import Result
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
-#: Of the session: a process that stood still for longer leaves what it had not begun to others.
+#: Share of the session's timeout.  A process that stood still for longer begins no command that it had taken.
 _LIMIT_OF_STANDSTILL: Final = 0.5
 
 
@@ -79,7 +79,7 @@ class Executor:
             return 0
         events = [(each.partition, event) for each in deliveries if (event := self._ours(each.value)) is not None]
         for partition, event in events:
-            # All of the batch first: a command is refused even where the newer epoch lies behind it.
+            # The epochs of the whole batch first: a command is refused even where the newer epoch comes after it.
             memory = self._inbox.memory(partition)
             memory.epoch = max(memory.epoch, event.epoch)
         jobs, answers = self._sorted_out(events)
@@ -104,7 +104,7 @@ class Executor:
                 continue
             memory, command = self._inbox.memory(partition), to_command(event)
             if command.id in memory.answered:
-                # Its result lies in the log already; a second one would only contradict it.
+                # Its result is in the log already; a second one could contradict it.
                 log.info("%s of %s comes again and is passed over", command.action, command.bundle)
                 continue
             job = _Job(partition=partition, command=command, epoch=event.epoch, maybe_begun=command.id in memory.begun)
@@ -124,14 +124,14 @@ class Executor:
         of_namespace: dict[str, list[_Job]] = defaultdict(list)
         for job in jobs:
             of_namespace[command_key(job.command)].append(job)
-        # Pulsar keeps a wish for a destination by the range alone: two at once would get each other's.
+        # Pulsar keeps a destination by the range alone: two bundles of one range would get each other's.
         turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
         failed = threading.Event()
         work = {
             namespace: partial(self._in_order, [(job, turns[_range(job)]) for job in each], failed)
             for namespace, each in of_namespace.items()
         }
-        # All are waited for, also where one fails: none may go on behind our back.
+        # Waits for all, also where one fails: none may run on when this returns.
         calls = self._calls.together(work).values()
         return [record for call in calls for record in call.result()]
 
@@ -151,7 +151,7 @@ class Executor:
 
     def _one(self, job: _Job) -> AnswerRecord:
         started = self._now_ms()
-        # Once more: with those before it time has passed.
+        # Asked again: the commands before it took time.
         refused = None if job.maybe_begun else self._refusal(job)
         if refused is not None:
             return self._record(job, Outcome(answer=refused), started)
@@ -169,14 +169,14 @@ class Executor:
         """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands."""
         self._pace.wait()
         with self._inbox_turn:
-            # A later leadership, or `trimtab stop-all`, may lie behind the commands that were taken.
+            # The log may hold a later leadership, or `trimtab stop-all`, after the commands that were taken.
             memory = self._inbox.memory(job.partition)
             memory.epoch = max(memory.epoch, self._inbox.newest_epoch(job.partition))
             refused = self._refusal(job)
             if refused is not None:
                 return refused
             self._inbox.begin(job.partition, job.command.id)
-        # A standstill before is found by begin, which asks who has the commands now; one behind it by the pulse.
+        # begin asks who has the commands now, so it finds a standstill before it; the pulse finds one after it.
         if not self._pulse.steady():
             raise TakenOverError("this process stood still for longer than its session may last")
         return None

@@ -1,4 +1,4 @@
-"""How fast, and whether still: the two things asked before every act."""
+"""What is checked before every act: the rate limit, and that this process has not stood still."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ def seconds_awake_or_not() -> float:
 
 
 class Pace:
-    """Lets begin at most *per_second*, evenly; for all threads together."""
+    """A rate limit: at most *per_second* begin, evenly spaced, for all threads together."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Pulse:
         self._lock = threading.Lock()
 
     def steady(self) -> bool:
-        """True as long as there was no such gap; counts as a beat."""
+        """True while there was no such gap; counts as a beat."""
         with self._lock:
             now = self._clock()
             self._stopped = self._stopped or now - self._last > self._limit
@@ -61,7 +61,7 @@ class Pulse:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Watch from now on, for the length of a block; what was before counts no more."""
+        """Watch from now on, until the end of the block; earlier gaps do not count."""
         with self._lock:
             self._last, self._stopped = self._clock(), False
         until = threading.Event()

@@ -1,1 +1,1 @@
-"""What trimtab has done lately, and what it knows of one bundle."""
+"""The answers of `trimtab status` and `trimtab lookup`: recent decisions, and what is known of one bundle."""

@@ -13,7 +13,7 @@ from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import Settings
 from controller.wire.results import Result
 
-#: How far back the last decision about a bundle is looked for; the question is what happened lately.
+#: How far back the last decision about a bundle is searched.
 _DECISIONS: Final = 500
 _RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 

@@ -1,4 +1,4 @@
-"""What the controller did lately, and how even the cluster is."""
+"""The controller's recent decisions, and how evenly the load is spread."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A bundle's story, and a command, for people and for programs; `status` and `lookup` tell them alike."""
+"""A bundle and a command as text and as JSON; `status` and `lookup` show them alike."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
