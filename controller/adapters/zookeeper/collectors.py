@@ -24,19 +24,17 @@ from kazoo.exceptions import (
     KazooException,
     NoAuthError,
     NodeExistsError,
-    NoNodeError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.adapters.zookeeper.contenders import Contenders, id_of
 from controller.model.errors import TrimtabError
 from controller.ports.collectors import GroupView
 
 log = logging.getLogger(__name__)
 
-#: ZooKeeper appends so many digits to the name of a sequential node.
-_SEQUENCE_DIGITS: Final = 10
 #: Of one answer.  A collector has an interval to keep.
 _ANSWER_SECONDS: Final = 2.0
 
@@ -47,13 +45,13 @@ class ZooKeeperGroup:
     def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
         root = f"{path.rstrip('/')}/{cluster}/collectors"
         self._members, self._shares = f"{root}/members", f"{root}/shares"
-        self._id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self._view = GroupView(me=self._id)
+        self._view = GroupView(me=f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}")
         self._version = 0
         self._answers = True
         self._access = access
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
         self._client = self._connection.client
+        self._contenders = Contenders(self._client, self._members, self._view.me, self._ask)
         self._connection.open(max(session_timeout_seconds, 5.0))
         try:
             self._view = self._seen()
@@ -81,14 +79,15 @@ class ZooKeeperGroup:
         """See CollectorGroup."""
         told = json.dumps({name: list(brokers) for name, brokers in shares.items()}, separators=(",", ":")).encode()
         with suppress(BadVersionError, KazooException, KazooTimeoutError):  # the next look tells what holds
-            self._ask(self._client.set_async(self._shares, told, version=self._version))
+            self._ask(self._client.set_async(self._shares, told, version=self._version), self._shares)
 
     def step_back(self) -> None:
         """See CollectorGroup.  Until ZooKeeper says otherwise, nobody leads."""
         self._view = replace(self._view, members=())
         with suppress(KazooException, KazooTimeoutError):
-            for name in self._own(self._names()):
-                self._ask(self._client.delete_async(f"{self._members}/{name}"))
+            for name in self._contenders.own(self._contenders.names()):
+                node = f"{self._members}/{name}"
+                self._ask(self._client.delete_async(node), node)
 
     def leave(self) -> None:
         """See CollectorGroup."""
@@ -100,31 +99,23 @@ class ZooKeeperGroup:
             self._connection.open(_ANSWER_SECONDS)
         if not self._client.connected:
             raise ConnectionLoss("no connection")  # asking would only wait for one
-        names = self._names()
-        # Found by its id: a connection that breaks while the node is made does not say whether it was.
-        if not self._own(names):
-            self._ask(self._client.create_async(f"{self._members}/{self._id}-", ephemeral=True, sequence=True))
-            names = self._names()
-        told, stat = self._ask(self._client.get_async(self._shares))
+        names = self._contenders.names()
+        if not self._contenders.own(names):
+            self._enter()
+            names = self._contenders.names()
+        told, stat = self._ask(self._client.get_async(self._shares), self._shares)
         self._version = stat.version
-        members = tuple(name[: -_SEQUENCE_DIGITS - 1] for name in names)
-        return GroupView(me=self._id, members=members, shares=json.loads(told) if told else {})
+        shares = json.loads(told) if told else {}
+        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares)
 
-    def _names(self) -> list[str]:
-        try:
-            names: list[str] = self._ask(self._client.get_children_async(self._members))
-        except NoNodeError:
-            self._ask(self._client.ensure_path_async(self._members))
-            with suppress(NodeExistsError):
-                self._ask(self._client.create_async(self._shares, b""))
-            names = []
-        return sorted(names, key=lambda name: name[-_SEQUENCE_DIGITS:])
+    def _enter(self) -> None:
+        self._ask(self._client.ensure_path_async(self._members), self._members)
+        with suppress(NodeExistsError):
+            self._ask(self._client.create_async(self._shares, b""), self._shares)
+        self._contenders.enter()
 
     def _refusal(self, error: KazooException) -> TrimtabError:
         return self._access.refusal(error, self._members)
 
-    def _own(self, names: Sequence[str]) -> list[str]:
-        return [name for name in names if name.startswith(f"{self._id}-")]
-
-    def _ask(self, request: Any) -> Any:
+    def _ask(self, request: Any, _: str) -> Any:
         return request.get(timeout=_ANSWER_SECONDS)

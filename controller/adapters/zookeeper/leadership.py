@@ -33,12 +33,11 @@ from kazoo.protocol.states import KazooState
 
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import no_preparation
 
 _POLL_SECONDS: Final = 0.1
-#: ZooKeeper appends so many digits to the name of a sequential node.
-_SEQUENCE_DIGITS: Final = 10
 #: No answer: the request may have been carried out or not.
 _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
 
@@ -51,9 +50,8 @@ class ZooKeeperLeadership:
 
     def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
         self._root = f"{path.rstrip('/')}/{cluster}"
-        self._contenders, self._epoch_path = f"{self._root}/contenders", f"{self._root}/epoch"
+        self._folder, self._epoch_path = f"{self._root}/contenders", f"{self._root}/epoch"
         self._access, self._hosts, self._timeout_seconds = access, access.hosts, session_timeout_seconds
-        self._id = uuid4().hex
         self._contender = ""
         self._epoch_version: int | None = None
         self._doubts = 0
@@ -62,6 +60,7 @@ class ZooKeeperLeadership:
         self._started = self._session_lost = False
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
         self._client = self._connection.client
+        self._contenders = Contenders(self._client, self._folder, uuid4().hex, self._ask)
         self._client.add_listener(self._on_state)
 
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
@@ -155,27 +154,20 @@ class ZooKeeperLeadership:
 
     def _is_first(self, on_change: Callable[[], None]) -> bool:
         """True when no other contender came earlier; *on_change* is called when it is time to look again."""
-        try:
-            asked = self._client.get_children_async(self._contenders, watch=lambda _: on_change())
-            names = self._ask(asked, self._contenders)
-        except NoNodeError:
-            names = []
-        names.sort(key=lambda name: name[-_SEQUENCE_DIGITS:])
-        # Found by its id: a connection that breaks while the node is made does not say whether it was.
-        mine = next((name for name in names if name.startswith(self._id)), None)
-        if mine is None:
+        names = self._contenders.names(on_change)
+        own = self._contenders.own(names)
+        if not own:
             self._enter()
             on_change()
             return False
-        self._contender = f"{self._contenders}/{mine}"
-        return bool(mine == names[0])
+        self._contender = f"{self._folder}/{own[0]}"
+        return own[0] == names[0]
 
     def _enter(self) -> None:
-        self._ask(self._client.ensure_path_async(self._contenders), self._contenders)
+        self._ask(self._client.ensure_path_async(self._folder), self._folder)
         with suppress(NodeExistsError):
             self._ask(self._client.create_async(self._epoch_path, b"0"), self._epoch_path)
-        node = f"{self._contenders}/{self._id}-"
-        self._ask(self._client.create_async(node, ephemeral=True, sequence=True), self._contenders)
+        self._contenders.enter()
 
     def _conditions(self) -> TransactionRequest:
         """A transaction that fails unless this process leads."""
