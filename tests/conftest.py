@@ -9,6 +9,11 @@ from hypothesis import HealthCheck, settings
 from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
 
+# Their asserts are to say as much as those of test files.
+pytest.register_assert_rewrite(
+    *(f"tests.contracts.{port}" for port in ("collectors", "controls", "journal", "leadership"))
+)
+
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile, and scripts/mutate for
 # the same examples each time.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -1,7 +1,7 @@
 """Controls in a real ZooKeeper: every controller reads them, and `trimtab stop-all` ends a leadership."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import EpochEvent, parse_event
+from tests.contracts.controls import ControlStoreContract, OpenStore
 from tests.integration.test_kafka_inbox import executor, inbox, issue, log, work
 from tests.integration.test_zookeeper_leadership import client, contender, eventually
 from tests.unit.executor.test_executor_loop import Owners
@@ -52,6 +53,14 @@ def store_of(found: Settings) -> Iterator[ControlStore]:
         yield store
     finally:
         store.close()
+
+
+class TestZooKeeperControls(ControlStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path, zookeeper: ZooKeeperServer) -> Iterator[OpenStore]:
+        found = settings(tmp_path, zookeeper.hosts, uuid4().hex)
+        with ExitStack() as stores:
+            yield lambda: stores.enter_context(store_of(found))
 
 
 def test_every_controller_reads_what_was_set_and_nobody_writes_over_another(

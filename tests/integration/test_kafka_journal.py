@@ -30,6 +30,7 @@ from controller.wire.dead_letter import Source, dead_letter
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.results import decode_result
+from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, PERIOD, T, as_bytes, broker_sweep, result
 
@@ -56,6 +57,30 @@ def settings(kafka: KafkaServer) -> KafkaLogSettings:
         dead_letters_topic=f"{prefix}-dead-letters",
         partitions=PARTITIONS,
     )
+
+
+class Place:
+    """A journal in topics of its own."""
+
+    module = kafka_journal
+
+    def __init__(self, settings: KafkaLogSettings) -> None:
+        self._settings = settings
+
+    def journal(self) -> KafkaJournal:
+        return KafkaJournal(self._settings, cluster=CLUSTER)
+
+    def entries(self) -> list[JournalEntry]:
+        return [*read_journal(self._settings, cluster=CLUSTER)]
+
+    def events(self) -> list[bytes]:
+        return [record.value for record in records(self._settings, self._settings.commands_topic)]
+
+
+class TestKafkaJournal(JournalContract):
+    @pytest.fixture
+    def place(self, settings: KafkaLogSettings) -> Place:
+        return Place(settings)
 
 
 def opened(settings: KafkaLogSettings) -> KafkaJournal:
@@ -86,24 +111,6 @@ def uncommitted(settings: KafkaLogSettings) -> list[bytes]:
     """All that lies in the journal's topic, be it committed, aborted or neither."""
     client = {"isolation.level": "read_uncommitted"}
     return [record.value for record in read_all(settings.bootstrap, settings.journal_topic, 0, client=client)]
-
-
-def test_a_new_journal_holds_nothing_and_no_epoch(settings: KafkaLogSettings) -> None:
-    assert head(settings) == JournalHead(last=None, epoch=0)
-
-
-def test_what_was_appended_last_is_where_the_next_one_starts_from(settings: KafkaLogSettings) -> None:
-    journal = opened(settings)
-    journal.begin_epoch(4)
-    append(journal, entry(T, UNLOAD), epoch=4)
-    append(journal, entry(NEXT), epoch=4)
-    assert head(settings) == JournalHead(last=entry(NEXT), epoch=4)
-    assert list(read_journal(settings, cluster=CLUSTER)) == [entry(T, UNLOAD), entry(NEXT)]
-
-
-def test_an_epoch_alone_is_found_again(settings: KafkaLogSettings) -> None:
-    opened(settings).begin_epoch(4)
-    assert head(settings) == JournalHead(last=None, epoch=4)
 
 
 def test_the_head_is_found_behind_many_transactions(settings: KafkaLogSettings) -> None:
@@ -153,15 +160,6 @@ def test_a_new_epoch_is_told_to_every_partition_of_the_commands(settings: KafkaL
         event = parse_event(record.value)
         assert isinstance(event, EpochEvent)
         assert event.data.epoch == 7
-
-
-def test_leadership_is_checked_with_the_decision_made_and_the_entry_written(
-    settings: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passed: list[str] = []
-    monkeypatch.setattr(kafka_journal, "failpoint", passed.append)
-    append(opened(settings), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
-    assert passed == ["after-decide", "before_commit", "inside-transaction", "after-commit"]
 
 
 def test_what_is_raised_before_the_commit_leaves_nothing_behind(settings: KafkaLogSettings) -> None:
@@ -219,6 +217,7 @@ CONTROLLER = """
 import sys
 from controller.adapters.kafka.journal import KafkaJournal
 from controller.settings.log import KafkaLogSettings
+from tests.contracts.journal import JournalContract
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, T
 

@@ -7,19 +7,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.deadline import Deadline
 from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.lab.servers import ZooKeeperServer, zookeeper_server
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
+from tests.contracts.leadership import Contender, LeadershipContract, patience
 
 pytestmark = pytest.mark.integration
 
@@ -29,11 +29,6 @@ PATIENCE_SECONDS = 30.0
 
 def eventually(condition: Callable[[], bool]) -> None:
     wait_for(condition, PATIENCE_SECONDS, every=0.02)
-
-
-def patience() -> Callable[[], bool]:
-    deadline = Deadline.after(PATIENCE_SECONDS)
-    return lambda: deadline.passed
 
 
 @contextmanager
@@ -95,18 +90,11 @@ def second(zookeeper: ZooKeeperServer, cluster: str) -> Iterator[ZooKeeperLeader
         yield leadership
 
 
-def test_nobody_leads_before_acquire(first: ZooKeeperLeadership) -> None:
-    assert first.lost()
-    with pytest.raises(LeadershipLostError):
-        first.check()
-
-
-def test_a_lone_contender_leads(first: ZooKeeperLeadership) -> None:
-    assert first.acquire(patience())
-    assert not first.lost()
-    first.check()
-    assert first.claim(0) == 1
-    first.check()
+class TestZooKeeperLeadership(LeadershipContract):
+    @pytest.fixture
+    def contender(self, zookeeper: ZooKeeperServer, cluster: str) -> Iterator[Contender]:
+        with ExitStack() as open_contenders:
+            yield lambda: open_contenders.enter_context(contender(zookeeper.hosts, cluster))
 
 
 def test_the_second_leads_once_the_first_has_released(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:
@@ -119,20 +107,6 @@ def test_the_second_leads_once_the_first_has_released(first: ZooKeeperLeadership
     waiting.join(PATIENCE_SECONDS)
     assert waiting.leads
     second.check()
-
-
-def test_a_waiting_process_calls_stand_by_once_and_a_leader_does_not(
-    first: ZooKeeperLeadership, second: ZooKeeperLeadership
-) -> None:
-    prepared: list[str] = []
-    assert first.acquire(patience(), lambda: prepared.append("first"))
-
-    def prepare() -> None:
-        prepared.append("second")
-        first.release()  # what comes while one prepares is seen
-
-    assert second.acquire(patience(), prepare)
-    assert prepared == ["second"]
 
 
 def test_who_waits_can_give_up(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:
@@ -152,23 +126,6 @@ def test_clusters_have_leaders_of_their_own(zookeeper: ZooKeeperServer, first: Z
         assert other.acquire(patience())
         other.check()
     first.check()
-
-
-def test_the_epoch_only_grows(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:
-    assert first.acquire(patience())
-    assert first.claim(0) == 1
-    assert first.claim(0) == 2
-    first.release()
-    assert second.acquire(patience())
-    assert second.claim(1) == 3
-
-
-def test_a_journal_ahead_of_zookeeper_is_passed(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:
-    assert first.acquire(patience())
-    assert first.claim(41) == 42
-    first.release()
-    assert second.acquire(patience())
-    assert second.claim(7) == 43
 
 
 def test_an_expired_leader_is_replaced_and_finds_out(

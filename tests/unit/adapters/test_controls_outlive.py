@@ -27,6 +27,7 @@ from controller.wire.commands import epoch_event
 from controller.wire.controls import encode_controls, parse_controls
 from tests.cluster import INTERVAL
 from tests.commands import T, unload
+from tests.contracts.controls import ControlStoreContract, OpenStore
 from tests.unit.cycle.test_cycle import POLICY, UNEVEN, WARM
 from tests.unit.executor.test_executor_loop import BUNDLES, Owners, executor, issued, results, write
 
@@ -114,12 +115,10 @@ def test_by_default_the_user_name_is_recorded(conf: Path, settings: Settings, mo
 # ---- the store ----
 
 
-def test_a_change_by_somebody_else_in_between_is_not_written_over(tmp_path: Path) -> None:
-    store = FileControls(tmp_path)
-    _, version = store.read()
-    assert store.write(OperatorControls(pause=PAUSED), version)
-    assert not store.write(OperatorControls(), version)
-    assert store.read()[0] == OperatorControls(pause=PAUSED)
+class TestFileControls(ControlStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> OpenStore:
+        return lambda: FileControls(tmp_path)
 
 
 def test_the_command_line_tries_again_where_somebody_came_in_between(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from controller.wire.dead_letter import Source, dead_letter
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Tick, decode_metric
 from controller.wire.results import decode_result
+from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, PERIOD, T, as_bytes, result, topic_stats
 
@@ -31,6 +32,30 @@ NEXT = T + PERIOD
 HOUR = 3_600_000
 #: Long beside the rest of an entry.
 USAGE = UsageHistory(usage={f"broker-{number:03d}:8080": number / 7 for number in range(100)})
+
+
+class Place:
+    """A journal in a folder."""
+
+    module = folder_module
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def journal(self) -> FolderJournal:
+        return FolderJournal(self._folder, cluster=CLUSTER)
+
+    def entries(self) -> list[JournalEntry]:
+        return [*read_journal(self._folder)]
+
+    def events(self) -> list[bytes]:
+        return FolderCommandLog(self._folder).poll()
+
+
+class TestFolderJournal(JournalContract):
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        return Place(tmp_path)
 
 
 def nothing() -> None:
@@ -61,23 +86,6 @@ def ids(events: list[bytes]) -> list[str]:
     return [parse_event(event).id for event in events]
 
 
-def test_an_empty_folder_holds_nothing_and_no_epoch(tmp_path: Path) -> None:
-    head = FolderJournal(tmp_path, cluster=CLUSTER).open()
-    assert head.last is None
-    assert head.epoch == 0
-
-
-def test_what_was_appended_last_is_where_the_next_one_starts_from(tmp_path: Path) -> None:
-    journal = opened(tmp_path)
-    journal.begin_epoch(1)
-    append(journal, entry(T, UNLOAD))
-    append(journal, entry(NEXT))
-    head = FolderJournal(tmp_path, cluster=CLUSTER).open()
-    assert head.last == entry(NEXT)
-    assert head.epoch == 1
-    assert list(read_journal(tmp_path)) == [entry(T, UNLOAD), entry(NEXT)]
-
-
 def test_commands_are_issued_under_their_epoch_at_their_time(tmp_path: Path) -> None:
     append(opened(tmp_path), entry(T, UNLOAD, SPLIT), epoch=7)
     epoch, unload, split = map(parse_event, FolderCommandLog(tmp_path).poll())
@@ -87,12 +95,6 @@ def test_commands_are_issued_under_their_epoch_at_their_time(tmp_path: Path) -> 
     assert isinstance(split, SplitEvent)
     assert (unload.id, split.id) == (UNLOAD.id, SPLIT.id)
     assert {(event.epoch, event.time_ms) for event in (epoch, unload, split)} == {(7, T + 1)}
-
-
-def test_an_interval_without_commands_is_journalled_and_issues_nothing(tmp_path: Path) -> None:
-    append(opened(tmp_path), entry(T))
-    assert list(read_journal(tmp_path)) == [entry(T)]
-    assert FolderCommandLog(tmp_path).poll() == []
 
 
 def test_the_first_to_decide_an_interval_wins_and_the_other_leads_no_longer(tmp_path: Path) -> None:
@@ -142,15 +144,6 @@ def test_what_is_raised_before_the_commit_leaves_nothing_behind(tmp_path: Path) 
     assert names(tmp_path / "commands") == []
     append(journal, entry(T, UNLOAD))
     assert list(read_journal(tmp_path)) == [entry(T, UNLOAD)]
-
-
-def test_leadership_is_checked_with_the_decision_made_and_the_entry_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passed: list[str] = []
-    monkeypatch.setattr(folder_module, "failpoint", passed.append)
-    append(opened(tmp_path), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
-    assert passed == ["after-decide", "before_commit", "inside-transaction", "after-commit"]
 
 
 class Killed(BaseException):
@@ -241,21 +234,6 @@ def test_pruning_keeps_the_last_whole_entry_that_is_old_enough_and_all_behind_it
     assert opened_head(tmp_path) == last
     assert names(tmp_path / "commands") == [f"{t:015d}.jsonl" for t in intervals[8:]]
     assert [name for name in names(tmp_path / "journal") if name.startswith("epoch")] == ["epoch-000000004.json"]
-
-
-def test_what_spark_has_not_committed_is_not_pruned_however_old_it_is(tmp_path: Path) -> None:
-    intervals = hours(tmp_path, 3)
-    opened(tmp_path).prune(committed=intervals[5], before=intervals[-1] + 1)
-    assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
-    opened(tmp_path).prune(committed=intervals[3], before=intervals[-1] + 1)
-    assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
-
-
-def test_the_last_whole_entry_is_never_pruned(tmp_path: Path) -> None:
-    intervals = hours(tmp_path, 2)
-    for _ in range(2):
-        opened(tmp_path).prune(committed=intervals[-1] + HOUR, before=intervals[-1] + HOUR)
-        assert [each.interval for each in read_journal(tmp_path)] == intervals[4:]
 
 
 def test_pruning_that_is_broken_off_leaves_a_journal_in_one_piece(

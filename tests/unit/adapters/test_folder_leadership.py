@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from controller.adapters.folder.leadership import FileLeadership
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import Leadership
+from tests.contracts.leadership import Contender, LeadershipContract, after
 
 
 def never() -> bool:
@@ -23,38 +22,25 @@ def at_once() -> bool:
     return True
 
 
-def after(times: int) -> Callable[[], bool]:
-    """True from the call after *times* calls on."""
-    calls = iter(range(times))
-    return lambda: next(calls, None) is None
-
-
 def leader(folder: Path) -> FileLeadership:
     leadership = FileLeadership(folder)
     assert leadership.acquire(after(1))
     return leadership
 
 
-def test_it_is_a_leadership(tmp_path: Path) -> None:
-    leadership: Leadership = FileLeadership(tmp_path)
-    assert leadership.lost()
+class TestFileLeadership(LeadershipContract):
+    @pytest.fixture
+    def contender(self, tmp_path: Path) -> Contender:
+        return lambda: FileLeadership(tmp_path)
 
 
-def test_nobody_leads_before_acquire(tmp_path: Path) -> None:
+def test_nobody_claims_before_acquire(tmp_path: Path) -> None:
     leadership = FileLeadership(tmp_path)
     assert leadership.lost()
     with pytest.raises(LeadershipLostError):
         leadership.check()
     with pytest.raises(LeadershipLostError):
         leadership.claim(0)
-
-
-def test_one_of_two_leads(tmp_path: Path) -> None:
-    first, second = leader(tmp_path), FileLeadership(tmp_path)
-    assert not second.acquire(after(3))
-    assert second.lost()
-    assert not first.lost()
-    first.check()
 
 
 def test_a_process_told_to_stop_does_not_try_to_lead(tmp_path: Path) -> None:
@@ -80,22 +66,6 @@ def test_after_release_the_waiting_process_leads(tmp_path: Path) -> None:
     second.check()
     with pytest.raises(LeadershipLostError):
         first.check()
-
-
-def test_the_epoch_only_grows(tmp_path: Path) -> None:
-    first = leader(tmp_path)
-    assert first.claim(0) == 1
-    assert first.claim(0) == 2
-    first.release()
-    second = leader(tmp_path)
-    assert second.claim(1) == 3
-
-
-def test_a_journal_ahead_of_the_file_is_passed(tmp_path: Path) -> None:
-    first = leader(tmp_path)
-    assert first.claim(41) == 42
-    first.release()
-    assert leader(tmp_path).claim(7) == 43
 
 
 def test_a_deleted_lock_file_is_a_loss_that_acquire_settles(tmp_path: Path) -> None:

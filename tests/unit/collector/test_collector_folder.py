@@ -2,6 +2,8 @@
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from controller.cli import collect as collect_cli
 from controller.model.errors import TrimtabError
 from controller.wire.metrics import NamespaceState, Tick, decode_metric
 from controller.wire.sweep import ArrowSweep, BrokerSweep
+from tests.contracts.collectors import CollectorGroupContract, Member
 from tests.fake_pulsar import CLUSTER, FakePulsar, fake_pulsar
 
 PERIOD_MS = 1000
@@ -85,6 +88,19 @@ def test_the_one_that_takes_over_a_folder_knows_how_far_the_one_before_came(tmp_
     assert list(new.arrived()) == []
     new.tick(3000, {"a:8080": None})
     assert [each.interval for each in records(tmp_path) if isinstance(each, Tick)] == [1000, 2000, 3000]
+
+
+class TestFileGroup(CollectorGroupContract):
+    @pytest.fixture
+    def member(self, tmp_path: Path) -> Iterator[Member]:
+        with ExitStack() as members:
+
+            def join() -> FileGroup:
+                group = FileGroup(tmp_path)
+                members.callback(group.leave)
+                return group
+
+            yield join
 
 
 def test_on_one_machine_one_collector_works_and_the_next_one_when_it_has_left(tmp_path: Path) -> None:

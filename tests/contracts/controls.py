@@ -1,0 +1,54 @@
+"""The contract of controller.ports.controls.ControlStore."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from controller.model.controls import Choice, OperatorControls
+from controller.ports.controls import ABSENT, ControlStore
+
+#: One more process that reads and writes the controls of the same cluster; the fixture closes it at the end.
+OpenStore: TypeAlias = Callable[[], ControlStore]
+
+PAUSED = OperatorControls(pause=Choice(value="paused", reason="upgrade", by="ada", at_ms=5))
+OBSERVE = OperatorControls(mode=Choice(value="observe", reason="", by="bob", at_ms=1))
+
+
+class ControlStoreContract:
+    """Inherited by the tests of each implementation, which give the fixture ``store``."""
+
+    def test_at_first_nobody_has_set_anything(self, store: OpenStore) -> None:
+        one = store()
+        assert one.read() == (OperatorControls(), ABSENT)
+        assert one.version() == ABSENT
+        assert one.epoch() == 0
+
+    def test_what_one_process_sets_every_other_reads(self, store: OpenStore) -> None:
+        one, other = store(), store()
+        assert one.write(PAUSED, ABSENT)
+        controls, version = other.read()
+        assert controls == PAUSED
+        assert version == other.version() == one.version() != ABSENT
+
+    def test_controls_are_replaced_by_who_knows_their_version(self, store: OpenStore) -> None:
+        one = store()
+        assert one.write(PAUSED, ABSENT)
+        assert one.write(OBSERVE, one.version())
+        assert one.read()[0] == OBSERVE
+
+    def test_a_change_by_somebody_else_in_between_is_not_written_over(self, store: OpenStore) -> None:
+        one, other = store(), store()
+        assert one.write(PAUSED, ABSENT)
+        assert not other.write(OBSERVE, ABSENT)
+        before = other.version()
+        assert one.write(OBSERVE, before)
+        assert not other.write(OperatorControls(), before)
+        assert other.read()[0] == OBSERVE
+
+    def test_the_epoch_is_raised_and_never_lowered(self, store: OpenStore) -> None:
+        one, other = store(), store()
+        one.raise_epoch(7)
+        assert other.epoch() == 7
+        other.raise_epoch(3)
+        assert one.epoch() == 7
+        other.raise_epoch(8)
+        assert one.epoch() == 8

@@ -1,0 +1,84 @@
+"""The contract of controller.ports.leadership.Leadership."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+from controller.adapters.deadline import Deadline
+from controller.model.errors import LeadershipLostError
+from controller.ports.leadership import Leadership
+
+#: One more process in the same election; the fixture releases it at the end.
+Contender: TypeAlias = Callable[[], Leadership]
+
+_PATIENCE_SECONDS = 30.0
+
+
+def patience() -> Callable[[], bool]:
+    """Gives up when nothing can come of it any more."""
+    deadline = Deadline.after(_PATIENCE_SECONDS)
+    return lambda: deadline.passed
+
+
+def after(times: int) -> Callable[[], bool]:
+    """True from the call after *times* calls on."""
+    calls = iter(range(times))
+    return lambda: next(calls, None) is None
+
+
+class LeadershipContract:
+    """Inherited by the tests of each implementation, which give the fixture ``contender``."""
+
+    def test_nobody_leads_before_acquire(self, contender: Contender) -> None:
+        leadership = contender()
+        assert leadership.lost()
+        assert not leadership.session_lost()
+        with pytest.raises(LeadershipLostError):
+            leadership.check()
+
+    def test_a_lone_contender_leads(self, contender: Contender) -> None:
+        leadership = contender()
+        assert leadership.acquire(patience())
+        assert not leadership.lost()
+        leadership.check()
+        assert leadership.claim(0) == 1
+        leadership.check()
+
+    def test_one_of_two_leads_and_the_other_can_give_up(self, contender: Contender) -> None:
+        first, second = contender(), contender()
+        assert first.acquire(patience())
+        assert not second.acquire(after(3))
+        assert second.lost()
+        assert not first.lost()
+        first.check()
+
+    def test_a_waiting_process_calls_stand_by_once_and_a_leader_does_not(self, contender: Contender) -> None:
+        prepared: list[str] = []
+        first, second = contender(), contender()
+        assert first.acquire(patience(), lambda: prepared.append("first"))
+
+        def prepare() -> None:
+            prepared.append("second")
+            first.release()
+
+        assert second.acquire(patience(), prepare)
+        assert prepared == ["second"]
+        second.check()
+
+    def test_the_epoch_only_grows(self, contender: Contender) -> None:
+        first, second = contender(), contender()
+        assert first.acquire(patience())
+        assert first.claim(0) == 1
+        assert first.claim(0) == 2
+        first.release()
+        assert second.acquire(patience())
+        assert second.claim(1) == 3
+
+    def test_a_journal_ahead_of_the_stored_epoch_is_passed(self, contender: Contender) -> None:
+        first, second = contender(), contender()
+        assert first.acquire(patience())
+        assert first.claim(41) == 42
+        first.release()
+        assert second.acquire(patience())
+        assert second.claim(7) == 43
