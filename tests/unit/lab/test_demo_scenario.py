@@ -1,4 +1,4 @@
-"""The demo's scenario, played without Spark: the same records, fold, cycle and executor, one shard."""
+"""The demo's scenario without Spark: the same records, fold, cycle and executor, one shard."""
 
 from dataclasses import dataclass, field
 from functools import cache

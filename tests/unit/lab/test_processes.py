@@ -41,7 +41,7 @@ def test_a_command_runs_till_it_is_stopped_and_ends_in_order(tmp_path: Path) -> 
         assert processes.stop() == {}
 
 
-def test_a_command_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_command_that_ends_is_reported_with_its_last_lines(tmp_path: Path) -> None:
     with Processes(tmp_path / "nowhere.toml", tmp_path) as processes:
         processes.start("execute")
         with pytest.raises(TrimtabError, match=r"trimtab execute has ended; .*execute\.log ends with\n.*nowhere\.toml"):

@@ -178,7 +178,7 @@ def test_ctrl_c_stops_everything_and_still_says_where_the_logs_lie(
     assert "server.log" in printed
 
 
-def test_a_process_that_ends_ends_the_demo_with_its_words(
+def test_a_process_that_ends_stops_the_demo_and_its_last_lines_are_shown(
     told: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StubProcesses, "failure", TrimtabError("trimtab run has ended"))
@@ -187,7 +187,7 @@ def test_a_process_that_ends_ends_the_demo_with_its_words(
     assert told[-3:] == ["processes stopped", "traffic stopped", "pulsar stopped"]
 
 
-def test_traffic_that_does_not_flow_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_traffic_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulsar_demo, "_PATIENCE_SECONDS", 0)
     stage: Any = StubStage([])
     stage.loads = [[1.0, 0.0, 0.0]]

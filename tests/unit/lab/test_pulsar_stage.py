@@ -68,7 +68,7 @@ def test_all_bundles_are_brought_to_one_broker_also_where_that_takes_more_than_o
     assert admin.owners == dict.fromkeys(stage.bundles, A)
 
 
-def test_a_bundle_that_stays_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_that_does_not_come_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controller.lab.pulsar_stage._AGAIN_SECONDS", 0)
     monkeypatch.setattr(StubAdmin, "unload", lambda *_: None)
     stage = set_stage(StubAdmin(), "demo/orders", 24)

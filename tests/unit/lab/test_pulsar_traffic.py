@@ -1,4 +1,4 @@
-"""Traffic that knows what became of each message, with a client that delivers at once or not at all."""
+"""Traffic that counts acknowledged and received messages, with a client that delivers at once or not at all."""
 
 import time
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def test_what_the_brokers_refused_need_not_be_received(monkeypatch: pytest.Monke
         assert traffic.total_acknowledged == traffic.sent[0] - 1
 
 
-def test_a_drained_one_sends_no_more() -> None:
+def test_drained_traffic_sends_no_more_messages() -> None:
     with Traffic("pulsar://nowhere", {"a": 100.0}, NO_LOG) as traffic:
         wait_for(lambda: traffic.sent[0] >= 5)
         traffic.drain(5)

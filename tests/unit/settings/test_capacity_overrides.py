@@ -1,4 +1,4 @@
-"""What brokers can really do, from a file."""
+"""The brokers' true limits, from the file of capacity_overrides."""
 
 from pathlib import Path
 

@@ -120,7 +120,7 @@ def test_a_window_that_cannot_be_read_is_refused_by_name(tmp_path: Path, line: s
         read(tmp_path, f"[guardrails.maintenance]\n{line}")
 
 
-def test_outside_of_maintenance_nothing_is_issued_and_why_is_said() -> None:
+def test_outside_of_maintenance_windows_nothing_is_issued_and_the_reason_is_given() -> None:
     decision, _ = cycle(controls=Controls(mode="active", maintenance="outside of the allowed windows"))
     assert held_back(decision, Reason.MAINTENANCE, "guardrails.maintenance")
 

@@ -1,4 +1,4 @@
-"""Settings of broker.conf that go together, those that do not, and what the environment says instead of the file."""
+"""Settings of broker.conf that work together and that do not, and environment variables that replace them."""
 
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def test_the_environment_reaches_the_policy(tmp_path: Path) -> None:
     assert made.balancer.grace_period_minutes == 7
 
 
-def test_a_bad_value_from_the_environment_is_told_with_its_variable(tmp_path: Path) -> None:
+def test_a_bad_value_from_the_environment_names_the_variable(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         read_policy(settings(tmp_path, ""), {"PULSAR_PREFIX_loadBalancerSheddingIntervalMinutes": "often"})
     assert str(caught.value) == (
@@ -116,7 +116,7 @@ def test_a_bad_value_from_the_environment_is_told_with_its_variable(tmp_path: Pa
     )
 
 
-def test_options_that_are_left_to_the_brokers_are_listed_as_such_and_once() -> None:
+def test_options_that_only_brokers_use_are_listed_once_as_not_read() -> None:
     rows = options_table()
     assert len({row.key for row in rows}) == len(rows)
     left = {row.key for row in rows if row.meaning.startswith("not read: ")}

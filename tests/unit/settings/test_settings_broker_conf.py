@@ -130,7 +130,7 @@ def test_what_is_missing_or_empty_keeps_its_default() -> None:
     assert build(Example, {"examplePercentage": "", "exampleEnabled": "", "exampleText": ""}) == Example()
 
 
-def test_keys_that_no_option_names_are_pulsars_own_business() -> None:
+def test_unknown_keys_of_broker_conf_are_ignored() -> None:
     assert build(Example, {"zookeeperServers": "a:2181", "examplepercentage": "5"}) == Example()
 
 
@@ -178,7 +178,7 @@ def test_values_are_read_by_the_kind_of_their_option(key: str, text: str, name: 
         ("loadBalancerSheddingIntervalMinutes", "0", "a whole number from 1 up"),
     ],
 )
-def test_a_value_that_cannot_be_meant_is_refused_with_what_is_allowed(key: str, text: str, allowed: str) -> None:
+def test_an_invalid_value_is_refused_with_what_is_allowed(key: str, text: str, allowed: str) -> None:
     with pytest.raises(SettingsError) as caught:
         build(Example, {key: text})
     assert str(caught.value) == f"{key}={text}: allowed: {allowed}"
@@ -235,7 +235,7 @@ def test_every_strategy_can_be_built_from_the_committed_broker_conf() -> None:
             assert build(cls, conf) == cls()
 
 
-def test_a_bad_value_is_told_with_its_file(tmp_path: Path) -> None:
+def test_a_bad_value_names_the_file(tmp_path: Path) -> None:
     spoilt = settings(tmp_path, "loadBalancerNamespaceMaximumBundles=many\n")
     with pytest.raises(SettingsError) as caught:
         read_policy(spoilt)

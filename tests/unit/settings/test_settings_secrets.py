@@ -71,7 +71,7 @@ def client_of(folder: Path, text: str) -> dict[str, str | int | float | bool]:
         ('"plugin.library.paths" = "evil.so"', "loads code"),
     ],
 )
-def test_what_safety_hangs_on_is_refused_by_name_with_what_to_use_instead(
+def test_options_that_safety_needs_are_refused_with_the_setting_to_use_instead(
     tmp_path: Path, option: str, instead: str
 ) -> None:
     name = option.split('"')[1]

@@ -1,4 +1,4 @@
-"""conf/trimtab.toml: what it means, and how it is refused."""
+"""conf/trimtab.toml: its values, and the errors for invalid ones."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_the_committed_file_fits_the_servers_that_the_scripts_start() -> None:
     assert settings.election.hosts == "127.0.0.1:2181"
 
 
-def test_nothing_moves_unless_somebody_says_so(tmp_path: Path) -> None:
+def test_the_default_mode_moves_nothing(tmp_path: Path) -> None:
     assert read_settings(CONF).decisions.mode == "dry_run"
     assert written(tmp_path, SMALLEST).decisions.mode == "dry_run"
 
@@ -124,7 +124,7 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ("seed = 0", "seed =", "not TOML: "),
     ],
 )
-def test_a_mistake_is_told_with_key_value_and_what_is_allowed(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_mistake_is_refused_with_key_value_and_choices(tmp_path: Path, old: str, new: str, told: str) -> None:
     assert old in TEXT
     assert told in refusal(tmp_path, TEXT.replace(old, new, 1))
 
@@ -141,7 +141,7 @@ def test_a_text_in_the_place_of_a_section_is_not_shown(tmp_path: Path) -> None:
     assert "secret" not in refusal(tmp_path, 'log = "secret"')
 
 
-def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = TEXT.replace("shards = 16", "shards = 0").replace("seed = 0", "seed = -1")
     assert refusal(tmp_path, text).count("trimtab.toml: ") == 1
     assert "decisions.seed = -1" in refusal(tmp_path, text)
@@ -193,7 +193,7 @@ def test_a_controller_without_a_checkpoint_begins_at_an_end_of_the_log(tmp_path:
 
 
 @pytest.mark.parametrize("start_at", ["", "yesterday", "4", "4 h", "-1h", "h"])
-def test_a_start_that_means_nothing_is_refused_by_name(tmp_path: Path, start_at: str) -> None:
+def test_an_invalid_start_at_is_refused_by_name(tmp_path: Path, start_at: str) -> None:
     message = refusal(tmp_path, TEXT.replace('start_at = "4h"', f'start_at = "{start_at}"'))
     assert message == f"log.kafka.start_at = {start_at!r}: allowed: earliest, latest, or how long ago: 90m, 4h, 7d"
 

@@ -1,4 +1,4 @@
-"""What broker.conf says of splitting and of topics, and what becomes of it."""
+"""The options of broker.conf about splitting and topics, and the policy made from them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_hours_and_advice_are_put_around_the_policy(tmp_path: Path) -> None:
     assert outer.policy.policy == BundleSplitterTask()
 
 
-def test_hours_that_are_none_are_refused_with_the_file(tmp_path: Path) -> None:
+def test_invalid_hours_are_refused_with_the_file(tmp_path: Path) -> None:
     assert refusal(tmp_path, trimtabSplitHours="25").startswith("trimtabSplitHours=25: '25' is no span of hours")
 
 
