@@ -111,20 +111,9 @@ class RebalanceOnMembershipChange:
         return decision, memory
 
     def _cooperative(self, view: ClusterView, memory: BrokerMembership) -> tuple[UnloadDecision, BrokerMembership]:
-        waiting = [
-            Verdict(
-                subject=name,
-                reason=Reason.BROKER_LEFT,
-                observed=float(rounds),
-                limit=float(self.delay_rounds),
-                unit="rounds",
-                by=_BY,
-                detail="it may come back",
-            )
-            for name, rounds in memory.left.items()
-        ]
+        waiting = self._waiting(memory)
         if waiting:
-            return UnloadDecision(verdicts=tuple(waiting), reason=Reason.BROKER_LEFT), memory
+            return UnloadDecision(verdicts=waiting, reason=Reason.BROKER_LEFT), memory
         if not memory.joined:
             return UnloadDecision(reason=Reason.BALANCED), memory
         bundles = _Bundles.of(view)
@@ -136,23 +125,41 @@ class RebalanceOnMembershipChange:
             parts = max(1, self.spread_rounds - age)
             room[row] = -(-max(0, share - int(count[row])) // parts)
         moved, target = _from_the_fullest(view, bundles, count, share, room)
-        verdicts = [_share(view, row, Reason.BROKER_JOINED, count, share, "it joined") for row in ages]
+        joined = [_share(view, row, Reason.BROKER_JOINED, count, share, "it joined") for row in ages]
         whose = ", ".join(view.brokers.names[row] for row in ages)
-        reasons = {
+        givers = {
             row: _share(view, row, Reason.BROKER_JOINED, count, share, f"gives to {whose}, which joined")
             for row in np.unique(bundles.owner[moved]).tolist()
         }
-        verdicts += reasons.values()
+        decision = UnloadDecision(
+            unloads=_unloads(view, moved, target, givers),
+            verdicts=(*joined, *givers.values()),
+            reason=Reason.BROKER_JOINED if len(moved) else Reason.BALANCED,
+        )
+        return decision, self._aged(memory, view)
+
+    def _waiting(self, memory: BrokerMembership) -> tuple[Verdict, ...]:
+        """A verdict on every broker that left and may come back."""
+        return tuple(
+            Verdict(
+                subject=name,
+                reason=Reason.BROKER_LEFT,
+                observed=float(rounds),
+                limit=float(self.delay_rounds),
+                unit="rounds",
+                by=_BY,
+                detail="it may come back",
+            )
+            for name, rounds in memory.left.items()
+        )
+
+    def _aged(self, memory: BrokerMembership, view: ClusterView) -> BrokerMembership:
+        """*memory* after a round in which brokers that joined were given bundles."""
         last = max(self.spread_rounds, 1) + _AFTERCARE
         joined = {name: age + (name in view.brokers.code_of) for name, age in memory.joined.items()}
-        memory = BrokerMembership(
+        return BrokerMembership(
             brokers=memory.brokers, joined={name: age for name, age in joined.items() if age < last}
         )
-        reason = Reason.BROKER_JOINED if len(moved) else Reason.BALANCED
-        decision = UnloadDecision(
-            unloads=_unloads(view, moved, target, reasons), verdicts=tuple(verdicts), reason=reason
-        )
-        return decision, memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

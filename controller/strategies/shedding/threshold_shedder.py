@@ -70,19 +70,8 @@ class ThresholdShedder(ResourceWeights):
         if average == 0:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
 
-        unloads: list[Unload] = []
-        #: Of overloaded brokers: the verdict, and those on what is refused.
-        about: dict[int, tuple[Verdict, list[Verdict]]] = {}
         limit = average + threshold
-        with np.errstate(invalid="ignore"):
-            to_offload = brokers.throughput * (usage - average - threshold + _MARGIN)
-            # Not ">=": where the average is not a number, Pulsar takes every broker for overloaded.
-            overloaded = np.flatnonzero(~(usage < limit))
-        for broker in overloaded.tolist():
-            why = _about(view, broker, Reason.OVERLOADED, float(usage[broker]), limit)
-            chosen, refused = self._shed(view, broker, float(to_offload[broker]), why)
-            unloads += chosen
-            about[broker] = why, refused
+        unloads, about = self._shed_overloaded(view, usage, average, limit)
         reason = next((refused[0].reason for _, refused in about.values() if refused), Reason.BALANCED)
         more: list[Verdict] = []
 
@@ -98,16 +87,40 @@ class ThresholdShedder(ResourceWeights):
         if unloads:
             reason = Reason.OVERLOADED
         elif self.lower_boundary:
-            # Pulsar averages anew here, so the history moves twice in such a round.
+            # Pulsar averages again here, so in such a round the history changes twice.
             usage, memory = memory.smoothed(brokers.names, now, self.history_fraction)
             giver = _busiest_for_underloaded(view, usage, threshold)
             if giver is not None:
-                broker = brokers.code_of[giver.subject]
-                needed = float(brokers.throughput[broker]) * threshold * _LOWER_BOUNDARY_SHARE
-                unloads, refused = self._shed(view, broker, needed, giver)
+                unloads, refused = self._shed_for_underloaded(view, giver, threshold)
                 more += [giver, *refused]
                 reason = Reason.UNDERLOADED if unloads else refused[0].reason
         return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason), memory
+
+    def _shed_overloaded(
+        self, view: ClusterView, usage: Floats, average: float, limit: float
+    ) -> tuple[list[Unload], dict[int, tuple[Verdict, list[Verdict]]]]:
+        """The unloads, and overloaded broker -> its verdict and those on what is refused."""
+        with np.errstate(invalid="ignore"):
+            to_offload = view.brokers.throughput * (usage - average - self.threshold_percent / 100 + _MARGIN)
+            # Not ">=": where the average is not a number, Pulsar counts every broker as overloaded.
+            overloaded = np.flatnonzero(~(usage < limit))
+        unloads: list[Unload] = []
+        about: dict[int, tuple[Verdict, list[Verdict]]] = {}
+        for broker in overloaded.tolist():
+            why = _about(view, broker, Reason.OVERLOADED, float(usage[broker]), limit)
+            chosen, refused = self._shed(view, broker, float(to_offload[broker]), why)
+            unloads += chosen
+            about[broker] = why, refused
+        return unloads, about
+
+    def _shed_for_underloaded(
+        self, view: ClusterView, giver: Verdict, threshold: float
+    ) -> tuple[list[Unload], list[Verdict]]:
+        """What the broker of the verdict *giver* sheds for the sake of brokers below the lower boundary."""
+        broker = view.brokers.code_of[giver.subject]
+        return self._shed(
+            view, broker, float(view.brokers.throughput[broker]) * threshold * _LOWER_BOUNDARY_SHARE, giver
+        )
 
     def _shed(
         self, view: ClusterView, broker: int, to_offload: float, why: Verdict

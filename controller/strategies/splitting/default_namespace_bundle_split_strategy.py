@@ -7,13 +7,14 @@ Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.DefaultNamespac
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from controller.model.decision import Reason, Split, SplitDecision, Verdict
-from controller.model.load import ClusterView, Ints
+from controller.model.load import Bools, BundleTable, ClusterView, Ints
 from controller.model.memory import SplitHitCounts
 from controller.model.names import can_split, parse_bundle
 from controller.model.option import option
@@ -73,14 +74,10 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
         bundles = view.bundles
         passed = self.passed_by(bundles, bundles.load)
         over, hits = passed.any, {name: n for name, n in memory.hits.items() if name in bundles.code_of}
-        concerned = over.copy()
-        concerned[[bundles.code_of[name] for name in hits]] = True
-        concerned &= bundles.owned
-
         count, of_broker = view.namespace_bundle_count.tolist(), Counter[int]()
         splits: list[Split] = []
         verdicts: list[Verdict] = []
-        for row in order[concerned[order]].tolist():
+        for row in _concerned(bundles, over, hits, order):
             bundle, space, broker = bundles.names[row], int(bundles.namespace[row]), int(bundles.broker[row])
             if self.max_splits and of_broker[broker] == self.max_splits:
                 continue
@@ -98,9 +95,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
             if isinstance(cuts, Verdict):
                 verdicts.append(cuts)
                 continue
-            name = parse_bundle(bundle)
-            boundaries = (name.lower, *cuts, name.upper) if cuts else ()
-            splits.append(Split(bundle=bundle, broker=view.brokers.names[broker], why=why, boundaries=boundaries))
+            splits.append(_split(bundle, view.brokers.names[broker], why, cuts))
             count[space] += max(1, len(cuts))
             of_broker[broker] += 1
             del hits[bundle]
@@ -158,6 +153,22 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
             for broker, splits in of_broker.items()
             if splits == self.max_splits
         ]
+
+
+def _concerned(bundles: BundleTable, over: Bools, hits: Collection[str], order: Ints) -> list[int]:
+    """The rows of *order* that are over a limit or have *hits*, and that a broker owns."""
+    concerned = over.copy()
+    concerned[[bundles.code_of[name] for name in hits]] = True
+    concerned &= bundles.owned
+    rows: list[int] = order[concerned[order]].tolist()
+    return rows
+
+
+def _split(bundle: str, broker: str, why: Verdict, cuts: tuple[int, ...]) -> Split:
+    """The split of *bundle* at *cuts*, or where the split algorithm will say."""
+    name = parse_bundle(bundle)
+    boundaries = (name.lower, *cuts, name.upper) if cuts else ()
+    return Split(bundle=bundle, broker=broker, why=why, boundaries=boundaries)
 
 
 def _range_too_small(bundle: str) -> Verdict | None:

@@ -16,7 +16,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -44,6 +44,17 @@ _BY: Final = "AvgShedder"
 
 #: A bundle (a row), the pair it moves within, and the verdict on the broker it leaves.
 _Move: TypeAlias = tuple[int, Pair, Verdict]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """What a round has found so far."""
+
+    moves: list[_Move] = field(default_factory=list)
+    #: For each pair, in their order: its verdicts, or the pair itself if it was not hit.
+    said: list[Sequence[Verdict] | Pair] = field(default_factory=list)
+    refusals: list[Verdict] = field(default_factory=list)
+    any_hit: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,45 +119,48 @@ class AvgShedder(ResourceWeights):
         """Move load within every pair that was hit often enough, pairs that differ most first."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), BrokerHitCounts()
-        hits = Hits(memory)
-        moves: list[_Move] = []
-        #: For each pair, in their order: its verdicts, or the pair itself if it was not hit.
-        said: list[Sequence[Verdict] | Pair] = []
-        refusals: list[Verdict] = []
-        any_hit = False
+        hits, found = Hits(memory), _Found()
         for pair in pairs(view.brokers, self.scores(view)):
             if pair.difference < self.low_threshold or (self.fixed and pair.low == pair.high):
                 hits.forget(pair)
-                said.append(pair)
-                continue
-            any_hit = True
-            # Not ">=": a difference of NaN counts as high, as in Pulsar.
-            hard = not pair.difference < self.high_threshold
-            hits.count(pair, hard=hard)
-            if not hits.enough(pair, self.hit_count_high, self.hit_count_low):
-                waiting = self._waiting(pair, hits, hard=hard)
-                said.append(waiting)
-                refusals += waiting
-                continue
-            hits.forget(pair)
-            limit = self.high_threshold if hard else self.low_threshold
-            why = pair.verdicts(Reason.OVERLOADED, Reason.UNDERLOADED, limit, _BY)
-            rows, refused = self._choose(view, pair)
-            moves += [(row, pair, why[0]) for row in rows]
-            said.append([*why, *refused])
-            refusals += refused
-        reason = Reason.OVERLOADED if moves else refusals[0].reason if refusals else Reason.BALANCED
+                found.said.append(pair)
+            else:
+                self._even_out(view, pair, hits, found)
+        reason = Reason.BALANCED
+        if found.moves:
+            reason = Reason.OVERLOADED
+        elif found.refusals:
+            reason = found.refusals[0].reason
 
         def tell() -> Iterator[Verdict]:
-            for one in said:
+            for one in found.said:
                 if isinstance(one, Pair):
                     yield from one.verdicts(Reason.BALANCED, Reason.BALANCED, self.low_threshold, _BY)
                 else:
                     yield from one
 
-        decision = UnloadDecision(unloads=self._unloads(view, moves), verdicts=LazyVerdicts(tell), reason=reason)
+        decision = UnloadDecision(unloads=self._unloads(view, found.moves), verdicts=LazyVerdicts(tell), reason=reason)
         # Without any hit all counts are dropped, also those of brokers that are not in the view.
-        return decision, BrokerHitCounts(high=hits.high, low=hits.low) if any_hit else BrokerHitCounts()
+        return decision, BrokerHitCounts(high=hits.high, low=hits.low) if found.any_hit else BrokerHitCounts()
+
+    def _even_out(self, view: ClusterView, pair: Pair, hits: Hits, found: _Found) -> None:
+        """Count a hit of *pair*; where it was hit often enough, choose the bundles that move within it."""
+        found.any_hit = True
+        # Not ">=": a difference of NaN counts as high, as in Pulsar.
+        hard = not pair.difference < self.high_threshold
+        hits.count(pair, hard=hard)
+        if not hits.enough(pair, self.hit_count_high, self.hit_count_low):
+            waiting = self._waiting(pair, hits, hard=hard)
+            found.said.append(waiting)
+            found.refusals += waiting
+            return
+        hits.forget(pair)
+        limit = self.high_threshold if hard else self.low_threshold
+        why = pair.verdicts(Reason.OVERLOADED, Reason.UNDERLOADED, limit, _BY)
+        rows, refused = self._choose(view, pair)
+        found.moves += [(row, pair, why[0]) for row in rows]
+        found.said.append([*why, *refused])
+        found.refusals += refused
 
     def _waiting(self, pair: Pair, hits: Hits, *, hard: bool) -> list[Verdict]:
         counts, limit = (hits.high, self.hit_count_high) if hard else (hits.low, self.hit_count_low)
