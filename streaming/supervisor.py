@@ -1,4 +1,4 @@
-"""Runs the controller: lead, start the queries, and stop them as soon as this process leads no longer."""
+"""Runs the controller: lead, start the queries, and stop them as soon as this process loses leadership."""
 
 import logging
 import os

@@ -1,1 +1,1 @@
-"""IO: the only importers of client libraries, behind small protocols."""
+"""IO: implementations of the ports.  No other package imports the client libraries."""

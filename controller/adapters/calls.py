@@ -60,7 +60,7 @@ class Calls:
         self._threads = 0
 
     def __del__(self) -> None:
-        """Threads without work end with their owner."""
+        """End the threads that wait for work."""
         self.close()
 
     def submit(self, key: Any, call: Callable[[], Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The controls of each interval: what persons have set, else the settings; the calendar; and the age of T."""
+"""The controls of each interval: what operators have set, else the settings; maintenance windows; the age of T."""
 
 import logging
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def mode_in_force(mode: str, store: ControlStore) -> str:
 
 
 class ControlsInForce:
-    """Asked once for each interval.  What cannot be read keeps its last known value; without one nothing is issued."""
+    """Read once an interval.  Where the store cannot be read its last value counts; without one nothing is issued."""
 
     def __init__(self, standing: StandingControls, store: ControlStore, now_ms: Callable[[], int]) -> None:
         """*standing* holds where *store* has nothing else."""

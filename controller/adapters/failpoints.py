@@ -75,7 +75,7 @@ def kill_process_tree() -> NoReturn:
     """SIGKILL every descendant, Spark's JVM first among them, then this very process.
 
     The JVM would notice the end of its parent by itself, but only after it had time to commit.  Needs Linux'
-    /proc for the descendants; the caller has nothing to prepare.
+    /proc for the descendants.
     """
     for pid in descendants(os.getpid()):
         try:

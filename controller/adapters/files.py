@@ -1,4 +1,4 @@
-"""Files that are there with their whole content or not at all, whenever the process dies."""
+"""Atomic files: each has its whole content or does not exist, even where the process dies."""
 
 import os
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def create(
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put *content* at *path* in one step, in the place of what may be there."""
+    """Write *content* to *path* in one step, in place of the file that may be there."""
     _write_beside(path, content).replace(path)
     _sync(path.parent)
 
@@ -47,7 +47,7 @@ def _write_beside(path: Path, content: bytes) -> Path:
 
 
 def _sync(folder: Path) -> None:
-    """Make a new name in *folder* outlive a crash of the machine."""
+    """Sync *folder*, so that a new name in it survives a crash of the machine."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

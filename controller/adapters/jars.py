@@ -43,7 +43,7 @@ class Jar:
     sha256: str
     #: Of the file's name; "tar.gz" for a whole distribution.
     extension: str = "jar"
-    #: What tells files of one name and revision apart, as in Maven; mostly nothing.
+    #: Maven's classifier, for files of one name and revision; mostly empty.
     classifier: str = ""
 
     @property
@@ -90,7 +90,7 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
             words = _run_ivy(missing, Path(temporary))
             fetched = {jar: Path(temporary) / jar.file_name for jar in missing}
             if not all(path.exists() for path in fetched.values()):
-                # Ivy gives all or nothing: only its words tell which jar it is.
+                # Ivy fetches all jars or none: only its output tells which one is missing.
                 raise TrimtabError(
                     f"the jars of {set_name!r} could not be fetched.  Behind a firewall set {MIRROR} to the URL of a "
                     f"Maven repository; without a network copy {target} from a machine that has it.  Ivy says:\n{words}"
@@ -139,7 +139,7 @@ def _accept(jar: Jar, fetched: Path, path: Path) -> None:
 
 
 def _run_ivy(jars: Iterable[Jar], folder: Path) -> str:
-    """Let Ivy put *jars* into *folder*; what it cannot get is not there, and its words say why."""
+    """Let Ivy fetch *jars* into *folder*; returns its output, which says what it could not get, and why."""
     settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
     settings.write_text(_ivy_settings(folder / "cache", os.environ.get(MIRROR, "")), encoding="utf-8")
     module.write_text(_ivy_module(jars), encoding="utf-8")

@@ -1,4 +1,7 @@
-"""The processes that one process has started, and those that they have started.  Read from /proc, so Linux alone."""
+"""The processes that one process has started, and those that they have started.
+
+Read from /proc, so Linux alone.  No library: signal handlers call this before the rest of trimtab is loaded.
+"""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What the end of a log says: for people who ask what happened lately, not for decisions."""
+"""The end of a log, for people who ask what happened lately; no decision depends on it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ from controller.wire.results import Result, decode_result
 
 
 def last_tick(settings: Settings) -> int | None:
-    """The newest interval that was ticked, epoch ms.  TrimtabError where the log cannot be read."""
+    """The newest interval with a tick, epoch ms.  TrimtabError where the log cannot be read."""
     # Results are few and small, and every partition of both topics is ticked.
     for record in _results(settings, (b'"tick"',)):
         if isinstance(record, Tick):

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C (SIGINT): one way for all commands that run until they are told to end.
+"""How all commands that run until they are told to end handle SIGTERM and Ctrl-C (SIGINT).
 
 The first signal asks the command to finish what it has begun.  A second one, or the end of the command's patience, ends
 the process at once, with every process that it has started.  Either way the exit code is 0: whoever sent the signal
@@ -116,7 +116,7 @@ def clean_up_at_end(clean_up: Callable[[], None]) -> None:
 
 
 def be_silent() -> None:
-    """Print nothing any more, for the end: threads that meet the end of what they work with would print errors."""
+    """Print nothing from now on: at the end, threads whose connections close would print errors."""
     with suppress(OSError):  # nobody may read them any more
         sys.stdout.flush()
         sys.stderr.flush()
@@ -126,7 +126,7 @@ def be_silent() -> None:
 
 
 class _Worker(threading.Thread):
-    """Does the work; remembers what ended it."""
+    """Does the work; remembers the error that ended it."""
 
     def __init__(self, work: Callable[[Ending], None], ending: Ending) -> None:
         super().__init__(name="work", daemon=True)

@@ -1,4 +1,4 @@
-"""TLS to the servers that trimtab calls by itself (librdkafka and Java have their own), and words for its refusals."""
+"""TLS to the servers that trimtab calls by itself (librdkafka and Java have their own), and errors for its refusals."""
 
 import ssl
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from controller.settings.access import TlsSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Files in PEM: whom to trust instead of the system's authorities, and who we are."""
+    """PEM files: the authorities to trust instead of the system's, and our certificate."""
 
     trust_certs: str = ""
     certificate: str = ""

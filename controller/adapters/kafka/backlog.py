@@ -28,7 +28,7 @@ _TICKED: Final = 0
 def backlog(
     settings: KafkaLogSettings, *, cluster: str, period_ms: int, read: Offsets | None, now_ms: int, few: int
 ) -> Backlog:
-    """What a query has before it that has *read* so far, or, where that is None, begins at ``start_at``.
+    """The backlog of a query that has *read* so far, or, where that is None, begins at ``start_at``.
 
     Ticks are counted only where there may be more than *few*.  Raises TrimtabError where Kafka does not answer.
     """

@@ -1,4 +1,4 @@
-"""What every connection to Kafka has: its options, how long Kafka may be silent, and Kafka's client library itself.
+"""What all connections to Kafka share: their options, and how long Kafka may be silent.
 
 *client* is what the settings add to every connection (security.protocol ...), under librdkafka's names.
 """
@@ -12,8 +12,7 @@ Headers: TypeAlias = Mapping[str, bytes]
 
 #: How long Kafka may be out of reach before a call gives up.
 PATIENCE_SECONDS: Final = 60.0
-#: The largest record that is read or written, in bytes.  librdkafka refuses above 1 MB by itself; what is too large is
-#: for the brokers to say.
+#: The largest record that is read or written, in bytes.  librdkafka's own limit is 1 MB; the brokers' limit counts.
 LARGEST_RECORD: Final = 16 << 20
 NO_CLIENT: Final[Client] = {}
 NO_HEADERS: Final[Headers] = {}

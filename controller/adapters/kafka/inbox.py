@@ -1,4 +1,4 @@
-"""Inbox on Kafka: any number of executors share the partitions of the command topic out, as a consumer group.
+"""Inbox on Kafka: the executors are one consumer group, which shares out the partitions of the command topic.
 
 How far the group has read is committed with the results in one transaction, which the brokers refuse from a member
 that the group has gone on without.  The offset's metadata holds what the next executor has to know: the highest epoch
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
+from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import PATIENCE_SECONDS
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import executor_group, result_writer
@@ -38,9 +39,9 @@ log = logging.getLogger(__name__)
 
 #: A dead executor's open transaction keeps its successor waiting for this long.
 _TRANSACTION_MS: Final = 10_000
-#: How often is looked for new partitions of the command topic, and of the result topic where it has too few.
+#: How often new partitions are looked for: of the command topic, and of the result topic where it has too few.
 _REFRESH_MS: Final = 10_000
-#: A batch that takes longer goes to others, who find what was begun of it.
+#: A batch that takes longer goes to other executors, which find what this one has begun.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
 #: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
 _LOOK_AGAIN_SECONDS: Final = 1.0
@@ -69,31 +70,15 @@ class KafkaInbox:
         self._producer.init()
         self._member: Any = None
         self._is_lost = False
-        #: Partitions that were assigned and are not worked on: the result topic has none of their number.
+        #: Assigned partitions that wait, because the result topic has no partition of their number.
         self._without_results: list[int] = []
-        self._look_at = 0.0
+        self._next_look = Deadline(0.0)
         self._memory: dict[int, PartitionMemory] = {}
         #: Partition -> where the next take, and the one after an answer, begin.
         self._committed: dict[int, int] = {}
         self._read: dict[int, int] = {}
         self._group = executor_group(settings.group, cluster)
-        self._consumer = ck.Consumer(
-            {
-                "bootstrap.servers": log_settings.bootstrap,
-                "group.id": self._group,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "earliest",
-                "session.timeout.ms": settings.session_timeout_seconds * 1000,
-                "heartbeat.interval.ms": settings.session_timeout_seconds * 1000 // 5,
-                "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
-                "fetch.wait.max.ms": 100,
-                # New partitions of the command topic are found by then, and shared out.
-                "topic.metadata.refresh.interval.ms": _REFRESH_MS,
-                **log_settings.client,
-            },
-            logger=log,
-        )
+        self._consumer = ck.Consumer(_consumer_options(log_settings, settings, self._group), logger=log)
         self._consumer.subscribe(
             [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
@@ -105,7 +90,7 @@ class KafkaInbox:
         except ck.KafkaException as error:
             raise self._meaning(error) from error
         if self._is_lost:
-            # By a standstill or an outage: producers do not always come back from one.
+            # After a standstill or an outage, producers do not always recover.
             raise TakenOverError(f"{self._commands}: the group has gone on without this member")
         self._look_for_results()
         taken = []
@@ -119,7 +104,7 @@ class KafkaInbox:
                 self._read[partition] = (message.offset() or 0) + 1
                 taken.append(Delivery(partition, message.value() or b""))
         if taken:
-            # As the member that took them: later on this consumer may have none, and that the brokers let pass.
+            # Kept as it is now: later this consumer may have no member id, and the brokers accept offsets without one.
             self._member = self._consumer.consumer_group_metadata()
         return taken
 
@@ -231,9 +216,9 @@ class KafkaInbox:
 
     def _look_for_results(self) -> None:
         """Start anew once the result topic has the partitions that were missing."""
-        if not self._without_results or time.monotonic() < self._look_at:
+        if not self._without_results or not self._next_look.passed:
             return
-        self._look_at = time.monotonic() + _REFRESH_MS / 1000
+        self._next_look = Deadline.after(_REFRESH_MS / 1000)
         try:
             results = self._producer.partitions(self._results, online=False)[self._results]
         except TrimtabError:  # Kafka is away, which others say
@@ -263,3 +248,20 @@ class KafkaInbox:
         memory = self._memory[partition]
         known = {"epoch": memory.epoch, "begun": sorted(memory.begun)}
         return ck.TopicPartition(self._commands, partition, offset, json.dumps(known, separators=(",", ":")))
+
+
+def _consumer_options(log_settings: KafkaLogSettings, settings: ExecutorSettings, group: str) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": log_settings.bootstrap,
+        "group.id": group,
+        "enable.auto.commit": False,
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": settings.session_timeout_seconds * 1000,
+        "heartbeat.interval.ms": settings.session_timeout_seconds * 1000 // 5,
+        "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
+        "fetch.wait.max.ms": 100,
+        # New partitions of the command topic are found by then, and shared out.
+        "topic.metadata.refresh.interval.ms": _REFRESH_MS,
+        **log_settings.client,
+    }

@@ -1,4 +1,4 @@
-"""Kafka looked at without disturbing anybody: its topics, its clock, and the newest records first."""
+"""Reads Kafka without disturbing anybody: its topics, its clock, and its newest records first."""
 
 import heapq
 import logging
@@ -22,7 +22,7 @@ _WINDOW: Final = 256
 _LARGEST_WINDOW: Final = 16_384
 _ANSWER_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 0.05
-#: What a new topic says before its leader knows of it.
+#: The errors of a new topic whose leader does not know of it yet.
 _BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
 
@@ -160,7 +160,7 @@ def newest_first(
 
 
 def _ends(consumer: Any, topic: str, partition: int) -> tuple[int, int]:
-    """The first offset there is, and the one after the last; a topic's leader takes a moment to know of itself."""
+    """The first offset there is, and the one after the last.  The leader of a new topic needs a moment."""
 
     def ask() -> tuple[int, int]:
         low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_SECONDS)

@@ -12,9 +12,9 @@ from typing import Final
 from controller.adapters.kafka.words import principal
 from controller.model.errors import AccessDeniedError, SettingsError
 
-#: Names that the Java client has another word for.
+#: Options with another name in the Java client.
 _RENAMED: Final = {"sasl.mechanisms": "sasl.mechanism"}
-#: Files that the Java client wants the text of.
+#: Options that name a file, where the Java client takes the file's text.
 _FILES: Final = {
     "ssl.ca.location": "ssl.truststore.certificates",
     "ssl.certificate.location": "ssl.keystore.certificate.chain",
@@ -55,7 +55,7 @@ def java_options(client: Mapping[str, object]) -> dict[str, str]:
     return found
 
 
-#: What the Java client says -> what that means.
+#: The Java client's error -> its meaning.
 _REFUSALS: Final = {
     r"TopicAuthorizationException: Not authorized to access topics: \[([^\]\n]*)\]": "{who} may not Read topic"
     " '{what}': it needs an ACL for Read",

@@ -33,7 +33,7 @@ _DIGITS: Final = 18
 _TAILS: Final = (200, 10_000)
 #: librdkafka's way to say "so many before the end": this minus their number.
 _FROM_END: Final = -2000
-#: So much is looked through for one pruning, unless there is nothing to prune in it.
+#: So many offsets are searched for one pruning, or more where nothing in them can be pruned.
 _PRUNED_BYTES: Final = 64 << 20
 
 
@@ -48,7 +48,7 @@ class KafkaJournal:
         """See Journal.  What an earlier writer had not committed is aborted."""
         log = self._settings
         used = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
-        #: So many partitions of the command topic know of the newest epoch.
+        #: How many partitions of the command topic have the newest epoch.
         self._told = create_topics(log, *used)[log.commands_topic]
         self._producer.init()
         end = _read_end(self._settings, self._cluster)
@@ -95,7 +95,7 @@ class KafkaJournal:
         failpoint("after-commit")
 
     def _command_partitions(self) -> int:
-        """Asked each time, for some may have been added; the producer knows them from then on."""
+        """The partitions now, asked each time: some may have been added, and the producer learns them by this."""
         topic = self._settings.commands_topic
         try:
             return self._producer.partitions(topic, online=False)[topic]
@@ -192,7 +192,7 @@ def _number(record: Record, header: str) -> int | None:
 
 
 class _Place(NamedTuple):
-    """What pruning needs to know of a record."""
+    """The fields of a record that pruning uses."""
 
     cluster: str
     #: None of an epoch.

@@ -28,7 +28,7 @@ def create_topics(settings: KafkaLogSettings, *names: str) -> dict[str, int]:
 def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
     """The topics as trimtab creates them."""
     copies = settings.replication_factor
-    # One broker may be down, and what was acknowledged lies on all others.
+    # With one broker down all others hold every acknowledged record.
     safe = {"min.insync.replicas": str(max(1, copies - 1))}
     kept = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
     # The journal is pruned by the controller, which knows what is still needed.

@@ -13,7 +13,7 @@ def journal_writer(cluster: str) -> str:
 
 
 def tick_writer(cluster: str) -> str:
-    """The transactional id of the collector that leads, likewise."""
+    """The transactional id of the collector that leads: whoever takes it over fences the one before."""
     return f"trimtab-ticks-{cluster}"
 
 

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 2.0
 _LOOK_ANSWER_SECONDS: Final = 1.0
 _READING: Final[Client] = {
-    # A group is demanded, but never joined and nothing committed in it.
+    # librdkafka demands a group; it is never joined, and nothing is committed in it.
     "group.id": "trimtab-reader",
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
@@ -35,7 +35,7 @@ _READING: Final[Client] = {
     "fetch.wait.max.ms": 100,
     "fetch.message.max.bytes": LARGEST_RECORD,
 }
-#: Reading on will not help.
+#: Errors that reading on does not overcome.
 _GONE: Final = frozenset(
     {
         ck.KafkaError._UNKNOWN_TOPIC,

@@ -17,7 +17,7 @@ from controller.model.errors import AccessDeniedError, TrimtabError
 
 log = logging.getLogger(__name__)
 
-#: Brokers that are well answer by then.
+#: Healthy brokers answer within this time.
 _SOON_SECONDS: Final = 3.0
 #: How long ``ensure_topics`` waits for the leaders of partitions; new ones have theirs within a second.
 _LEADERS_SECONDS: Final = 10.0
@@ -94,7 +94,7 @@ def topics_there(
     except ck.KafkaException as late:
         if answer_seconds < _SOON_SECONDS:
             raise TrimtabError(f"Kafka at {bootstrap} does not answer: {text(late)}") from late
-        # Who is refused would only wait; who is not may be slow to be served.
+        # A refused client would wait in vain, and is told so now; for others the brokers may be slow.
         told = silence(bootstrap, client, late)
         if isinstance(told, AccessDeniedError):
             raise told from late

@@ -45,9 +45,9 @@ class Transaction:
 
     def __init__(self, producer: ck.Producer) -> None:
         self._producer = producer
-        #: What is written to.
+        #: The topics written to.
         self.topics: set[str] = set()
-        #: A call has not ended, and never may: this producer is not to be called any more.
+        #: A call has not ended, and may never end: do not call this producer again.
         self.stuck = False
 
     def send(
@@ -118,7 +118,7 @@ class TransactionalProducer(Writer):
             try:
                 yield transaction
             except BaseException:
-                # Where a call is stuck the brokers abort it by themselves, when its time is over.
+                # Where a call is stuck the brokers abort the transaction when it times out.
                 if not transaction.stuck:
                     self._abort()
                 raise

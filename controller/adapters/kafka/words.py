@@ -1,7 +1,7 @@
-"""What Kafka refuses, in words: which credential, which certificate, or which right on which topic, group or id.
+"""Messages for what Kafka refuses: which credential, which certificate, or which right on which topic, group or id.
 
 librdkafka says why a connection failed to a callback only, and of a certificate not what is wrong with it.  So where
-Kafka does not answer, it is asked once more, with nothing else in mind.
+Kafka does not answer, it is asked once more, only for the reason.
 """
 
 import socket
@@ -20,7 +20,7 @@ from controller.model.errors import AccessDeniedError, TrimtabError
 _SECTION: Final = "log.kafka.client"
 _PROBE_SECONDS: Final = 3.0
 _CONNECT_SECONDS: Final = 1.5
-#: Asking again does not help.
+#: Refusals: asking again does not help.
 DENIED: Final = frozenset(
     {
         ck.KafkaError._AUTHENTICATION,
@@ -96,7 +96,7 @@ def silence(bootstrap: str, client: Client, error: BaseException | ck.KafkaError
 
 
 def _complaints(bootstrap: str, client: Client) -> list[ck.KafkaError]:
-    """What librdkafka's threads say about connections with *client*, the first few of it."""
+    """The first errors of librdkafka's threads about connections with *client*."""
     found: list[ck.KafkaError] = []
     config: dict[str, Any] = {"bootstrap.servers": bootstrap, **client, "log_level": 0, "error_cb": found.append}
     try:
@@ -150,7 +150,7 @@ def _context(client: Client) -> ssl.SSLContext:
 
 
 def _trusting() -> ssl.SSLContext:
-    """To see whether TLS is spoken at all."""
+    """Trusts everybody: only to see whether the server speaks TLS."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

@@ -34,7 +34,7 @@ WRITING: Final[Client] = {
 
 
 class Writer:
-    """What both producers know of the topics that they write to."""
+    """What both producers can ask about the topics that they write to."""
 
     _bootstrap: str
     _client: Client

@@ -69,7 +69,7 @@ class PulsarAdmin(PulsarHttp):
         )
 
     def owner(self, bundle: str, brokers: Sequence[str] = ()) -> str:
-        """Who has *bundle*, "" when nobody has: active *brokers* are asked first, then all others; changes nothing."""
+        """The owner of *bundle*, "" where there is none; active *brokers* are asked first.  Changes nothing."""
         first = [broker for broker in dict.fromkeys(brokers) if broker]
         for broker in first:
             if self.serves(broker, bundle):
@@ -98,9 +98,9 @@ class PulsarAdmin(PulsarHttp):
             raise PulsarError(f"lookup of {bundle}: {url!r:.100} is no address", status=200) from error
 
     def unload(self, bundle: str, destination: str = "") -> None:
-        """Take *bundle* off its owner; *destination* is only a wish, and never to be given for an unowned bundle.
+        """Unload *bundle* from its owner.  *destination* is best effort; never give one for an unowned bundle.
 
-        Pulsar keeps the wish by the range alone, without the namespace: unused, it steers somebody else's bundle.
+        Pulsar keeps it by the range alone, without the namespace: unused, it would move another namespace's bundle.
         """
         self._call("PUT", f"{_path(bundle)}/unload", {"destinationBroker": destination} if destination else {})
 
@@ -142,7 +142,7 @@ class PulsarAdmin(PulsarHttp):
 
     def anti_affinity_group(self, namespace: str) -> str:
         """The anti-affinity group of *namespace*, "" where it has none."""
-        # The bare name, though it says that it is JSON.
+        # The answer is the bare name, although its type says JSON.
         return (
             self._call("GET", f"/admin/v2/namespaces/{namespace}/antiAffinity", {})
             .decode(errors="replace")
@@ -168,7 +168,7 @@ class PulsarAdmin(PulsarHttp):
         return self._object(f"/admin/v2/clusters/{self._cluster}/failureDomains")
 
     def service_url(self) -> str:
-        """Where clients of the cluster connect to, with TLS where this API has it; "" where nobody said.
+        """The service URL of the cluster, with TLS where this API uses it; "" where none is set.
 
         PulsarError where that is neither a host of the admin URLs nor an active broker's: it would see credentials.
         """

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _MOST_REDIRECTS: Final = 5
 #: For the list of active brokers, from each admin URL.
 _LIST_SECONDS: Final = 5.0
-#: More names than any cluster has; a longer list is not believed.
+#: More names than any cluster has; a longer list is an error.
 _MOST_BROKERS: Final = 20_000
 _SHOWN: Final = 300
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
@@ -63,7 +63,7 @@ class Credentials:
     password: str = ""
 
     def headers(self) -> dict[str, str]:
-        """What every request carries."""
+        """The headers of every request."""
         if self.token:
             return {"Authorization": f"Bearer {self.token}"}
         if self.user:
@@ -130,7 +130,7 @@ class PulsarHttp:
 
     def brokers(self) -> tuple[str, ...]:
         """The active brokers as host:port of HTTP, in order of their names, asked anew."""
-        # From the admin URLs alone, whatever they redirect to: this list says whom else to trust.
+        # Asked at the admin URLs alone: this list decides who else gets the credentials.
         asking = self.within(_LIST_SECONDS)
         asking._may_list = False
         path = f"/admin/v2/brokers/{self._cluster}"
@@ -217,7 +217,7 @@ class PulsarHttp:
             try:
                 return self._follow(method, start + target, body)
             except PulsarError as error:
-                # Another broker may be asked where this one cannot have heard anything.
+                # Another broker is asked only where this one cannot have received the call.
                 if error.sent or last:
                     raise
         raise AssertionError("the last URL returns or raises")
@@ -260,7 +260,7 @@ class PulsarHttp:
             try:
                 answer = self._send(method, url, body)
             except PulsarError as error:
-                # Who sends callers on may have taken the call in all the same, as the leader does with destinations.
+                # A broker that redirects may have acted on the call all the same, as the leader does with destinations.
                 error.sent = error.sent or (hop > 0 and method != "GET")
                 raise
             if answer.status not in _REDIRECTED:
@@ -299,7 +299,7 @@ class PulsarHttp:
 
 
 def _location(url: str, answer: Answer) -> str:
-    """Where *answer* sends the caller on to."""
+    """The URL that *answer* redirects to."""
     location = str(answer.headers.get("Location", ""))
     try:
         there = urljoin(url, location)
@@ -321,7 +321,7 @@ def _json(body: bytes, path: str) -> Any:
 
 
 def _reason(body: bytes) -> str:
-    """What the broker says: the reason of its JSON, else what there is."""
+    """The broker's reason, from its JSON; else the beginning of the body."""
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):

@@ -38,7 +38,7 @@ class PulsarLoadData:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
-        #: Broker -> load data, and when it ceases to count, on the monotonic clock.
+        #: Broker -> load data, and until when it counts.
         self._known: dict[str, tuple[Mapping[str, Any], float]] = {}
 
     def of(self, broker: str) -> Mapping[str, Any] | None:
@@ -57,7 +57,7 @@ class PulsarLoadData:
             self._thread.join(timeout=5)
 
     def heard(self, broker: str, value: bytes) -> None:
-        """*broker* published *value*; an empty one withdraws what it said before."""
+        """*broker* published *value*; an empty one withdraws its earlier data."""
         now = time.monotonic()
         with self._lock:
             if value:

@@ -1,4 +1,4 @@
-"""Connections to brokers on which an answer is over in time, however slowly it drips, and is not larger than allowed.
+"""Connections to brokers with two limits on an answer: the time for the whole of it, and its size.
 
 A timeout of a socket is for one read.  Here it is for the whole answer, head and body.
 """
@@ -17,14 +17,14 @@ from controller.adapters.deadline import Deadline
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
 LARGEST_ANSWER: Final = 256 << 20
-#: As much of an answer is read that only says what went wrong.
+#: So much of an error's answer is read, in bytes.
 _LARGEST_ERROR: Final = 64 << 10
 #: Read at once, as it is sent: packed data may hold a thousand times as much.
 _PIECE: Final = 64 << 10
 
 
 class Answer(NamedTuple):
-    """What a broker answered."""
+    """A broker's answer."""
 
     status: int
     reason: str

@@ -1,4 +1,4 @@
-"""Who may see the credentials: the admin URLs of the settings, and the brokers that these list as active.
+"""The addresses that get the credentials: the admin URLs of the settings, and the active brokers that these list.
 
 Names of brokers come in commands, and addresses in redirects.  Neither is asked before it is found in the list.
 """
@@ -16,7 +16,7 @@ from urllib3.util import parse_url
 _FRESH_SECONDS: Final = 60.0
 #: Where that failed, the old list counts for so long, before the next try.
 _TRY_AGAIN_SECONDS: Final = 30.0
-#: For a name that is not in the list it is read anew at most so often: made-up names cause no more calls than this.
+#: How often the list is read anew for a name that is not in it, seconds: made-up names cause no more calls.
 _UNKNOWN_SECONDS: Final = 1.0
 _PORTS: Final = {"http": 80, "https": 443}
 

@@ -1,4 +1,4 @@
-"""Who trimtab is in a ZooKeeper, how it gets there, and words for what ZooKeeper refuses."""
+"""A ZooKeeper's address, trimtab's credentials in it, and messages for what ZooKeeper refuses."""
 
 import ssl
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from controller.settings.trimtab_toml import CollectorSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperAccess:
-    """A ZooKeeper, and who we are there."""
+    """A ZooKeeper, and our credentials there."""
 
     #: host:port, comma separated; a chroot may follow.
     hosts: str
@@ -52,7 +52,7 @@ class ZooKeeperAccess:
         return [make_acl("sasl", self.auth.user, all=True)]
 
     def refusal(self, error: KazooException, node: str = "") -> TrimtabError:
-        """*error*, an answer of ZooKeeper about *node*, in words that name the credential or the permission."""
+        """The error for *error*, ZooKeeper's answer about *node*; it names the credential or the permission."""
         denied = isinstance(error, AuthFailedError | SessionClosedRequireSaslError | NoAuthError | InvalidACLError)
         kind = AccessDeniedError if denied else TrimtabError
         return kind(f"ZooKeeper at {self.hosts} {self._why(error, node)}")
@@ -84,7 +84,7 @@ class ZooKeeperAccess:
         return f"refused{f' node {node}' if node else ''}: {error!r}"
 
     def credentials(self) -> dict[str, Any]:
-        """The arguments of KazooClient that say who we are."""
+        """KazooClient's arguments with our credentials."""
         if self.auth is None:
             return {}
         password = self._password(self.auth)

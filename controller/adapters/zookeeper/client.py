@@ -91,7 +91,7 @@ class ZooKeeperConnection:
 
     def _answers(self) -> bool:
         try:
-            # A request that needs no permission: behind it we know that the server lets us in.
+            # A request that needs no permission: its answer shows that the server has accepted us.
             self.client.exists_async("/").get(timeout=min(self._seconds, _PROBE_SECONDS))
         except (SessionClosedRequireSaslError, AuthFailedError) as error:
             raise self.access.refusal(error) from error
@@ -100,7 +100,7 @@ class ZooKeeperConnection:
         return True
 
     def _silence(self, seconds: float) -> TrimtabError:
-        """Why there was no answer: asked once more, since kazoo only logs it."""
+        """The error for a server that did not answer.  Asks once more for the reason, since kazoo only logs it."""
         section = self.access.auth_section.partition(".")[0]
         try:
             zookeeper_session.granted_timeout_ms(self.access, self._seconds, answer_seconds=_PROBE_SECONDS)
@@ -153,6 +153,6 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
             raise
 
     def select(self, readers: Any, writers: Any, errors: Any, timeout: float | None) -> Any:
-        # What TLS has decrypted already is seen by no select.
+        # select does not see data that TLS has decrypted already.
         ready = [each for each in readers if isinstance(each, ssl.SSLSocket) and each.pending()]
         return (ready, [], []) if ready else super().select(readers, writers, errors, timeout)

@@ -35,7 +35,7 @@ from controller.ports.collectors import GroupView
 
 log = logging.getLogger(__name__)
 
-#: Of one answer.  A collector has an interval to keep.
+#: How long to wait for one answer; a collector must not miss its interval.
 _ANSWER_SECONDS: Final = 2.0
 
 

@@ -1,11 +1,11 @@
-"""Leadership in ZooKeeper: of all contenders the one that came first leads, for as long as its session lives.
+"""Leadership in ZooKeeper: the contender with the lowest sequence leads, as long as its session lives.
 
     <path>/<cluster>/contenders/<id>-<sequence>   ephemeral, one a process; the lowest sequence leads
     <path>/<cluster>/epoch                        the number of the newest leadership
     <path>/<cluster>/checkpoint                   which checkpoint all contenders share
 
-kazoo's Lock and Election trust themselves beyond the end of their session.  Here its listener only counts doubts,
-so it never holds up the session, and nothing but an answer from ZooKeeper settles them.
+kazoo's Lock and Election trust themselves beyond the end of their session.  Here the listener only
+counts doubts, so it never delays the session; only an answer from ZooKeeper settles a doubt.
 """
 
 import threading
@@ -55,7 +55,7 @@ class ZooKeeperLeadership:
         self._contender = ""
         self._epoch_version: int | None = None
         self._doubts = 0
-        #: The doubts that are settled: this process leads while no other has come up.
+        #: How many doubts an answer has settled; this process leads while there are no more.
         self._settled: int | None = None
         self._started = self._session_lost = False
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
@@ -99,7 +99,7 @@ class ZooKeeperLeadership:
         except _UNANSWERED as error:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
         except NoNodeError as error:
-            raise StateError(f"{self._epoch_path} was deleted; the next start makes it anew") from error
+            raise StateError(f"{self._epoch_path} was deleted; the next start creates it again") from error
         if not stored.isdigit():
             raise StateError(f"{self._epoch_path} holds {stored!r}, not the number of a leadership")
         epoch = max(int(stored), journal_epoch) + 1
@@ -189,7 +189,7 @@ class ZooKeeperLeadership:
         if failed:
             if isinstance((causes or failed)[0], NoAuthError):
                 raise self._access.refusal((causes or failed)[0], self._epoch_path)
-            raise self._loss(f"{self._contender} leads no longer: {(causes or failed)[0]!r}")
+            raise self._loss(f"{self._contender} lost leadership: {(causes or failed)[0]!r}")
         if self.lost():
             raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
         return results

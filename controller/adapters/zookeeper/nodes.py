@@ -13,7 +13,7 @@ from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
 
 _CHANGES: Final = Permissions.WRITE | Permissions.CREATE | Permissions.DELETE | Permissions.ADMIN
-#: Of a cluster with more, the others look the same.
+#: So many nodes of a kind are looked at; more would look the same.
 _MOST_NODES: Final = 1_000
 
 

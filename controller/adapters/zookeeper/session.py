@@ -1,6 +1,6 @@
-"""What session a ZooKeeper server would give: asked with the protocol's first two messages, and given back at once.
+"""The session timeout that a ZooKeeper server grants: opens a session by the protocol's first messages, closes it.
 
-kazoo knows what timeout the server made of the one it asked for, but does not tell.
+kazoo knows the timeout that the server granted, but does not show it.
 """
 
 import socket
