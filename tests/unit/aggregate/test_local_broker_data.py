@@ -39,3 +39,7 @@ def test_a_broker_without_bundles_has_no_load() -> None:
     data = serving(serving(LocalBrokerData(), "a"))
     assert data.load.tolist() == [0, 0, 0, 0]
     assert (data.topics, data.producers, data.consumers, data.bundles) == (0, 0, 0, frozenset())
+
+
+def test_a_new_broker_has_no_load() -> None:
+    assert LocalBrokerData().load.tolist() == [0.0, 0.0, 0.0, 0.0]

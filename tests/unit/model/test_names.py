@@ -1,6 +1,7 @@
 import pytest
 
-from controller.model.names import can_split, default_boundaries, is_broker_own, is_untouchable
+from controller.model.errors import TrimtabError
+from controller.model.names import can_split, default_boundaries, is_broker_own, is_untouchable, parse_bundle
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,11 @@ def test_a_new_namespace_has_equal_bundles_and_the_last_gets_the_remainder() -> 
 def test_a_range_of_one_cannot_be_split() -> None:
     assert not can_split(7, 8)
     assert can_split(7, 9)
+
+
+def test_a_name_has_at_most_1024_characters() -> None:
+    ending = "/0x00000000_0x80000000"
+    longest = "t/" + "n" * (1024 - len(ending) - 2) + ending
+    assert parse_bundle(longest).upper == 0x80000000
+    with pytest.raises((TrimtabError, ValueError), match="a text of 1025 characters"):
+        parse_bundle("n" + longest)
