@@ -92,6 +92,18 @@ def test_every_command_is_carried_out_and_answered_once(tmp_path: Path) -> None:
     assert len(cluster.acted) == 3
 
 
+def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    before = time.time_ns() // 1_000_000
+    Executor(inbox, Owners(), ExecutorSettings(), name="standalone").step()
+    inbox.close()
+    (line,) = (path.read_bytes() for path in (tmp_path / "results").glob("*.jsonl"))
+    result = json.loads(line)
+    assert before <= result["startedAt"] <= result["finishedAt"] <= time.time_ns() // 1_000_000
+    assert (result["status"], result["attempts"]) == ("expired", 0)
+
+
 def test_a_command_that_comes_again_is_neither_done_nor_answered_again(tmp_path: Path) -> None:
     cluster, event = Owners(), issued(unload())
     write(tmp_path, "1", event, event)

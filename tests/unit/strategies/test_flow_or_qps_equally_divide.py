@@ -1,5 +1,10 @@
+import numpy as np
+import pytest
+
 from controller.model.decision import Reason
+from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT
 from controller.strategies.splitting.flow_or_qps_equally_divide import FlowOrQpsEquallyDivide
+from tests.cluster import MB
 from tests.topics import at, loads
 
 BY_BYTES = FlowOrQpsEquallyDivide(max_bandwidth_mbytes=10, max_msg_rate=1_000_000, difference_percent=10)
@@ -34,6 +39,16 @@ def test_messages_are_limited_like_bytes() -> None:
 def test_a_bundle_must_be_above_a_limit_by_the_difference() -> None:
     assert cuts({100: 5.4, 200: 5.5}) is Reason.BELOW_MINIMUM
     assert cuts({100: 5.5, 200: 5.6}) == (151,)
+
+
+@pytest.mark.parametrize("column", [RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT])
+def test_what_goes_out_counts_like_what_comes_in(column: int) -> None:
+    algorithm = FlowOrQpsEquallyDivide(max_bandwidth_mbytes=10, max_msg_rate=10 * MB, difference_percent=10)
+    load = np.full((2, 4), 2.0 * MB)
+    load[:, column] = [4.0 * MB, 4.0 * MB]
+    assert algorithm.cuts(0, 1000, at(100, 200), load) == (151,)
+    load[:, column] = [3.0 * MB, 3.0 * MB]
+    assert algorithm.cuts(0, 1000, at(100, 200), load) is Reason.BELOW_MINIMUM
 
 
 def test_topics_without_load_do_not_count() -> None:
