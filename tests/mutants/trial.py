@@ -29,7 +29,7 @@ from hypothesis.strategies import integers
 from tests.mutants.operators import Mutant
 
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
-OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
+OPTIONS = ("-q", "-x", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
 #: Of the files whose tests run a mutant's file, so many run before all others.
 _FIRST_FILES = 6
 #: Tests that take longer do not run in a fork.
