@@ -166,7 +166,7 @@ class Trial:
         if not mutant.function:
             _replace(mutant, mutated)
         for i, after in zip(tests, [*tests[1:], None], strict=True):
-            signal.alarm(int(10 + 10 * self._seconds[i]))  # ends a fork in which a test does not come to its end
+            signal.alarm(int(30 + 10 * self._seconds[i]))  # ends a fork in which a test does not come to its end
             self._run(self._items[i], None if after is None else self._items[after])
             if self._failed:
                 os._exit(1)

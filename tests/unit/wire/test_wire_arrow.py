@@ -154,6 +154,22 @@ def test_a_stream_that_is_cut_off_or_holds_nothing_is_refused() -> None:
         assert refusal(whole[:length]).startswith("not_json: nor an Arrow stream")
 
 
+def test_what_follows_a_message_is_a_message_or_nothing() -> None:
+    whole = value()
+    end = len(whole) - 8  # its end mark
+    for behind in (b"\xff", b"\xff\xff\xff\xff", b"12345678", b"123456789"):
+        assert f"no message begins at byte {end}" in refusal(whole[:end] + behind)
+    assert decode(whole[:end]) is not None
+
+
+def test_a_nested_column_is_refused_and_another_plain_one_is_passed_over() -> None:
+    def with_extra(array: pa.Array) -> bytes:
+        return respun(lambda batch: pa.record_batch([*batch.columns, array], names=[*batch.schema.names, "extra"]))
+
+    assert decode(with_extra(pa.array([1, 2, 3], pa.int16()))) is not None
+    assert refusal(with_extra(pa.array([[1], [2], [3]]))).startswith("bad_value: column extra is nested, or of a type")
+
+
 def test_a_stream_begins_with_its_schema() -> None:
     with pa.ipc.open_stream(value()) as reader:
         schema, batch = reader.schema, reader.read_next_batch()
