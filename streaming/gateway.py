@@ -25,6 +25,7 @@ from pyspark.java_gateway import launch_gateway
 from controller.adapters import signals
 from controller.adapters.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
+from streaming import class_archive
 
 #: Runs its arguments; they and what they start ignore these signals.
 _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")
@@ -59,6 +60,13 @@ def scratch_folder() -> Path | None:
     return getattr(SparkContext._gateway, "scratch", None)
 
 
+def end_in_order() -> None:
+    """Close the standard input of this process's JVM, and wait until the JVM has ended by itself."""
+    gateway: Any = SparkContext._gateway
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+
+
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
     """End the JVM when this process does: left to itself it ends later, and others wait for what it holds."""
     signals.be_silent()
@@ -72,7 +80,8 @@ def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
 def _start(conf: Mapping[str, str], scratch: Path) -> "subprocess.Popen[bytes]":
     submit = Path(_find_spark_home()) / "bin" / "spark-submit"
     options = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    java_options = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} -Djava.io.tmpdir={scratch}".strip()
+    archive = class_archive.option_to_read(class_archive.path())
+    java_options = f"{os.environ.get(class_archive.OPTIONS, '')} -Djava.io.tmpdir={scratch} {archive}".strip()
     env = {
         **os.environ,
         "SPARK_SUBMIT_OPTS": java_options,

@@ -2,7 +2,9 @@
 
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -57,8 +59,15 @@ def start_session(
     gateway.ensure_jvm(options)
     spark = SparkSession.builder.config(map={**options}).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
+    threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
     jvm.register(spark)
     return spark
+
+
+def _start_python_daemon(spark: SparkSession) -> None:
+    with suppress(Exception):  # the first query meets the same error, and reports it
+        spark.sparkContext.parallelize([0], 1).count()
 
 
 def spark_options(shuffle_partitions: int, conf: Mapping[str, object], jars: Sequence[Path]) -> dict[str, str]:
