@@ -1,7 +1,7 @@
 """Spark's classes as an archive that a JVM maps into memory: it starts in about two thirds of the time.
 
-It is a dynamic archive of class data sharing, made by streaming.make_class_archive, in the git-ignored folder of fetched
-jars.  A JVM of another version, or with other jars, does not use it, and starts as if there were none.
+It is a dynamic archive of class data sharing, made by streaming.make_class_archive, in the git-ignored folder of
+fetched jars.  A JVM of another version, or with other jars, does not use it, and starts as if there were none.
 """
 
 import os
