@@ -7,7 +7,6 @@ Works on a copy of the tree.  Prints each mutant that no test catches, and the s
 anybody could see are listed with the reason in tests/mutants/equivalent.txt, and do not count.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -15,9 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 
 from tests.mutants.operators import Mutant, mutants
 from tests.mutants.trial import CAUGHT, OPTIONS, SURVIVED, Trial
@@ -29,24 +32,53 @@ CORE = [
 _EQUIVALENT = Path("tests/mutants/equivalent.txt")
 
 
-def main() -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the command line asks for."""
+
+    paths: Sequence[Path]
+    seed: int
+    #: How many mutants; 0 for all.
+    sample: int
+    jobs: int
+    quick: bool
+    line: int | None
+    record: Path
+    tests: Sequence[str]
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(help=__doc__.split("\n\n")[0])
+def main(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders to change; else the core.")] = None,
+    seed: Annotated[int, typer.Option(help="Which sample.")] = 1,
+    sample: Annotated[int, typer.Option(help="How many mutants; 0 for all.")] = 100,
+    jobs: Annotated[int | None, typer.Option(help="How many at once.")] = os.cpu_count(),
+    quick: Annotated[bool, typer.Option("--quick", help="Run the tests alone that run the function itself.")] = False,
+    line: Annotated[int | None, typer.Option(help="Mutants of this line alone.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="A file for which test runs what: written, or read if it exists.")
+    ] = None,
+    tests: Annotated[
+        list[str] | None, typer.Option(help="Tests to begin with, once for each; with --quick no others run.")
+    ] = None,
+    here: Annotated[bool, typer.Option("--here", help="Change files here: this is a copy already.")] = False,
+) -> None:
     """Sample, try, print."""
-    parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.split("\n\n")[0])
-    parser.add_argument("paths", nargs="*", default=CORE, help="files or folders to change")
-    parser.add_argument("--seed", type=int, default=1, help="which sample")
-    parser.add_argument("--sample", type=int, default=100, help="how many mutants; 0 for all")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--quick", action="store_true", help="run the tests alone that run the function itself")
-    parser.add_argument("--line", type=int, help="mutants of this line alone")
-    parser.add_argument("--record", type=Path, help="a file for which test runs what: written, or read if it exists")
-    parser.add_argument(
-        "--tests", nargs="+", default=["tests"], help="the tests to begin with; with --quick no others run"
+    if not here:
+        raise typer.Exit(_in_a_copy())
+    given = Given(
+        paths=paths or [Path(name) for name in CORE],
+        seed=seed,
+        sample=sample,
+        jobs=jobs or 1,
+        quick=quick,
+        line=line,
+        record=record or Path("record.json").absolute(),
+        tests=tests or ["tests"],
     )
-    parser.add_argument("--here", action="store_true", help="change files here: this is a copy already")
-    given = parser.parse_args()
-    if not given.here:
-        raise SystemExit(_in_a_copy())
-    given.record = given.record or Path("record.json").absolute()
     print(f"seed {given.seed}: {_score(_sampled(given), given)}", flush=True)  # noqa: T201
 
 
@@ -63,10 +95,8 @@ def _in_a_copy() -> int:
         return subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": folder}).returncode
 
 
-def _sampled(given: argparse.Namespace) -> list[Mutant]:
-    files = sorted(
-        {file for path in map(Path, given.paths) for file in ([path] if path.is_file() else path.rglob("*.py"))}
-    )
+def _sampled(given: Given) -> list[Mutant]:
+    files = sorted({file for path in given.paths for file in ([path] if path.is_file() else path.rglob("*.py"))})
     found = [m for file in files for m in mutants(file) if given.line in (None, m.line)]
     equivalent = {tuple(line.split(" | ")[:3]) for line in _EQUIVALENT.read_text().splitlines()}
     random.Random(given.seed).shuffle(found)
@@ -87,7 +117,7 @@ def _said(mutant: Mutant) -> str:
     return f"{mutant.path}:{mutant.line}\n    - {was.strip()}\n    + {becomes.strip()}"
 
 
-def _score(chosen: list[Mutant], given: argparse.Namespace) -> str:
+def _score(chosen: list[Mutant], given: Given) -> str:
     verdicts: list[str] = []
     began = time.monotonic()
 
@@ -108,4 +138,4 @@ def _score(chosen: list[Mutant], given: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    app()
