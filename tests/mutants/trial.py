@@ -62,9 +62,11 @@ class Trial:
         """Run all tests once, then the mutants."""
         self._items = session.items
         self._functions = _live_functions()
-        if not self._record.exists():
-            print(f"{len(self._items)} tests run once without a mutant ...", flush=True)  # noqa: T201
-            _forked(self._write_record, None, log="record.log")
+        recorded = json.loads(self._record.read_text())["tests"] if self._record.exists() else {}
+        new = [item for item in self._items if item.nodeid not in recorded]
+        if new:
+            print(f"{len(new)} tests run once without a mutant ...", flush=True)  # noqa: T201
+            _forked(lambda: self._write_record(new), None, log="record.log")
         self._read_record()
         # Each fork would do it anew: hypothesis looks for constants in all modules.  Frozen memory stays shared.
         settings(database=None, max_examples=1)(given(integers())(lambda _: None))()
@@ -83,17 +85,18 @@ class Trial:
 
     # ---- which tests run which functions ----
 
-    def _write_record(self) -> None:
+    def _write_record(self, items: Sequence[pytest.Item]) -> None:
         """Of each test: how long it takes, and which functions of the core it runs."""
         seen: set[CodeType] = set()
 
         def called(frame: FrameType, _event: str, _arg: object) -> None:
             seen.add(frame.f_code)
 
-        recorded = {}
+        known = json.loads(self._record.read_text()) if self._record.exists() else {"tests": {}, "failed": []}
+        recorded = known["tests"]
         core = f"{Path.cwd()}/"
         threading.settrace(called)
-        for item, after in zip(self._items, [*self._items[1:], None], strict=True):
+        for item, after in zip(items, [*items[1:], None], strict=True):
             print(item.nodeid, flush=True)  # noqa: T201
             seen.clear()
             sys.settrace(called)
@@ -104,10 +107,10 @@ class Trial:
             inside = [code for code in seen if code.co_filename.startswith(f"{core}controller/")]
             runs = sorted({_function(code.co_filename.removeprefix(core), code.co_qualname) for code in inside})
             recorded[item.nodeid] = {"seconds": seconds, "runs": runs}
-        self._record.write_text(json.dumps({"tests": recorded, "failed": self._failed}))
+        self._record.write_text(json.dumps({"tests": recorded, "failed": [*known["failed"], *self._failed]}))
 
     def _read_record(self) -> None:
-        """Set the seconds that each test takes, and the tests that run each function.  A new test runs them all."""
+        """Set the seconds that each test takes, and the tests that run each function."""
         if not self._record.exists():
             raise pytest.UsageError(f"the tests ended this process: {Path('record.log').read_text()[-2000:]}")
         recorded = json.loads(self._record.read_text())
@@ -116,16 +119,14 @@ class Trial:
             print(f"fails without a mutant, and is left out: {name}", flush=True)  # noqa: T201
         self._seconds: list[float] = []
         self._runs: dict[str, list[int]] = {}
-        self._new: list[int] = []
         for i, item in enumerate(self._items):
             if item.nodeid in self._left_out:
                 self._seconds.append(0.0)
                 continue
-            known = recorded["tests"].get(item.nodeid)
-            self._seconds.append(known["seconds"] if known else 1.0)
-            for function in known["runs"] if known else ():
+            known = recorded["tests"][item.nodeid]
+            self._seconds.append(known["seconds"])
+            for function in known["runs"]:
                 self._runs.setdefault(function, []).append(i)
-            self._new += [] if known else [i]
 
     def _tests_of(self, mutant: Mutant) -> list[int]:
         """The tests that run the mutant's function, or any of its file: those of its folder first, quick ones first."""
@@ -137,9 +138,7 @@ class Trial:
             for i in those
         }
         near = [mutant.path.stem, *mutant.path.parent.parts[1:]]
-        return sorted(
-            {*tests, *self._new}, key=lambda i: (not any(n in self._items[i].nodeid for n in near), self._seconds[i])
-        )
+        return sorted(tests, key=lambda i: (not any(n in self._items[i].nodeid for n in near), self._seconds[i]))
 
     # ---- one mutant ----
 
