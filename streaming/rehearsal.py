@@ -13,17 +13,14 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters.folder.log import FolderMetricsLog
 from controller.settings.log import KafkaLogSettings
-from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.encode import json_records, namespace_record
+from streaming import made_up
 from streaming.gateway import scratch_folder
 from streaming.query import QueryOptions, dead_letter_query, decision_query
 from streaming.sources import folder_records, peek
 
 log = logging.getLogger(__name__)
 
-_SHAPE: Final = ClusterShape(brokers=2, empty_brokers=0, namespaces=1, bundles=64, topics=64)
 #: In two micro-batches: only the second one reads state.
 _INTERVALS: Final = 2
 
@@ -45,7 +42,9 @@ def rehearse(spark: SparkSession, options: QueryOptions, kafka: KafkaLogSettings
 
 
 def _run_queries(spark: SparkSession, options: QueryOptions, folder: Path) -> None:
-    files = _publish(folder, options.decode.cluster, options.decode.period_ms)
+    files = made_up.publish(
+        folder, cluster=options.decode.cluster, period_ms=options.decode.period_ms, intervals=_INTERVALS
+    )
     records, checkpoint = folder_records(spark, folder, files_per_trigger=files // 2 + 1), str(folder / "checkpoint")
     writers = (
         decision_query(records, options, _read, checkpoint=checkpoint),
@@ -53,18 +52,6 @@ def _run_queries(spark: SparkSession, options: QueryOptions, folder: Path) -> No
     )
     for query in [writer.trigger(availableNow=True).start() for writer in writers]:
         query.awaitTermination()
-
-
-def _publish(folder: Path, name: str, period_ms: int) -> int:
-    """Some intervals of a small cluster of this *name*; returns the number of files."""
-    metrics = FolderMetricsLog(folder, cluster=name)
-    cluster = ModelledCluster(_SHAPE, seed=1, name=name)
-    for nth in range(1, _INTERVALS + 1):
-        sweeps = list(cluster.sweeps(nth * period_ms))
-        metrics.publish(namespace_record(cluster.name, state) for state in cluster.changed_namespaces())
-        metrics.publish(record for sweep in sweeps for record in json_records(sweep))
-        metrics.tick(nth * period_ms, {sweep.broker: sweep.sweep_id for sweep in sweeps})
-    return len(list(folder.glob("*/*.jsonl")))
 
 
 def _read(batch: DataFrame, _: int) -> None:
