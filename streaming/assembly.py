@@ -1,6 +1,6 @@
 """From the settings to the parts of a running controller: session, election, queries, sinks.
 
-Queries and sinks do not know whether the log is in Kafka or in a folder.
+Queries and sinks do not know which system holds the log: adapters/opened.py and streaming/sources.py choose.
 """
 
 import time
@@ -11,25 +11,19 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from controller.adapters import jars
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
-from controller.adapters.folder.log import files_of
-from controller.adapters.kafka import java_options
-from controller.adapters.kafka.backlog import backlog
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.aggregate.backlog import Backlog
 from controller.aggregate.limits import WaitLimits
-from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.doctor import before_acting
 from controller.engine import take_over
 from controller.model.errors import SettingsError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership
-from controller.settings.log import LogInFolder, LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
@@ -42,10 +36,8 @@ from streaming.query import BatchSink, QueryOptions, dead_letter_query, decision
 from streaming.rehearsal import rehearse
 from streaming.session import start_session
 from streaming.sink import DecisionSink
-from streaming.sources import FILES_PER_TRIGGER, folder_records, kafka_records
+from streaming.sources import source_of
 
-#: The set of conf/jars.lock that Spark needs to read Kafka.
-_CONNECTOR = "connector"
 _DAY_MS = 86_400_000
 
 
@@ -56,9 +48,9 @@ class Assembly:
         """SettingsError where broker.conf names what cannot be run."""
         self._settings = settings
         self._log, self._election = log_system(settings), election_system(settings)
-        self._kafka = settings.log.kafka if isinstance(settings.log, LogInKafka) else None
+        self._source = source_of(settings)
         self.policy = read_policy(settings)
-        self.options = _query_options(settings, self.policy.split_policy.thresholds)
+        self.options = _query_options(settings, self.policy.split_policy.thresholds, files=self._source.files)
         #: Of the main query.
         self.checkpoint = decision_checkpoint(settings.checkpoint.path, self.options)
         self.stalled_after_seconds = settings.intervals.stalled_after_seconds
@@ -66,9 +58,9 @@ class Assembly:
     # ---- what outlives a leadership ----
 
     def session(self) -> SparkSession:
-        """The Spark session; fetches Spark's Kafka connector where it is needed and missing."""
-        spark, connector = self._settings.spark, () if self._kafka is None else jars.fetch(_CONNECTOR)
-        return start_session(spark.master, spark.shuffle_partitions, spark.conf, connector)
+        """The Spark session, with what Spark needs to read the log."""
+        spark = self._settings.spark
+        return start_session(spark.master, spark.shuffle_partitions, spark.conf, self._source.jars())
 
     def leadership(self) -> Leadership:
         """This process's part in the election."""
@@ -80,7 +72,7 @@ class Assembly:
 
     def stand_by(self, spark: SparkSession) -> None:
         """Prepare *spark* for a takeover."""
-        rehearse(spark, self.options, self._kafka)
+        rehearse(spark, self.options, self._source)
 
     # ---- what has to be in order before anything is decided ----
 
@@ -145,9 +137,7 @@ class Assembly:
 
     def dead_letter_sink(self) -> DeadLetterSink:
         """The sink of records that cannot be used."""
-        kafka = self._kafka
-        topics = {} if kafka is None else {METRICS: kafka.metrics_topic, RESULTS: kafka.results_topic}
-        return DeadLetterSink(self._log.dead_letters(), self.options.decode, topics)
+        return DeadLetterSink(self._log.dead_letters(), self.options.decode, self._source.topics)
 
     def decision_query(self, spark: SparkSession, sink: BatchSink, max_offsets: int | None = None) -> DataStreamWriter:
         """The main query, unstarted; *max_offsets*: see ``records``."""
@@ -160,29 +150,16 @@ class Assembly:
 
     def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:
         """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
-        log, max_offsets = self._settings.log, max_offsets or self._settings.spark.max_offsets_per_trigger
-        if isinstance(log, LogInKafka):
-            return kafka_records(spark, log.kafka, max_offsets=max_offsets, now_ms=now_ms())
-        folder, most = Path(log.folder.path), min(FILES_PER_TRIGGER, max_offsets)
-        enough = files_of(folder, self._settings.intervals.close_at_most)
-        return folder_records(spark, folder, files_per_trigger=most if enough is None else min(most, enough))
+        return self._source.records(spark, max_offsets or self._settings.spark.max_offsets_per_trigger, now_ms())
 
     def offsets_a_batch(self, spark: SparkSession) -> Iterator[int]:
-        """How many records a batch may read while the main query is far behind; see streaming.catching_up.
+        """How many records a batch may read while the main query is far behind; see streaming.catching_up."""
 
-        A log in a folder is no different when it is behind: its batches are cut by files.
-        """
-        kafka, decode, few = self._kafka, self.options.decode, self._settings.intervals.close_at_most
-        if kafka is None:
-            return iter(())
+        def ahead() -> Backlog | None:
+            return self._source.backlog(offsets_read(spark, self.checkpoint), now_ms())
 
-        def ahead() -> Backlog:
-            read = offsets_read(spark, self.checkpoint)
-            return backlog(
-                kafka, cluster=decode.cluster, period_ms=decode.period_ms, read=read, now_ms=now_ms(), few=few
-            )
-
-        return offsets_a_batch(ahead, few=few, max_offsets=self._settings.spark.max_offsets_per_trigger)
+        few, most = self._settings.intervals.close_at_most, self._settings.spark.max_offsets_per_trigger
+        return offsets_a_batch(ahead, few=few, max_offsets=most)
 
     def last_tick(self) -> int | None:
         """The newest interval that was ticked, epoch ms.  TrimtabError where the log cannot be read."""
@@ -190,9 +167,7 @@ class Assembly:
 
     def why_it_ended(self, error: Exception) -> TrimtabError:
         """Why a query ended with Spark's *error*, when it was not a sink's doing."""
-        kafka = self._kafka
-        denied = None if kafka is None else java_options.refusal(kafka.bootstrap, kafka.client, str(error))
-        return denied or TrimtabError(f"a query ended: {error}")
+        return self._source.refusal(str(error)) or TrimtabError(f"a query ended: {error}")
 
 
 def now_ms() -> int:
@@ -200,9 +175,9 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _query_options(settings: Settings, thresholds: SplitThresholds) -> QueryOptions:
+def _query_options(settings: Settings, thresholds: SplitThresholds, *, files: bool) -> QueryOptions:
     """What the queries need to know, from the settings and the split thresholds of broker.conf."""
-    intervals, in_folder = settings.intervals, isinstance(settings.log, LogInFolder)
+    intervals = settings.intervals
     detail = _detail_limits(thresholds, intervals.detail_share)
     return QueryOptions(
         decode=DecodeOptions(
@@ -215,14 +190,14 @@ def _query_options(settings: Settings, thresholds: SplitThresholds) -> QueryOpti
         fold=FoldOptions(
             bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms,
             detail=detail,
-            # Nobody may ever tick a folder again: what it holds is closed when it is read.
-            close_at_most=None if in_folder else intervals.close_at_most,
+            # Nobody may ever tick files again: what they hold is closed when it is read.
+            close_at_most=None if files else intervals.close_at_most,
             waiting=WaitLimits(
                 intervals=intervals.waiting_intervals, size=(intervals.waiting_mbytes << 20) // intervals.shards
             ),
             state_ttl=intervals.state_ttl_intervals,
         ),
-        files=in_folder,
+        files=files,
     )
 
 

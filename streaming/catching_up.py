@@ -26,16 +26,16 @@ _VERSION: Final = "v1"
 _LINES: Final = 3
 
 
-def offsets_a_batch(ahead_of: Callable[[], Backlog], *, few: int, max_offsets: int) -> Iterator[int]:
+def offsets_a_batch(ahead_of: Callable[[], Backlog | None], *, few: int, max_offsets: int) -> Iterator[int]:
     """While a query is far behind: how many records one batch may read, until the query has read what there was.
 
-    *ahead_of* looks what lies ahead of it now.  *few*: so many intervals are not far behind.  *max_offsets*: the most
-    that a batch ever reads.
+    *ahead_of* says what lies ahead of it now; None where such a log needs no other limit.  *few*: so many intervals are
+    not far behind.  *max_offsets*: the most that a batch ever reads.
     """
     for _ in range(_TURNS):
         ahead = ahead_of()
-        most = ahead.offsets_a_batch(few, max_offsets)
-        if most is None:
+        most = None if ahead is None else ahead.offsets_a_batch(few, max_offsets)
+        if ahead is None or most is None:
             return
         log.info("catches up on %d intervals: reads %d records a batch", ahead.intervals, most)
         yield most

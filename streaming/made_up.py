@@ -1,6 +1,7 @@
 """Records of a small cluster that does not exist: what a rehearsal reads."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ def publish(folder: Path, *, cluster: str, period_ms: int, intervals: int) -> in
     edges = default_boundaries(len(_BROKERS) * _BUNDLES_OF_A_BROKER)
     state = NamespaceState(cluster=cluster, namespace=_NAMESPACE, version=1, boundaries=edges)
     metrics.publish([(_NAMESPACE, encode(state))])
-    bundles = [str(BundleName(_NAMESPACE, low, high)) for low, high in zip(edges, edges[1:], strict=False)]
+    bundles = [str(BundleName(_NAMESPACE, low, high)) for low, high in pairwise(edges)]
     for interval in range(period_ms, (intervals + 1) * period_ms, period_ms):
         for nth, broker in enumerate(_BROKERS):
             metrics.publish(_sweep(cluster, broker, interval, bundles[nth :: len(_BROKERS)]))

@@ -13,11 +13,10 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.settings.log import KafkaLogSettings
 from streaming import made_up
 from streaming.gateway import scratch_folder
 from streaming.query import QueryOptions, dead_letter_query, decision_query
-from streaming.sources import folder_records, peek
+from streaming.sources import Source, folder_records
 
 log = logging.getLogger(__name__)
 
@@ -25,16 +24,15 @@ log = logging.getLogger(__name__)
 _INTERVALS: Final = 2
 
 
-def rehearse(spark: SparkSession, options: QueryOptions, kafka: KafkaLogSettings | None) -> None:
-    """Run the queries that a leader runs, with *options*, and look at the log where it lies in *kafka*.
+def rehearse(spark: SparkSession, options: QueryOptions, source: Source) -> None:
+    """Run the queries that a leader runs, with *options*, and look at the log of *source*.
 
     An error is logged, and met again by whoever leads.
     """
     with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:
             _run_queries(spark, replace(options, files=True), Path(scratch))
-            if kafka is not None:
-                peek(spark, kafka)
+            source.peek(spark)
         except PySparkException as error:
             log.warning("the rehearsal failed, so that a takeover may take longer: %s", error)
         else:

@@ -1,19 +1,143 @@
-"""Where records come from: ``source, partition, offset, file, append_time (ms), value (bytes)``."""
+"""Where records come from: ``source, partition, offset, file, append_time (ms), value (bytes)``.
 
+``source_of`` is the one place where ``[log] kind`` says how Spark reads the log.  A new log system gets a Source here.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from controller.adapters.kafka.java_options import java_options
+from controller.adapters import jars
+from controller.adapters.folder.log import files_of
+from controller.adapters.kafka.backlog import Offsets, backlog
+from controller.adapters.kafka.java_options import java_options, refusal
+from controller.aggregate.backlog import Backlog
 from controller.aggregate.rows import METRICS, RESULTS
-from controller.settings.log import KafkaLogSettings
+from controller.model.errors import TrimtabError
+from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
+from controller.settings.trimtab_toml import Settings
 
 _FILES = "path string, modificationTime timestamp, length long, content binary"
 #: One character a byte, so that a line is cut out of a file as the bytes it was.
 _BYTES = "ISO-8859-1"
 #: So many files of a folder log are read in one micro-batch at most.
 FILES_PER_TRIGGER = 1_000
+#: The set of conf/jars.lock that Spark needs to read Kafka.
+_CONNECTOR = "connector"
+
+
+class Source(Protocol):
+    """The log, as Spark reads it."""
+
+    @property
+    def files(self) -> bool:
+        """Whether records lie in files.  Nobody may ever tick those again: what they hold is closed when it is read."""
+        ...
+
+    @property
+    def topics(self) -> Mapping[int, str]:
+        """The role of a record's source (METRICS, RESULTS) -> the topic's name; empty where there are no topics."""
+        ...
+
+    def jars(self) -> Sequence[Path]:
+        """What Spark needs to read it, fetched where it is missing."""
+        ...
+
+    def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
+        """The records as a stream, *max_offsets* of a batch at most; without a checkpoint it begins before *now_ms*."""
+        ...
+
+    def peek(self, spark: SparkSession) -> None:
+        """Read a record or two and forget them, so that Spark has met this log."""
+        ...
+
+    def backlog(self, read: Offsets | None, now_ms: int) -> Backlog | None:
+        """What lies ahead of a query that has *read* so far; None where batches need no other limit to catch up."""
+        ...
+
+    def refusal(self, error: str) -> TrimtabError | None:
+        """The right that is missing, where Spark's *error* says so."""
+        ...
+
+
+def source_of(settings: Settings) -> Source:
+    """The source that the settings name."""
+    match settings.log:
+        case LogInKafka(kafka=log):
+            return KafkaSource(log, settings)
+        case LogInFolder(folder=log):
+            return FolderSource(Path(log.path), settings)
+        case other:
+            assert_never(other)
+
+
+class KafkaSource:
+    """Source of a log in Kafka."""
+
+    files = False
+
+    def __init__(self, log: KafkaLogSettings, settings: Settings) -> None:
+        self._log, self._cluster = log, settings.cluster.name
+        self._period_ms, self._few = settings.intervals.period_ms, settings.intervals.close_at_most
+
+    @property
+    def topics(self) -> Mapping[int, str]:
+        """See Source."""
+        return {METRICS: self._log.metrics_topic, RESULTS: self._log.results_topic}
+
+    def jars(self) -> Sequence[Path]:
+        """See Source.  Spark's Kafka connector."""
+        return jars.fetch(_CONNECTOR)
+
+    def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
+        """See Source."""
+        return kafka_records(spark, self._log, max_offsets=max_offsets, now_ms=now_ms)
+
+    def peek(self, spark: SparkSession) -> None:
+        """See Source."""
+        spark.read.format("kafka").options(**kafka_options(self._log)).load().limit(2).collect()
+
+    def backlog(self, read: Offsets | None, now_ms: int) -> Backlog | None:
+        """See Source."""
+        cluster, period_ms, few = self._cluster, self._period_ms, self._few
+        return backlog(self._log, cluster=cluster, period_ms=period_ms, read=read, now_ms=now_ms, few=few)
+
+    def refusal(self, error: str) -> TrimtabError | None:
+        """See Source."""
+        return refusal(self._log.bootstrap, self._log.client, error)
+
+
+class FolderSource:
+    """Source of a log in a folder: its batches are cut by files, also when the query is far behind."""
+
+    files = True
+    topics: Mapping[int, str] = {}
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._folder, self._close_at_most = folder, settings.intervals.close_at_most
+
+    def jars(self) -> Sequence[Path]:
+        """See Source."""
+        return ()
+
+    def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:  # noqa: ARG002
+        """See Source.  It begins with the first file."""
+        enough = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
+        return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, enough))
+
+    def peek(self, spark: SparkSession) -> None:
+        """See Source.  The rehearsal has read files already."""
+
+    def backlog(self, read: Offsets | None, now_ms: int) -> Backlog | None:  # noqa: ARG002
+        """See Source."""
+        return None
+
+    def refusal(self, error: str) -> TrimtabError | None:  # noqa: ARG002
+        """See Source."""
+        return None
 
 
 def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
@@ -44,11 +168,6 @@ def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: in
     """The records of the metrics and the result topic, as a stream that begins where ``start_at`` says."""
     reader = spark.readStream.format("kafka").options(**kafka_options(log), **start_options(log, now_ms))
     return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)
-
-
-def peek(spark: SparkSession, log: KafkaLogSettings) -> None:
-    """Read a record or two of the log and forget them, so that Spark has met this Kafka."""
-    spark.read.format("kafka").options(**kafka_options(log)).load().limit(2).collect()
 
 
 def located(records: DataFrame, results_topic: str) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from controller.settings.log import KafkaLogSettings
 from streaming import rehearsal
 from streaming.assembly import Assembly
+from streaming.sources import KafkaSource, source_of
 from tests.integration.test_query_cuts import write_settings
 
 pytestmark = pytest.mark.integration
@@ -31,7 +32,7 @@ def test_a_rehearsal_decides_some_intervals_for_nobody_and_leaves_nothing_behind
     settings, closed = write_settings(tmp_path), set[int]()
     monkeypatch.setattr(rehearsal, "_read", lambda batch, _: closed.update(batch.toArrow()["interval"].to_pylist()))
     before = files(tmp_path)
-    rehearsal.rehearse(spark, Assembly(settings).options, None)
+    rehearsal.rehearse(spark, Assembly(settings).options, source_of(settings))
     assert len(closed) == 2
     assert said(caplog) == ["stands by"]
     assert files(tmp_path) == before, "neither log nor journal nor checkpoint"
@@ -42,8 +43,9 @@ def test_a_rehearsal_that_fails_is_told_and_ends_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """This session has no connector for Kafka."""
-    kafka = KafkaLogSettings(bootstrap="127.0.0.1:1")
-    rehearsal.rehearse(spark, Assembly(write_settings(tmp_path)).options, kafka)
+    settings = write_settings(tmp_path)
+    kafka = KafkaSource(KafkaLogSettings(bootstrap="127.0.0.1:1"), settings)
+    rehearsal.rehearse(spark, Assembly(settings).options, kafka)
     [warning] = said(caplog)
     assert warning.startswith("the rehearsal failed")
     assert "kafka" in warning
