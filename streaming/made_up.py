@@ -10,8 +10,8 @@ import numpy as np
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.model.names import BundleName, default_boundaries
 from controller.wire.base import encode
-from controller.wire.chunks import Record, SweptBroker, json_chunks, sweep_header
-from controller.wire.metrics import NamespaceState
+from controller.wire.chunks import KeyValue, SweptBroker, json_chunks, sweep_header
+from controller.wire.metrics import NamespaceStateRecord
 
 _BROKERS: Final = ("broker-1:8080", "broker-2:8080")
 _NAMESPACE: Final = "tenant/rehearsal"
@@ -29,7 +29,7 @@ def publish(folder: Path, *, cluster: str, period_ms: int, intervals: int) -> in
     """Write so many *intervals* of *cluster* as a log in *folder*, with their ticks; the number of files."""
     metrics = FolderMetricsLog(folder, cluster=cluster)
     edges = default_boundaries(len(_BROKERS) * _BUNDLES_OF_A_BROKER)
-    state = NamespaceState(cluster=cluster, namespace=_NAMESPACE, version=1, boundaries=edges)
+    state = NamespaceStateRecord(cluster=cluster, namespace=_NAMESPACE, version=1, boundaries=edges)
     metrics.publish([(_NAMESPACE, encode(state))])
     bundles = [str(BundleName(_NAMESPACE, low, high)) for low, high in pairwise(edges)]
     for interval in range(period_ms, (intervals + 1) * period_ms, period_ms):
@@ -39,7 +39,7 @@ def publish(folder: Path, *, cluster: str, period_ms: int, intervals: int) -> in
     return len(list(folder.glob("*/*.jsonl")))
 
 
-def _sweep(cluster: str, broker: str, interval: int, bundles: list[str]) -> Iterator[Record]:
+def _sweep(cluster: str, broker: str, interval: int, bundles: list[str]) -> Iterator[KeyValue]:
     """A sweep of *broker*, on which all *bundles* are alike."""
     number = len(bundles)
     load, counts = np.tile(_LOAD, (number, 1)), np.tile(np.array(_COUNTS, np.int64), (number, 1))

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streaming import made_up
 from streaming.gateway import scratch_folder
 from streaming.query import QueryOptions, dead_letter_query, decision_query
-from streaming.sources import Source, folder_records
+from streaming.sources import LogSource, folder_records
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _INTERVALS: Final = 2
 
 
-def rehearse(spark: SparkSession, options: QueryOptions, source: Source) -> None:
+def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> None:
     """Run the queries that a leader runs, with *options*, and look at the log of *source*.
 
     An error is logged, and met again by whoever leads.

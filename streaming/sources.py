@@ -29,7 +29,7 @@ FILES_PER_TRIGGER = 1_000
 _CONNECTOR = "connector"
 
 
-class Source(Protocol):
+class LogSource(Protocol):
     """The log, as Spark reads it."""
 
     @property
@@ -63,7 +63,7 @@ class Source(Protocol):
         ...
 
 
-def source_of(settings: Settings) -> Source:
+def source_of(settings: Settings) -> LogSource:
     """The source that the settings name."""
     match settings.log:
         case LogInKafka(kafka=log):

@@ -7,10 +7,10 @@ from typing import Any
 from controller.doctor.checks import judge
 from controller.doctor.facts import (
     BrokerFacts,
-    Clock,
     Facts,
     FolderFacts,
     KafkaFacts,
+    MeasuredClock,
     PulsarFacts,
     TopicFacts,
     ZooKeeperFacts,
@@ -30,7 +30,7 @@ OFF = {
 }
 #: Cores of 100 %, network cards in kbit/s.
 LIMITS = {"cpu": 800.0, "bandwidthIn": 1e7, "bandwidthOut": 1e7}
-EXACT = Clock(ahead_ms=0, give_or_take_ms=10)
+EXACT = MeasuredClock(ahead_ms=0, give_or_take_ms=10)
 
 
 def settings(**changed: Any) -> Settings:

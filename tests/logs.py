@@ -12,7 +12,14 @@ from typing import Any
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.wire.arrow_stream import RATES
 from controller.wire.base import validate
-from controller.wire.metrics import BrokerLoad, BrokerState, BundleData, NamespaceState, Tick, TopicStats
+from controller.wire.metrics import (
+    BrokerLoadRecord,
+    BrokerStateRecord,
+    BundleData,
+    NamespaceStateRecord,
+    TickRecord,
+    TopicStats,
+)
 from controller.wire.results import Result
 from controller.wire.rows import Located
 from controller.wire.sweep import BrokerSweep
@@ -108,9 +115,11 @@ class LogBuilder:
         boundaries = [f"0x{min(lower, 0xFFFFFFFF):08x}" for lower in range(0, (1 << 32) + 1, 1 << 29)]
         for ns in range(2):
             record = namespace_state(namespace=f"tenant/ns-{ns}", version=version, boundaries=boundaries)
-            self.put(validate(NamespaceState, as_bytes(record)))
+            self.put(validate(NamespaceStateRecord, as_bytes(record)))
         capacity = {"bandwidthOut": self.rng.uniform(80, 120)}
-        self.put(validate(BrokerState, as_bytes(broker_state(broker=BROKERS[0], version=version, capacity=capacity))))
+        self.put(
+            validate(BrokerStateRecord, as_bytes(broker_state(broker=BROKERS[0], version=version, capacity=capacity)))
+        )
         for name in self.rng.sample(BUNDLES, 4):
             quota = {"memory": 0.0, "dynamic": True, "bandwidthIn": 1e5, "bandwidthOut": self.rng.uniform(1e5, 1e6)}
             quota |= {"msgRateIn": 1e2, "msgRateOut": 1e2}
@@ -189,7 +198,7 @@ class LogBuilder:
             report = load_report(lastUpdate=interval - self.rng.randrange(1000))
             totals = next(iter(report["lastStats"].values()))
             report["lastStats"] = {name: totals | {"msgRateIn": self.rng.uniform(0, 1e3)} for name in owned}
-            self.put(validate(BrokerLoad, as_bytes(broker_load(broker=UNSWEPT, report=report))))
+            self.put(validate(BrokerLoadRecord, as_bytes(broker_load(broker=UNSWEPT, report=report))))
         for i in range(self.rng.randint(0, 3)):
             rates = {rate: self.rng.lognormvariate(9, 3) for rate in RATES}
             topic = f"persistent://tenant/ns/{i % 2}"
@@ -204,7 +213,7 @@ class LogBuilder:
         self.lagging, ticked = [], [(METRICS, 0)]
         for partition in self.rng.sample(self.partitions, len(self.partitions)):
             first = partition == (METRICS, 0)
-            record = validate(Tick, as_bytes(tick(interval, partitions=counts, roster=listed if first else None)))
+            record = validate(TickRecord, as_bytes(tick(interval, partitions=counts, roster=listed if first else None)))
             fate = "good" if first or last else self.rng.choice(("good", "good", "good", "lagging", "lost"))
             if fate == "lagging":
                 self.lagging.append(Entry(partition, record))

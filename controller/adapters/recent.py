@@ -7,7 +7,7 @@ from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.ports.systems import JournalTail
 from controller.settings.trimtab_toml import Settings
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from controller.wire.results import Result, decode_result
 
 
@@ -15,7 +15,7 @@ def last_tick(settings: Settings) -> int | None:
     """The newest interval with a tick, epoch ms.  TrimtabError where the log cannot be read."""
     # Results are few and small, and every partition of both topics is ticked.
     for record in _results(settings, (b'"tick"',)):
-        if isinstance(record, Tick):
+        if isinstance(record, TickRecord):
             return record.interval
     return None
 
@@ -44,7 +44,7 @@ def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:
     return log_system(settings).tail().journal_tail(settings.cluster.name, most, about.encode())
 
 
-def _results(settings: Settings, wanted: tuple[bytes, ...]) -> Iterator[Result | Tick]:
+def _results(settings: Settings, wanted: tuple[bytes, ...]) -> Iterator[Result | TickRecord]:
     for value in log_system(settings).tail().backwards("results", wanted):
         try:
             record = decode_result(value, cluster=settings.cluster.name, period_ms=1)

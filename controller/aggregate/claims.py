@@ -20,7 +20,7 @@ from controller.aggregate.rows import (
 from controller.model.load import Bools, Floats, Ints
 
 
-class Located(Protocol):
+class PlacedRows(Protocol):
     """Rows with their places in the log, (n,) each."""
 
     @property
@@ -170,7 +170,7 @@ def _last_of(mask: Bools, bundle: Ints, owner: Ints, topic: Ints, position: Ints
     return edge_of(mask, (topic[:, 0], topic[:, 1], owner, bundle), position, first=False)
 
 
-def positions(rows: Located) -> Ints:
+def positions(rows: PlacedRows) -> Ints:
     """(n, 3) source, partition and offset of *rows*."""
     return np.stack([rows.source, rows.partition, rows.offset], axis=1)
 

@@ -12,7 +12,7 @@ from controller.aggregate.rows import BUNDLE
 from controller.aggregate.shard_state import DetailLimits, FoldOptions, ShardState
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.tidying import tidied
-from controller.aggregate.waiting import Header
+from controller.aggregate.waiting import ReportHeader
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
 
@@ -50,7 +50,7 @@ def _snapshot(
     state: ShardState,
     interval: int,
     roster: tuple[tuple[str, str], ...],
-    headers: list[Header],
+    headers: list[ReportHeader],
     results: list[CommandResult],
     loads: Loads,
     limits: DetailLimits,
@@ -106,7 +106,7 @@ def _settled(
     is_due: Bools,
     interval: int,
     roster: tuple[tuple[str, str], ...],
-    headers: list[Header],
+    headers: list[ReportHeader],
 ) -> Loads:
     code_of = {name: i for i, name in enumerate(state.pool)}
     rank = np.full(len(state.pool) + 1, -1)
@@ -123,18 +123,18 @@ def _settled(
     return settle(state.claims.take(is_due), interval, rank, sweeps, reports)
 
 
-def _position(header: Header) -> tuple[int, int, int, int]:
+def _position(header: ReportHeader) -> tuple[int, int, int, int]:
     return header.due, header.source, header.partition, header.offset
 
 
-def _reports(headers: Iterable[Header]) -> list[Header]:
+def _reports(headers: Iterable[ReportHeader]) -> list[ReportHeader]:
     return [h for h in headers if not h.sweep]
 
 
-def _brokers(headers: list[Header], roster: tuple[tuple[str, str], ...], interval: int) -> Iterable[BrokerRow]:
+def _brokers(headers: list[ReportHeader], roster: tuple[tuple[str, str], ...], interval: int) -> Iterable[BrokerRow]:
     """Each broker's report about itself: its sweep that counts, if all chunks came, or its last load report."""
-    sweeps: dict[tuple[str, str], dict[int, Header]] = {}
-    reports: dict[str, Header] = {}
+    sweeps: dict[tuple[str, str], dict[int, ReportHeader]] = {}
+    reports: dict[str, ReportHeader] = {}
     for header in sorted(headers, key=_position):
         if not header.sweep:
             reports[header.broker] = header

@@ -26,7 +26,7 @@ LATE = -2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class TickClock:
     """The ticks read so far, and the last interval closed."""
 
     #: Partition -> highest T ticked.
@@ -45,12 +45,12 @@ class Clock:
         wanted += [(RESULTS, p) for p in range(tick.results_partitions)]
         return all(self.ticked.get(partition, -1) >= interval for partition in wanted)
 
-    def close(self, interval: int) -> "Clock":
+    def close(self, interval: int) -> "TickClock":
         """The clock after *interval* is closed."""
         rosters = {t: tick for t, tick in self.rosters.items() if t > interval}
         return replace(self, rosters=rosters, closed=interval)
 
-    def advance(self, ticks: Iterable[tuple[Partition, int, Tick]]) -> tuple["Clock", "Advances"]:
+    def advance(self, ticks: Iterable[tuple[Partition, int, Tick]]) -> tuple["TickClock", "Advances"]:
         """Add *ticks*: (partition, offset, tick), in order of offset within each partition.
 
         A tick is ignored if its partition already has one of that T or later.  A roster counts only in partition 0 of

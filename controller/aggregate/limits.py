@@ -56,7 +56,7 @@ class Floors:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrivals:
+class ArrivedBytes:
     """How much has arrived in each partition."""
 
     #: Bytes of all rows since the beginning of the log.
@@ -68,7 +68,7 @@ class Arrivals:
 
     def with_rows(
         self, rows: Rows, offset: Ints, due: Ints, size: Ints, advances: Advances, limits: WaitLimits
-    ) -> tuple["Arrivals", Ints, dict[Partition, Floors]]:
+    ) -> tuple["ArrivedBytes", Ints, dict[Partition, Floors]]:
         """Add *rows*.  Returns the arrivals, (rows,) the bytes arrived with each row, and the floors by partition.
 
         ``offset``, ``due`` and ``size`` (bytes while waiting) are (rows,).
@@ -98,7 +98,7 @@ class Arrivals:
                 upto=ends - limits.size,
                 flooded=ticks[(ends - starts)[:-1] > limits.size],
             )
-        return Arrivals(size=sizes, ticked=ticked, newest=newest), upto, floors
+        return ArrivedBytes(size=sizes, ticked=ticked, newest=newest), upto, floors
 
 
 def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int) -> tuple[Ints, tuple[int, ...]]:

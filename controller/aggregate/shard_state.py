@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from controller.aggregate.bundles import KnownBundles
 from controller.aggregate.claims import Claims
-from controller.aggregate.intervals import Clock
-from controller.aggregate.limits import Arrivals, WaitLimits
+from controller.aggregate.intervals import TickClock
+from controller.aggregate.limits import ArrivedBytes, WaitLimits
 from controller.aggregate.seeds import Seeds
 from controller.aggregate.states import States
-from controller.aggregate.waiting import Facts, Headers
+from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
 from controller.model.records import BrokerState, NamespaceState
 
 
@@ -43,18 +43,18 @@ class ShardState:
 
     shard: int
     shards: int
-    clock: Clock = field(default_factory=Clock)
+    clock: TickClock = field(default_factory=TickClock)
     #: Names of brokers and sweep ids; claims and headers refer to them by position.
     pool: list[str] = field(default_factory=list)
     bundles: KnownBundles = field(default_factory=KnownBundles.empty)
     claims: Claims = field(default_factory=Claims.empty)
-    headers: Headers = field(default_factory=Headers.empty)
-    facts: Facts = field(default_factory=Facts.empty)
+    headers: WaitingHeaders = field(default_factory=WaitingHeaders.empty)
+    facts: WaitingFacts = field(default_factory=WaitingFacts.empty)
     #: Stored averages of bundles that were not seen yet.
     seeds: Seeds = field(default_factory=lambda: Seeds.of(()))
     namespaces: States[NamespaceState] = field(default_factory=lambda: States[NamespaceState].of(()))
     brokers: States[BrokerState] = field(default_factory=lambda: States[BrokerState].of(()))
-    arrivals: Arrivals = field(default_factory=Arrivals)
+    arrivals: ArrivedBytes = field(default_factory=ArrivedBytes)
     #: (T, source, partition) where parts of sweeps were dropped: brokers swept there have no data at T.
     torn: frozenset[tuple[int, int, int]] = frozenset()
     #: Number of closed intervals.  This and the next four count since the beginning.

@@ -20,13 +20,13 @@ from controller.aggregate.columns import (
     unpack,
 )
 from controller.aggregate.fact_text import fact_from_json, fact_to_json
-from controller.aggregate.intervals import Clock
-from controller.aggregate.limits import Arrivals
+from controller.aggregate.intervals import TickClock
+from controller.aggregate.limits import ArrivedBytes
 from controller.aggregate.seeds import Seeds
 from controller.aggregate.shard_state import ShardState
 from controller.aggregate.state_blob_v1 import waiting_and_kept
 from controller.aggregate.states import States
-from controller.aggregate.waiting import Facts, Headers
+from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
 from controller.model.errors import StateError
 from controller.model.records import Tick
 
@@ -77,7 +77,7 @@ def load(blob: bytes) -> ShardState:
     version, header, arrays = unpack(blob, versions=(_OLDEST, VERSION))
     names_of = names_from_lines if version == _OLDEST else names_from_bytes
     ticks = [fact_from_json(item) for item in header["rosters"]]
-    clock = Clock(
+    clock = TickClock(
         ticked={(source, partition): t for source, partition, t in header["ticked"]},
         rosters={tick.interval: tick for tick in ticks if isinstance(tick, Tick)},
         closed=header["closed"],
@@ -105,10 +105,10 @@ def load(blob: bytes) -> ShardState:
 
 def _rest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     return {
-        "headers": Headers(**_prefixed(arrays, _HEADER)),
-        "facts": Facts(texts=names_from_bytes(arrays["texts"]), **_prefixed(arrays, _FACT)),
+        "headers": WaitingHeaders(**_prefixed(arrays, _HEADER)),
+        "facts": WaitingFacts(texts=names_from_bytes(arrays["texts"]), **_prefixed(arrays, _FACT)),
         "seeds": Seeds(names=names_from_bytes(arrays["seeded"]), **_prefixed(arrays, _SEED)),
-        "arrivals": Arrivals(
+        "arrivals": ArrivedBytes(
             size={(source, partition): size for source, partition, size in header["arrived"]},
             ticked={(source, partition): size for source, partition, size in header["arrived_ticked"]},
             newest={(source, partition): tuple(rest) for source, partition, *rest in header["newest"]},

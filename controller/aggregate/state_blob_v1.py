@@ -8,7 +8,7 @@ from controller.aggregate.fact_text import fact_from_json, fact_to_text
 from controller.aggregate.rows import NUMBERS
 from controller.aggregate.seeds import Seeds
 from controller.aggregate.states import States
-from controller.aggregate.waiting import Facts, Headers
+from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
 from controller.model.load import Ints
 
 
@@ -27,14 +27,14 @@ def waiting_and_kept(header: dict[str, Any], pool: list[str]) -> tuple[list[str]
     # Only shard 0 had numbers.
     numbers = [row["numbers"] or [0.0] * NUMBERS for row in headers]
     rest = {
-        "headers": Headers(
+        "headers": WaitingHeaders(
             **{name: column(headers, name) for name in (*places, "chunk", "chunks", "last_update")},
             upto=np.zeros(len(headers), np.int64),
             broker=coded("broker"),
             sweep=coded("sweep"),
             numbers=np.array(numbers, np.float64).reshape(-1, NUMBERS),
         ),
-        "facts": Facts(
+        "facts": WaitingFacts(
             **{name: column(facts, name) for name in places},
             upto=np.zeros(len(facts), np.int64),
             texts=[fact_to_text(fact_from_json(row["fact"])) for row in facts],

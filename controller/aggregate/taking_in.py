@@ -9,7 +9,7 @@ from controller.aggregate.claims import Claims, ragged
 from controller.aggregate.intervals import LATE
 from controller.aggregate.rows import BUNDLE, NUMBERS, REPORT, REPORT_BUNDLE, SWEEP, TOPIC, Rows
 from controller.aggregate.shard_state import ShardState
-from controller.aggregate.waiting import Facts, Headers
+from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
 from controller.model.load import Ints
 
 
@@ -52,7 +52,7 @@ def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: I
         return state
     picked = chosen.tolist()
     pool, (broker, sweep) = _coded(state.pool, (rows.broker[i] for i in picked), (rows.sweep[i] for i in picked))
-    new = Headers(
+    new = WaitingHeaders(
         due=due[chosen],
         source=rows.source[chosen],
         partition=rows.partition[chosen],
@@ -65,7 +65,7 @@ def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: I
         last_update=rows.last_update[chosen],
         numbers=np.array([rows.numbers[i] for i in picked]).reshape(-1, NUMBERS),
     )
-    return replace(state, pool=pool, headers=Headers.concat([state.headers, new]))
+    return replace(state, pool=pool, headers=WaitingHeaders.concat([state.headers, new]))
 
 
 def with_facts(
@@ -75,7 +75,7 @@ def with_facts(
     if not texts:
         return state
     chosen = np.array(list(texts), np.int64)
-    new = Facts(
+    new = WaitingFacts(
         due=due[chosen],
         source=rows.source[chosen],
         partition=rows.partition[chosen],
@@ -83,7 +83,7 @@ def with_facts(
         upto=upto[chosen],
         texts=list(texts.values()),
     )
-    return replace(state, facts=Facts.concat([state.facts, new]))
+    return replace(state, facts=WaitingFacts.concat([state.facts, new]))
 
 
 def _coded(pool: list[str], *columns: Iterable[str]) -> tuple[list[str], list[Ints]]:

@@ -11,7 +11,7 @@ from controller.aggregate.intervals import Partition
 from controller.aggregate.limits import Floors
 from controller.aggregate.rows import BUNDLE, REPORT_BUNDLE, TOPIC
 from controller.aggregate.shard_state import ShardState
-from controller.aggregate.waiting import Facts, Headers
+from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
 from controller.model.load import Bools, Ints
 
 #: Maximum number of (T, source, partition) kept as torn; the newest are kept.  Far more than ever wait.
@@ -93,7 +93,7 @@ def tidied(state: ShardState, gone: Bools | None = None) -> ShardState:
     return replace(state, bundles=bundles, claims=claims, headers=headers, pool=pool)
 
 
-def _beyond(floors: Mapping[Partition, Floors], waiting: Claims | Headers | Facts, swept: Bools) -> Bools:
+def _beyond(floors: Mapping[Partition, Floors], waiting: Claims | WaitingHeaders | WaitingFacts, swept: Bools) -> Bools:
     gone = np.zeros(len(waiting), np.bool_)
     for (source, partition), floor in floors.items():
         if floor.any():
@@ -106,6 +106,6 @@ def _moved(used: Ints, codes: Ints) -> Ints:
     return np.searchsorted(used, codes).astype(np.int64)
 
 
-def _places(waiting: Claims | Headers, mask: Bools) -> set[tuple[int, int, int]]:
+def _places(waiting: Claims | WaitingHeaders, mask: Bools) -> set[tuple[int, int, int]]:
     columns = (waiting.due[mask], waiting.source[mask], waiting.partition[mask])
     return set(zip(*(column.tolist() for column in columns), strict=True))

@@ -12,7 +12,7 @@ from controller.model.load import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class ReportHeader:
     """A SWEEP or REPORT row: a broker's report about itself."""
 
     due: int
@@ -29,7 +29,7 @@ class Header:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Headers:
+class WaitingHeaders:
     """SWEEP and REPORT rows that wait; ``broker`` and ``sweep`` are positions in the shard's pool of names."""
 
     due: Ints
@@ -69,18 +69,18 @@ class Headers:
         """All rows of *parts*."""
         return cls(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)})
 
-    def said(self, pool: Sequence[str]) -> Iterator[Header]:
+    def said(self, pool: Sequence[str]) -> Iterator[ReportHeader]:
         """Each row, with the names of its broker and sweep from *pool*."""
         numbers = self.numbers.tolist()
         columns = {name: array.tolist() for name, array in self.columns().items() if name not in ("upto", "numbers")}
         for i, values in enumerate(zip(*columns.values(), strict=True)):
             row = dict(zip(columns, values, strict=True))
             names = {"broker": pool[row["broker"]], "sweep": pool[row["sweep"]]}
-            yield Header(**row | names, numbers=tuple(numbers[i]))
+            yield ReportHeader(**row | names, numbers=tuple(numbers[i]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Facts:
+class WaitingFacts:
     """Facts that wait for the next tick of their partition; kept as text, since most batches do not read them."""
 
     due: Ints

@@ -60,7 +60,7 @@ _TIMES: Final = ("view", "decision", "encoding", "verdicts_file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class TimedDecision:
     """One interval that was decided; times in seconds."""
 
     cluster: str
@@ -119,7 +119,7 @@ def snapshots_of(view: ClusterView, interval: int) -> list[Snapshot]:
     ]
 
 
-def largest(brokers: int, bundles: int, *, intervals: int) -> Iterator[Decided]:
+def largest(brokers: int, bundles: int, *, intervals: int) -> Iterator[TimedDecision]:
     """Of every shedder on every cluster: the interval whose journal entry is the largest, with the longest times."""
     for cluster, share in SHARES.items():
         view = overloaded(brokers, bundles, share)
@@ -139,7 +139,7 @@ def cycles(
     intervals: int,
     guardrails: GuardrailSettings | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Decided]:
+) -> Iterator[TimedDecision]:
     """*intervals* intervals of *view*, of which nothing that was decided is obeyed, decided by *shedder*."""
     policy = policy_for(shedder, guardrails or GuardrailSettings())
     memory = replace(policy.initial_memory(1), samples=_SAMPLES)
@@ -167,7 +167,7 @@ def _cycle(
     policy: Policy,
     folder: Path,
     clock: Callable[[], float],
-) -> tuple[Decided, Memory]:
+) -> tuple[TimedDecision, Memory]:
     marks = [clock()]
 
     def timed_view(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
@@ -184,7 +184,7 @@ def _cycle(
     seconds = np.diff(marks).tolist()
     [file] = folder.glob(f"*{decision.interval}*")
     held = sum(int(verdict.detail.split()[0]) for verdict in decision.verdicts if verdict.reason == "Budget")
-    return Decided(
+    return TimedDecision(
         cluster=cluster,
         shedder=shedder,
         interval=decision.interval,

@@ -26,8 +26,8 @@ from controller.bench.record_schema import RECORD
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
-from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
-from controller.simulator.encode import FORMS, Record, topic_records
+from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
+from controller.simulator.encode import FORMS, KeyValue, topic_records
 from streaming.assembly import Assembly
 from streaming.sink import DecisionSink
 
@@ -154,7 +154,7 @@ def _settings(kafka: KafkaLogSettings, folder: Path) -> Settings:
 def _publish(
     cluster: ModelledCluster,
     interval: int,
-    form: Callable[[BrokerSweep], Iterator[Record]],
+    form: Callable[[ModelledSweep], Iterator[KeyValue]],
     kafka: KafkaLogSettings,
 ) -> int:
     """Publish one interval with its ticks, at once, so that it is one micro-batch; returns the bytes."""

@@ -16,7 +16,7 @@ from controller.adapters import signals
 from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
 from controller.bench.java_rival import java_rival
-from controller.bench.overload import Decided, largest
+from controller.bench.overload import TimedDecision, largest
 from controller.cli.common import console
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
@@ -165,7 +165,7 @@ def _timing_table(timed: Sequence[Timing], title: str) -> Table:
     return table
 
 
-def _overload_table(decided: Sequence[Decided], title: str) -> Table:
+def _overload_table(decided: Sequence[TimedDecision], title: str) -> Table:
     table = _table(title, "view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
     for one in decided:
         times = (one.view, one.decision, one.encoding, one.verdicts_file)

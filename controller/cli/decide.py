@@ -16,7 +16,7 @@ from controller.cycle import Policy
 from controller.model.decision import Command, Verdict
 from controller.model.errors import SettingsError
 from controller.offline.recorded_load import RecordedLoad, read_load
-from controller.offline.what_if import Answer, what_would_be_done
+from controller.offline.what_if import WhatIf, what_would_be_done
 from controller.settings.broker_conf import read_broker_conf, told
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
@@ -126,7 +126,7 @@ def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, s
         raise SettingsError(f"{where}: {error}") from error
 
 
-def _notes(recorded: RecordedLoad, answer: Answer) -> list[str]:
+def _notes(recorded: RecordedLoad, answer: WhatIf) -> list[str]:
     """What a reader of the answer should know of the load."""
     at = max(recorded.heard.values())
     silent = [
@@ -137,7 +137,7 @@ def _notes(recorded: RecordedLoad, answer: Answer) -> list[str]:
     return [*silent, *(f"not used: {refused}" for refused in recorded.refused)]
 
 
-def _as_json(cluster: str, policy: Policy, answer: Answer, notes: Sequence[str]) -> dict[str, Any]:
+def _as_json(cluster: str, policy: Policy, answer: WhatIf, notes: Sequence[str]) -> dict[str, Any]:
     decision, brokers = answer.decision, answer.view.brokers
     return {
         "cluster": cluster,
@@ -177,7 +177,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     return {key: value for key, value in asdict(verdict).items() if value not in (None, "")}
 
 
-def _print(answer: Answer, notes: Sequence[str]) -> None:
+def _print(answer: WhatIf, notes: Sequence[str]) -> None:
     out, decision = console(), answer.decision
     if decision.commands:
         table = Table("do", "bundle", "from", "to, or cut at", "because", title="Would be done", title_justify="left")

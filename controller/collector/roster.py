@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from controller.wire.chunks import Arrived
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from controller.wire.sweep import SweepHeader
 
 #: The log's clock and a collector's may differ by so much, ms, or by half a period where that is less.
@@ -47,7 +47,7 @@ class Arrivals:
         for head, append_ms in arrived:
             if head.cluster != self.cluster:
                 continue
-            if isinstance(head, Tick):
+            if isinstance(head, TickRecord):
                 if with_ticks and (append_ms is None or head.interval <= append_ms + self._skew_ms):
                     self.end(head.interval)
             elif head.interval > self.ticked:

@@ -14,8 +14,15 @@ from controller.collector.reports import BrokerReport
 from controller.model.errors import WireError
 from controller.model.java_regex import java_pattern
 from controller.wire.base import encode, validate
-from controller.wire.chunks import Record
-from controller.wire.metrics import BrokerState, BundleData, Capacity, NamespaceState, ResourceQuota, StoredBundleData
+from controller.wire.chunks import KeyValue
+from controller.wire.metrics import (
+    BrokerStateRecord,
+    BundleData,
+    Capacity,
+    NamespaceStateRecord,
+    ResourceQuota,
+    StoredBundleData,
+)
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +30,7 @@ log = logging.getLogger(__name__)
 #: that began since without a checkpoint.
 _BUNDLES_AGAIN: Final = 36
 
-State: TypeAlias = NamespaceState | BrokerState | BundleData
+State: TypeAlias = NamespaceStateRecord | BrokerStateRecord | BundleData
 _BUNDLE: Final = "bundle_data"
 
 
@@ -37,10 +44,10 @@ class Namespace(NamedTuple):
 
 def namespace_state(
     cluster: str, found: Namespace, policies: Mapping[str, Mapping[str, Any]], *, version: int
-) -> NamespaceState:
+) -> NamespaceStateRecord:
     """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order."""
     own = tuple(dict(policy) for name, policy in policies.items() if _names(name, policy, found.name))
-    return NamespaceState(
+    return NamespaceStateRecord(
         cluster=cluster,
         namespace=found.name,
         version=version,
@@ -58,9 +65,9 @@ def broker_state(
     version: int,
     failure_domain: str | None,
     capacity: Mapping[str, float],
-) -> BrokerState:
+) -> BrokerStateRecord:
     """What is known of *broker* besides its load."""
-    return BrokerState(
+    return BrokerStateRecord(
         cluster=cluster,
         broker=broker,
         version=version,
@@ -131,16 +138,16 @@ class Due:
         return not isinstance(state, BundleData) and content != _content(state)
 
 
-def records(states: Iterable[State]) -> list[Record]:
+def records(states: Iterable[State]) -> list[KeyValue]:
     """*states* as records of the metrics topic."""
     return [(key_of(state)[1], encode(state)) for state in states]
 
 
 def key_of(state: State) -> tuple[str, str]:
     """What *state* is about: its type, and whose it is."""
-    if isinstance(state, NamespaceState):
+    if isinstance(state, NamespaceStateRecord):
         return state.type, state.namespace
-    return state.type, state.broker if isinstance(state, BrokerState) else state.bundle
+    return state.type, state.broker if isinstance(state, BrokerStateRecord) else state.bundle
 
 
 def _content(state: State) -> bytes:

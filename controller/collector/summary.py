@@ -6,7 +6,7 @@ from typing import Any
 from controller.collector.states import State
 from controller.collector.sweeper import Swept
 from controller.wire.chunks import glance
-from controller.wire.metrics import BrokerState, BundleData, NamespaceState
+from controller.wire.metrics import BrokerStateRecord, BundleData, NamespaceStateRecord
 from controller.wire.sweep import SweepHeader
 
 
@@ -16,12 +16,12 @@ def summary(
     """JSON of one sweep: *swept* brokers, *missing* ones with the reason, and the cluster's *states*."""
     brokers = {each.name.broker: _broker(each) for each in swept}
     for state in states:
-        if isinstance(state, BrokerState) and state.broker in brokers:
+        if isinstance(state, BrokerStateRecord) and state.broker in brokers:
             known = state.model_dump(
                 by_alias=True, exclude_none=True, exclude={"v", "type", "cluster", "broker", "version"}
             )
             brokers[state.broker] |= known
-    namespaces = [state for state in states if isinstance(state, NamespaceState)]
+    namespaces = [state for state in states if isinstance(state, NamespaceStateRecord)]
     return {
         "interval": interval,
         "pulsarLeader": leader,

@@ -16,7 +16,7 @@ from controller.collector.reports import (
     usage_from_metrics,
 )
 from controller.settings.capacity import CapacityOverrides
-from controller.wire.chunks import Record, SweptBroker
+from controller.wire.chunks import KeyValue, SweptBroker
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Swept:
     name: SweepName
     report: BrokerReport
     #: As they go into the metrics topic.
-    records: tuple[Record, ...]
+    records: tuple[KeyValue, ...]
     #: How many rates were impossible (negative, not finite) and are taken for 0.
     flaws: int
 
@@ -59,7 +59,7 @@ class Sweeper:
         overrides: CapacityOverrides,
         load_data: LoadData,
         *,
-        form: Callable[[SweptBroker], Iterable[Record]],
+        form: Callable[[SweptBroker], Iterable[KeyValue]],
         timeout_seconds: float,
     ) -> None:
         self._form = form

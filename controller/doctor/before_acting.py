@@ -7,7 +7,7 @@ from controller.adapters.kafka.inspect import topics
 from controller.doctor.balancing import balancing_off
 from controller.doctor.facts import Facts, KafkaFacts, TopicFacts
 from controller.doctor.finding import Finding, listed
-from controller.doctor.gather import Patience, pulsar_facts
+from controller.doctor.gather import TimeLimits, pulsar_facts
 from controller.doctor.topics import timestamps
 from controller.model.errors import SettingsError
 from controller.settings.log import LogInKafka
@@ -30,7 +30,7 @@ def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True)
     if settings.pulsar is None:
         log.info("no section [pulsar]: whether the brokers balance by themselves is not checked")
         return
-    pulsar = pulsar_facts(settings, Patience(answer=5, brokers=8), thorough=False)
+    pulsar = pulsar_facts(settings, TimeLimits(answer=5, brokers=8), thorough=False)
     unasked = pulsar.error or ("" if any(each.settings is not None for each in pulsar.brokers) else "no broker answers")
     if unasked:
         if must_know:

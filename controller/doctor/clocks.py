@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller.doctor.facts import Clock, Facts
+from controller.doctor.facts import Facts, MeasuredClock
 from controller.doctor.finding import Finding, fine
 
 #: Synchronised clocks are closer than this.
@@ -110,7 +110,7 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _skews(facts: Facts, measured: dict[str, Clock], whose: str) -> Iterator[Finding]:
+def _skews(facts: Facts, measured: dict[str, MeasuredClock], whose: str) -> Iterator[Finding]:
     wrong = {name: clock for name, clock in measured.items() if clock.surely_off_by_ms() > _WORTH_TELLING_MS}
     # With clocks half a period apart, an interval is taken for the one before or after it.
     too_far_ms = facts.settings.intervals.period_ms / 2

@@ -14,7 +14,7 @@ from controller.settings.trimtab_toml import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class MeasuredClock:
     """How far another clock is ahead of ours, negative: behind; known to *give_or_take_ms*."""
 
     ahead_ms: float
@@ -37,7 +37,7 @@ class BrokerFacts:
     #: Question -> answer, of those that failed otherwise.
     failed: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
-    clock: Clock | None = None
+    clock: MeasuredClock | None = None
     #: The settings that it runs with; None where it does not tell them.
     settings: Mapping[str, str] | None = None
     #: LocalBrokerData; None where there is none.
@@ -85,7 +85,7 @@ class KafkaFacts:
     #: Why the ACLs could not be read.
     acl_error: str = ""
     #: The brokers' append time; None where no probe came through.
-    clock: Clock | None = None
+    clock: MeasuredClock | None = None
     clock_error: str = ""
 
 

@@ -19,10 +19,10 @@ from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
 from controller.doctor.facts import (
     BrokerFacts,
-    Clock,
     Facts,
     FolderFacts,
     KafkaFacts,
+    MeasuredClock,
     PulsarFacts,
     TopicFacts,
     ZooKeeperFacts,
@@ -41,7 +41,7 @@ _DATE_MS: Final = 500.0
 _DENIED: Final = frozenset({401, 403})
 
 
-class Patience(NamedTuple):
+class TimeLimits(NamedTuple):
     """How long one answer, all brokers and everything may take, in seconds."""
 
     answer: float = 5.0
@@ -49,7 +49,7 @@ class Patience(NamedTuple):
     all: float = 30.0
 
 
-def gather(settings: Settings, patience: Patience = Patience()) -> Facts:  # noqa: B008
+def gather(settings: Settings, patience: TimeLimits = TimeLimits()) -> Facts:  # noqa: B008
     """All facts that the checks need."""
     work: dict[str, Callable[[], Any]] = {"tick": lambda: _last_tick(settings)}
     if settings.pulsar is not None:
@@ -78,7 +78,7 @@ def gather(settings: Settings, patience: Patience = Patience()) -> Facts:  # noq
     )
 
 
-def pulsar_facts(settings: Settings, patience: Patience = Patience(), *, thorough: bool = True) -> PulsarFacts:  # noqa: B008
+def pulsar_facts(settings: Settings, patience: TimeLimits = TimeLimits(), *, thorough: bool = True) -> PulsarFacts:  # noqa: B008
     """What the brokers say of themselves; not *thorough*: their settings alone."""
     try:
         admin = pulsar_admin(settings, answer_seconds=patience.answer)
@@ -160,7 +160,7 @@ def _probe(admin: PulsarAdmin, name: str, *, thorough: bool) -> Callable[[], Bro
     return probe
 
 
-def _clock(date: str, before_ms: int, after_ms: int) -> Clock | None:
+def _clock(date: str, before_ms: int, after_ms: int) -> MeasuredClock | None:
     if not date:
         return None
     try:
@@ -170,10 +170,10 @@ def _clock(date: str, before_ms: int, after_ms: int) -> Clock | None:
     return _between(before_ms, theirs, after_ms, _DATE_MS)
 
 
-def _between(before_ms: float, theirs_ms: float, after_ms: float, resolution_ms: float) -> Clock:
+def _between(before_ms: float, theirs_ms: float, after_ms: float, resolution_ms: float) -> MeasuredClock:
     """The other clock was read between *before_ms* and *after_ms* of ours."""
     middle, half = (before_ms + after_ms) / 2, (after_ms - before_ms) / 2
-    return Clock(ahead_ms=theirs_ms - middle, give_or_take_ms=half + resolution_ms)
+    return MeasuredClock(ahead_ms=theirs_ms - middle, give_or_take_ms=half + resolution_ms)
 
 
 def _ahead(report: Mapping[str, Any] | None) -> float | None:
@@ -181,7 +181,7 @@ def _ahead(report: Mapping[str, Any] | None) -> float | None:
     return made - _now_ms() if isinstance(made, int | float) and made > 0 else None
 
 
-def _kafka(log: KafkaLogSettings, cluster: str, patience: Patience) -> KafkaFacts:
+def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFacts:
     names = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
     try:
         found, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
@@ -215,7 +215,7 @@ def _kafka(log: KafkaLogSettings, cluster: str, patience: Patience) -> KafkaFact
     )
 
 
-def _zookeeper(election: ElectionInZooKeeper, cluster: str, patience: Patience) -> ZooKeeperFacts:
+def _zookeeper(election: ElectionInZooKeeper, cluster: str, patience: TimeLimits) -> ZooKeeperFacts:
     try:
         access = election_access(election)
         granted = granted_timeout_ms(access, election.session_timeout_seconds, answer_seconds=patience.answer)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from rich.console import Console
 
-from controller.lab.demo_view import Frame, Imbalance, view_on
+from controller.lab.demo_view import Frame, ShownImbalance, view_on
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
@@ -49,8 +49,8 @@ class DemoOutcome:
     finished: bool
     intervals: int
     commands: int
-    at_start: Imbalance
-    at_end: Imbalance
+    at_start: ShownImbalance
+    at_end: ShownImbalance
 
 
 def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
@@ -92,7 +92,7 @@ def run_demo(
     folder = Path(settings.log.folder.path)
     cluster = ModelledCluster(shape or ClusterShape(), seed=seed, name=settings.cluster.name)
     stop = threading.Event()
-    at_start = Imbalance.of(_throughput(cluster))
+    at_start = ShownImbalance.of(_throughput(cluster))
     last: Frame | None = None
     with view_on(console) as view:
         lock_step = LockStep(cluster, settings)  # makes the folders that the controller reads
@@ -122,7 +122,7 @@ def _frames(
     cluster: ModelledCluster, lock_step: LockStep, controller: Controller, period_ms: int, intervals: int
 ) -> Iterator[Frame]:
     """Play the intervals, and yield a frame for each when its commands have been carried out."""
-    at_start = Imbalance.of(_throughput(cluster))
+    at_start = ShownImbalance.of(_throughput(cluster))
     history: tuple[str, ...] = ()
     for number in range(1, intervals + 1):
         interval, throughput = _START_MS + number * period_ms, _throughput(cluster)

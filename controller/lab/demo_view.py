@@ -43,7 +43,7 @@ MESSAGES: Final = Unit(name="msg/s", size=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imbalance:
+class ShownImbalance:
     """How uneven the brokers' load is."""
 
     #: The busiest broker over the mean; 1 is even.
@@ -74,7 +74,7 @@ class Frame:
     brokers: tuple[str, ...]
     #: (brokers,) in + out that the decision was made on, counted as the imbalance at the start.
     load: Floats
-    at_start: Imbalance
+    at_start: ShownImbalance
     #: The controller's own sentence about T.
     summary: str
     #: The commands of T, a line each, and those of all intervals so far, oldest first.
@@ -84,9 +84,9 @@ class Frame:
     with_seconds: bool = False
 
     @property
-    def imbalance(self) -> Imbalance:
+    def imbalance(self) -> ShownImbalance:
         """Of this frame's load."""
-        return Imbalance.of(self.load, self.at_start.unit)
+        return ShownImbalance.of(self.load, self.at_start.unit)
 
     @property
     def clock(self) -> str:

@@ -18,7 +18,7 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.opened import log_system
 from controller.adapters.recent import recent_results
 from controller.lab.demo import command_line, new_run
-from controller.lab.demo_view import MESSAGES, Frame, Imbalance, View, view_on
+from controller.lab.demo_view import MESSAGES, Frame, ShownImbalance, View, view_on
 from controller.lab.processes import Processes
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
@@ -59,8 +59,8 @@ class PulsarDemoOutcome:
     intervals: int
     #: Of every command, None where no answer came.
     statuses: tuple[str | None, ...]
-    at_start: Imbalance | None
-    at_end: Imbalance | None
+    at_start: ShownImbalance | None
+    at_end: ShownImbalance | None
     #: Messages that the brokers acknowledged, and how many of them were not received.
     acknowledged: int = 0
     lost: int = 0
@@ -108,7 +108,7 @@ class _Show:
         self._view, self._running, self._folder = view, running, folder
         self._traffic: Traffic | None = None
         self._last: Frame | None = None
-        self._at_start: Imbalance | None = None
+        self._at_start: ShownImbalance | None = None
         self._statuses: list[str | None] = []
 
     def play(self, intervals: int) -> None:
@@ -124,7 +124,7 @@ class _Show:
         stage = set_stage(admin, NAMESPACE, _BUNDLES)
         stage.gather(cluster.brokers[0])
         self._traffic = running.enter_context(Traffic(cluster.service_url, stage.rates, self._folder / "traffic.log"))
-        self._at_start = Imbalance.of(flowing(stage, cluster.brokers), MESSAGES)
+        self._at_start = ShownImbalance.of(flowing(stage, cluster.brokers), MESSAGES)
         view.waiting("Starting trimtab execute, run and collect: Spark takes some seconds ...")
         processes = running.enter_context(Processes(conf, self._folder))
         start_all(processes)

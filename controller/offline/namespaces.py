@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from controller.model.errors import TrimtabError, WireError
 from controller.ports.systems import LogTail
 from controller.wire.base import read_object, validate
-from controller.wire.metrics import BrokerLoad, MetricRecord, NamespaceState, Tick, decode_metric
+from controller.wire.metrics import BrokerLoadRecord, MetricRecord, NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.sweep import BrokerSweep
 
 #: Ticks of a log in Kafka that are looked beyond; collectors publish every namespace more often.
@@ -47,7 +47,7 @@ def read_boundaries(path: Path) -> tuple[int, ...]:
         found = fields.get("bundles", fields)
         boundaries = found.get("boundaries") if isinstance(found, dict) else None
         state: dict[str, Any] = {"v": 1, "type": "namespace_state", "cluster": "", "namespace": "-", "version": 0}
-        return validate(NamespaceState, json.dumps({**state, "boundaries": boundaries})).boundaries
+        return validate(NamespaceStateRecord, json.dumps({**state, "boundaries": boundaries})).boundaries
     except (OSError, WireError) as error:
         raise TrimtabError(
             f'{path}: {error}; expected {{"boundaries": ["0x00000000", ..., "0xffffffff"]}}, as Pulsar answers to'
@@ -63,13 +63,13 @@ def read_namespace(log: LogTail, namespace: str, *, cluster: str | None) -> Logg
     if not log.endless and next(log.backwards("metrics", (b"",)), None) is None:
         raise TrimtabError(f"{log.where} holds no log: expected files with records in {log.where}/metrics")
     boundaries: tuple[int, ...] | None = None
-    last: Tick | None = None
+    last: TickRecord | None = None
     before_last, ticks = False, 0
     claims: list[tuple[str, Claim]] = []
     for record in _backwards(log, namespace, cluster):
-        if isinstance(record, NamespaceState):
+        if isinstance(record, NamespaceStateRecord):
             boundaries = boundaries or record.boundaries
-        elif isinstance(record, Tick):
+        elif isinstance(record, TickRecord):
             before_last = before_last or (last is not None and record.interval < last.interval)
             last = last or record
             ticks += 1
@@ -88,7 +88,7 @@ def read_namespace(log: LogTail, namespace: str, *, cluster: str | None) -> Logg
     return LoggedNamespace(boundaries, owners, None if last is None else last.interval)
 
 
-def _claims(record: BrokerSweep | BrokerLoad) -> Iterator[tuple[str, Claim]]:
+def _claims(record: BrokerSweep | BrokerLoadRecord) -> Iterator[tuple[str, Claim]]:
     if isinstance(record, BrokerSweep):
         claim = Claim(record.interval, record.last_update, record.broker, record.sweep_id)
         yield from ((stats.bundle, claim) for stats in record.bundle_stats)
@@ -99,7 +99,7 @@ def _claims(record: BrokerSweep | BrokerLoad) -> Iterator[tuple[str, Claim]]:
 
 def _backwards(
     log: LogTail, namespace: str, cluster: str | None
-) -> Iterator[NamespaceState | Tick | BrokerSweep | BrokerLoad]:
+) -> Iterator[NamespaceStateRecord | TickRecord | BrokerSweep | BrokerLoadRecord]:
     """Records that tell of *namespace*, and ticks with a roster, last first; what cannot be used is passed over.
 
     Without a *cluster* it is that of the last record.
@@ -108,11 +108,11 @@ def _backwards(
     for value in log.backwards("metrics", (namespace.encode(), b'"tick"')):
         record = _decoded(value, cluster)
         cluster = cluster or (record.cluster if record is not None else None) or None
-        if isinstance(record, NamespaceState) and record.namespace != namespace:
+        if isinstance(record, NamespaceStateRecord) and record.namespace != namespace:
             continue
-        if isinstance(record, Tick) and record.roster is None:
+        if isinstance(record, TickRecord) and record.roster is None:
             continue
-        if isinstance(record, NamespaceState | Tick | BrokerSweep | BrokerLoad):
+        if isinstance(record, NamespaceStateRecord | TickRecord | BrokerSweep | BrokerLoadRecord):
             yield record
 
 

@@ -12,7 +12,7 @@ from controller.aggregate.prepass import PlacedTick, place_ticks
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import SettingsError, WireError
 from controller.offline.recording import Recorded, header_of, lines_of, recorded_files
-from controller.wire.metrics import Partitions, RosterEntry, Tick, decode_metric
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.rows import Located
 
 _ONE_EACH = Partitions(metrics=1, results=1)
@@ -58,7 +58,7 @@ def read_load(source: Path, *, cluster: str | None, period_ms: int) -> RecordedL
     if not heard:
         why = f"; the first of {len(refused)} that cannot be used is {refused[0]}" if refused else ""
         raise SettingsError(f"{source} holds neither load reports nor sweeps of cluster {cluster!r}{why}")
-    has_ticks = any(isinstance(record, Tick) for record in found)
+    has_ticks = any(isinstance(record, TickRecord) for record in found)
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
     records = tuple(Located(source=where, partition=0, offset=i, record=record) for i, (where, record) in ticked)
     return RecordedLoad(cluster=cluster, records=records, heard=heard, refused=tuple(refused))
@@ -67,7 +67,7 @@ def read_load(source: Path, *, cluster: str | None, period_ms: int) -> RecordedL
 def _as_ticked(found: Sequence[object]) -> Iterator[tuple[int, object]]:
     """*found* with the ticks that close intervals: those with a roster, whatever partitions there were."""
     for record in found:
-        if not isinstance(record, Tick):
+        if not isinstance(record, TickRecord):
             yield METRICS, record
         elif record.roster is not None:
             yield from _tick(record.model_copy(update={"partitions": _ONE_EACH}))
@@ -81,10 +81,10 @@ def _with_ticks(found: Sequence[object], period_ms: int, cluster: str) -> Iterat
         yield METRICS, record
         for placed in behind.get(i, ()):
             roster = tuple(RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in placed.roster)
-            yield from _tick(Tick(cluster=cluster, interval=placed.interval, partitions=_ONE_EACH, roster=roster))
+            yield from _tick(TickRecord(cluster=cluster, interval=placed.interval, partitions=_ONE_EACH, roster=roster))
 
 
-def _tick(tick: Tick) -> Iterator[tuple[int, object]]:
+def _tick(tick: TickRecord) -> Iterator[tuple[int, object]]:
     yield METRICS, tick
     yield RESULTS, tick.model_copy(update={"roster": None})
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.aggregate.prepass import Header, place_ticks
 from controller.model.errors import TrimtabError, WireError
-from controller.wire.metrics import BrokerLoad, Tick, decode_metric
+from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
 from controller.wire.sweep import SweepHeader
 
 
@@ -91,7 +91,7 @@ def header_of(record: object) -> Header | None:
             chunk=record.chunk,
             chunks=record.chunks,
         )
-    if isinstance(record, BrokerLoad):
+    if isinstance(record, BrokerLoadRecord):
         return Header(broker=record.broker_name, time_ms=record.report.last_update)
     return None
 
@@ -101,7 +101,7 @@ def _header(record: Recorded, cluster: str, period_ms: int) -> Header | None:
         decoded = decode_metric(record.value, cluster=cluster, period_ms=period_ms)
     except WireError:
         return None
-    if isinstance(decoded, Tick):
+    if isinstance(decoded, TickRecord):
         raise TrimtabError(
             f"{record.path}, line {record.line}: the recording has ticks already, the first for {decoded.interval}"
         )

@@ -29,7 +29,7 @@ _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WhatIf:
     """What would be done, and in which round of how many asked for."""
 
     view: ClusterView
@@ -37,7 +37,7 @@ class Answer:
     round: int
 
 
-def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> Answer:
+def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> WhatIf:
     """Decide on the last interval that *records*, a ticked log, close: up to *rounds* times, until something moves.
 
     A round is one shedding interval after the one before, with the same load and whatever the strategies remember.
@@ -63,7 +63,7 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
         if entry.decision.commands:
             break
         memory = entry.memory
-    return Answer(view=view, decision=entry.decision, round=number)
+    return WhatIf(view=view, decision=entry.decision, round=number)
 
 
 def _unhindered(policy: Policy) -> Policy:

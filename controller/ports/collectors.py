@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controller.wire.chunks import Arrived, Record
+from controller.wire.chunks import Arrived, KeyValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class CollectorLog(Protocol):
     Every failure is a TrimtabError; after one the log can be used on, and nothing is written later by itself.
     """
 
-    def publish(self, records: Iterable[Record], within_seconds: float) -> None:
+    def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
         """Append *records* to the metrics topic; returns when all are there, fails when that takes longer."""
         ...
 

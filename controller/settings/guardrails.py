@@ -19,7 +19,7 @@ def _number_or_unlimited(value: object) -> int | str:
 
 
 #: A number, or the word for none.
-Limit: TypeAlias = Annotated[int | str, PlainValidator(_number_or_unlimited)]
+CommandLimit: TypeAlias = Annotated[int | str, PlainValidator(_number_or_unlimited)]
 
 
 def _time_zone(name: str) -> str:
@@ -36,54 +36,54 @@ Windows: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_window)
 class IntervalBudgetSettings(Section):
     """At most so much in one interval; "unlimited" switches a limit off.  Connections are producers and consumers."""
 
-    unloads: Limit = 100
+    unloads: CommandLimit = 100
     """Unloads in the cluster: what four executors at once carry out within a minute."""
-    unloads_per_source: Limit = 10
+    unloads_per_source: CommandLimit = 10
     """Unloads off one broker: its clients all look up their topics again."""
-    unloads_per_destination: Limit = 20
+    unloads_per_destination: CommandLimit = 20
     """Unloads to one broker, which has to load their topics."""
-    unloads_per_namespace: Limit = 50
+    unloads_per_namespace: CommandLimit = 50
     """Unloads of one namespace's bundles: one tenant is not disturbed all at once."""
-    splits: Limit = 20
+    splits: CommandLimit = 20
     """Splits in the cluster."""
-    splits_per_source: Limit = 5
+    splits_per_source: CommandLimit = 5
     """Splits of one broker's bundles."""
-    splits_per_namespace: Limit = 5
+    splits_per_namespace: CommandLimit = 5
     """Splits of one namespace's bundles: each one changes the namespace's boundaries."""
-    connections: Limit = 50_000
+    connections: CommandLimit = 50_000
     """Producers and consumers of the bundles that are unloaded, or split and then unloaded."""
-    connections_per_source: Limit = 20_000
+    connections_per_source: CommandLimit = 20_000
     """The same of one source broker.  A bundle with more than this is never unloaded."""
-    connections_per_destination: Limit = 20_000
+    connections_per_destination: CommandLimit = 20_000
     """The same to one destination broker."""
-    connections_per_namespace: Limit = 20_000
+    connections_per_namespace: CommandLimit = 20_000
     """The same of one namespace."""
 
 
 class WindowBudgetSettings(Section):
     """At most so much in the rolling window; "unlimited" switches a limit off."""
 
-    unloads: Limit = 1000
+    unloads: CommandLimit = 1000
     """Unloads in the cluster."""
-    unloads_per_source: Limit = 200
+    unloads_per_source: CommandLimit = 200
     """Unloads off one broker: enough to empty a broker of 200 bundles within the window."""
-    unloads_per_destination: Limit = 400
+    unloads_per_destination: CommandLimit = 400
     """Unloads to one broker."""
-    unloads_per_namespace: Limit = 500
+    unloads_per_namespace: CommandLimit = 500
     """Unloads of one namespace's bundles."""
-    splits: Limit = 200
+    splits: CommandLimit = 200
     """Splits in the cluster."""
-    splits_per_source: Limit = 50
+    splits_per_source: CommandLimit = 50
     """Splits of one broker's bundles."""
-    splits_per_namespace: Limit = 50
+    splits_per_namespace: CommandLimit = 50
     """Splits of one namespace's bundles."""
-    connections: Limit = 500_000
+    connections: CommandLimit = 500_000
     """Producers and consumers of the bundles that are unloaded, or split and then unloaded."""
-    connections_per_source: Limit = 200_000
+    connections_per_source: CommandLimit = 200_000
     """The same of one source broker."""
-    connections_per_destination: Limit = 200_000
+    connections_per_destination: CommandLimit = 200_000
     """The same to one destination broker."""
-    connections_per_namespace: Limit = 200_000
+    connections_per_namespace: CommandLimit = 200_000
     """The same of one namespace."""
 
 
@@ -103,13 +103,13 @@ class GuardrailSettings(Section):
 
     window_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
     """Length of the rolling window of [guardrails.window] and of failures_in_window."""
-    in_flight: Limit = 200
+    in_flight: CommandLimit = 200
     """Commands without a result in the cluster; more are not issued until results come back."""
-    in_flight_per_broker: Limit = 40
+    in_flight_per_broker: CommandLimit = 40
     """Commands without a result that concern one broker, as the source or as the destination."""
-    failures_in_a_row: Limit = 10
+    failures_in_a_row: CommandLimit = 10
     """After so many failed commands without a success between them nothing is issued until `trimtab resume`."""
-    failures_in_window: Limit = 50
+    failures_in_window: CommandLimit = 50
     """After so many failed commands in the window nothing is issued until `trimtab resume`."""
     freeze_intervals: NonNegativeInt = 2
     """Nothing is issued for so many intervals, beginning with the one in which a broker came or went; 0: never."""

@@ -60,8 +60,8 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
-Names: TypeAlias = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_each_once)]
+GivenName: TypeAlias = Annotated[str, Field(min_length=1)]
+Names: TypeAlias = Annotated[tuple[GivenName, ...], Field(strict=False), AfterValidator(_each_once)]
 Tasks: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(_task)], ...], Field(strict=False)]
 TaskCount: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
 
@@ -73,7 +73,7 @@ class _Part(BaseModel):
 class MemberPart(_Part):
     """A member, and what it runs at the beginning."""
 
-    name: Name
+    name: GivenName
     connectors: Names = ()
     tasks: Tasks = ()
 
@@ -92,7 +92,7 @@ class ChangePart(_Part):
     after_ms: NonNegativeInt | None = None
     join: Names = ()
     leave: Names = ()
-    create: dict[Name, TaskCount] = Field(default_factory=dict)
+    create: dict[GivenName, TaskCount] = Field(default_factory=dict)
     delete: Names = ()
     does_not_stop: Names = ()
     answer_lost: bool = False
@@ -103,7 +103,7 @@ class RebalanceGroup(_Part):
 
     protocol: ProtocolName = "cooperative-2.6.3"
     scheduled_rebalance_max_delay_ms: Annotated[int, Field(ge=0, lt=2**31)] = 300_000
-    connectors: dict[Name, TaskCount] = Field(default_factory=dict)
+    connectors: dict[GivenName, TaskCount] = Field(default_factory=dict)
     members: Annotated[tuple[MemberPart, ...], Field(strict=False, min_length=1)]
     changes: Annotated[tuple[ChangePart, ...], Field(strict=False)] = ()
 

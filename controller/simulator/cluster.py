@@ -62,7 +62,7 @@ class ClusterShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BrokerSweep:
+class ModelledSweep:
     """What a collector reads from one broker in one interval, columnar.
 
     Pulsar: LocalBrokerData and the admin API's broker-stats.
@@ -189,7 +189,7 @@ class ModelledCluster:
             for code in codes
         ]
 
-    def sweeps(self, interval: int) -> Iterator[BrokerSweep]:
+    def sweeps(self, interval: int) -> Iterator[ModelledSweep]:
         """What a collector would read from each broker at *interval*, in name order.
 
         One sort of the topics by owner and bundle for the whole cluster; then a broker is a slice.
@@ -205,7 +205,7 @@ class ModelledCluster:
         for code, broker in enumerate(self.brokers):
             lo, hi = of_broker[code : code + 2]
             rows = slice(starts[lo], starts[hi])
-            yield BrokerSweep(
+            yield ModelledSweep(
                 cluster=self.name,
                 broker=broker,
                 interval=interval,

@@ -7,35 +7,35 @@ from typing import Final
 import numpy as np
 
 from controller.model import records
-from controller.simulator.cluster import CONSUMERS, PRODUCERS, BrokerSweep
+from controller.simulator.cluster import CONSUMERS, PRODUCERS, ModelledSweep
 from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.base import encode
 from controller.wire.chunks import (
     MAX_CHUNK_BYTES,
-    Record,
+    KeyValue,
     SweptBroker,
     arrow_chunks,
     bundle_of_topic,
     json_chunks,
     sweep_header,
 )
-from controller.wire.metrics import NamespaceState
+from controller.wire.metrics import NamespaceStateRecord
 from controller.wire.sweep import SweepHeader
 
-__all__ = ["FORMS", "MAX_CHUNK_BYTES", "Record", "arrow_records", "json_records", "namespace_record", "topic_records"]
+__all__ = ["FORMS", "MAX_CHUNK_BYTES", "KeyValue", "arrow_records", "json_records", "namespace_record", "topic_records"]
 
 
-def json_records(sweep: BrokerSweep, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[Record]:
+def json_records(sweep: ModelledSweep, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[KeyValue]:
     """*sweep* as ``broker_sweep`` JSON, in as few chunks of at most *max_bytes* as its bundles' order allows."""
     return json_chunks(_swept(sweep), max_bytes=max_bytes)
 
 
-def arrow_records(sweep: BrokerSweep, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[Record]:
+def arrow_records(sweep: ModelledSweep, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[KeyValue]:
     """*sweep* as ``broker_sweep`` in Arrow batches of consecutive topics, each of at most *max_bytes*."""
     return arrow_chunks(_swept(sweep), max_bytes=max_bytes)
 
 
-def topic_records(sweep: BrokerSweep) -> Iterator[Record]:
+def topic_records(sweep: ModelledSweep) -> Iterator[KeyValue]:
     """*sweep* as one ``topic_stats`` record a topic."""
     common = {"v": 1, "type": "topic_stats", "cluster": sweep.cluster, "broker": sweep.broker}
     bundles = map(sweep.bundles.__getitem__, bundle_of_topic(sweep.starts).tolist())
@@ -45,22 +45,22 @@ def topic_records(sweep: BrokerSweep) -> Iterator[Record]:
 
 
 #: What a record of the metrics topic can be, by the name that ``trimtab bench`` gives it; the first is the primary one.
-FORMS: Final[dict[str, Callable[[BrokerSweep], Iterator[Record]]]] = {
+FORMS: Final[dict[str, Callable[[ModelledSweep], Iterator[KeyValue]]]] = {
     "broker_sweep": json_records,
     "broker_sweep_arrow": arrow_records,
     "topic_stats": topic_records,
 }
 
 
-def namespace_record(cluster: str, state: records.NamespaceState) -> Record:
+def namespace_record(cluster: str, state: records.NamespaceState) -> KeyValue:
     """*state* as ``namespace_state``."""
-    wire = NamespaceState(
+    wire = NamespaceStateRecord(
         cluster=cluster, namespace=state.namespace, version=state.version, boundaries=state.boundaries
     )
     return state.namespace, encode(wire)
 
 
-def _swept(sweep: BrokerSweep) -> SweptBroker:
+def _swept(sweep: ModelledSweep) -> SweptBroker:
     bundle = bundle_of_topic(sweep.starts)
     n = len(sweep.bundles)
     loads = [np.bincount(bundle, values, n).astype(np.float64) for values in sweep.load.T]
@@ -78,7 +78,7 @@ def _swept(sweep: BrokerSweep) -> SweptBroker:
     )
 
 
-def _header(sweep: BrokerSweep) -> SweepHeader:
+def _header(sweep: ModelledSweep) -> SweepHeader:
     counts = sweep.counts.sum(axis=0).tolist()
     return sweep_header(
         cluster=sweep.cluster,

@@ -7,7 +7,7 @@ changed, so that an event that comes twice is carried out once.
 from controller.model.decision import Command
 from controller.model.records import CommandResult
 from controller.simulator.cluster import ModelledCluster
-from controller.simulator.encode import Record
+from controller.simulator.encode import KeyValue
 from controller.wire.base import encode
 from controller.wire.commands import EpochEvent, command_key, parse_event, to_command
 from controller.wire.results import Result
@@ -35,7 +35,7 @@ class ModelledExecutor:
         return command, self._cluster.apply(command, now_ms=now_ms)
 
 
-def result_record(command: Command, result: CommandResult, *, now_ms: int) -> Record:
+def result_record(command: Command, result: CommandResult, *, now_ms: int) -> KeyValue:
     """*result* as a record of the result topic: done at once, at the first attempt."""
     record = Result.model_validate(
         {

@@ -21,7 +21,7 @@ from controller.simulator.executor import ModelledExecutor, result_record
 
 T = TypeVar("T")
 #: A command, and what became of it.
-Answer: TypeAlias = tuple[Command, CommandResult]
+AnsweredCommand: TypeAlias = tuple[Command, CommandResult]
 
 _POLL_SECONDS: Final = 0.02
 #: Far beyond a start of Spark on a slow machine: whoever waits longer waits in vain.
@@ -50,11 +50,11 @@ class LockStep:
         self._commands = self._log.commands()
         self._executor = ModelledExecutor(cluster)
 
-    def play(self, interval: int, controller: Controller) -> tuple[JournalEntry, tuple[Answer, ...]]:
+    def play(self, interval: int, controller: Controller) -> tuple[JournalEntry, tuple[AnsweredCommand, ...]]:
         """Publish *interval*, wait for the decision and obey it: the decision, and what became of each command."""
         self._publish(interval)
         entry = _wait_for(partial(self._decision, interval), controller)
-        obeyed: list[Answer] = []
+        obeyed: list[AnsweredCommand] = []
         while len(obeyed) < len(entry.decision.commands):
             events = _wait_for(lambda: self._commands.poll() or None, controller)
             answers = [self._executor.obey(event, now_ms=interval) for event in events]

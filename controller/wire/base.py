@@ -140,7 +140,7 @@ def printable(text: str) -> str:
 
 
 #: What people read, and nothing else is made of.
-Text: TypeAlias = Annotated[str, AfterValidator(printable)]
+AnyText: TypeAlias = Annotated[str, AfterValidator(printable)]
 
 
 def _bundle(name: str) -> str:
@@ -152,7 +152,7 @@ def _bundle(name: str) -> str:
 
 
 #: A full bundle name, ``tenant/namespace/0xLLLLLLLL_0xUUUUUUUU``.
-Bundle: TypeAlias = Annotated[
+BundleText: TypeAlias = Annotated[
     str,
     AfterValidator(_bundle),
     WithJsonSchema(

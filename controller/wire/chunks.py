@@ -16,11 +16,11 @@ from controller.model.errors import WireError
 from controller.model.load import Floats, Ints
 from controller.wire.arrow_stream import ARROW_MAGIC, COUNTS, RATES, ArrowStream
 from controller.wire.base import encode, read_object, reader, validate
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from controller.wire.sweep import ResourceUsage, SweepHeader, encode_sweep_arrow
 
 #: Key and value of a record of the metrics topic.
-Record: TypeAlias = tuple[str, bytes]
+KeyValue: TypeAlias = tuple[str, bytes]
 
 #: A chunk of a sweep stays below this, so that it fits Kafka's default message size of 1 MB.
 MAX_CHUNK_BYTES: Final = 900_000
@@ -98,7 +98,7 @@ def sweep_header(
     )
 
 
-def json_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[Record]:
+def json_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[KeyValue]:
     """*sweep* as ``broker_sweep`` JSON, in as few chunks of at most *max_bytes* as its bundles' order allows."""
     room = max_bytes - len(_header(sweep, _MANY, _MANY + 1)) - len(_BUNDLES) - 1
     chunks: list[list[str]] = [[]]
@@ -113,7 +113,7 @@ def json_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iter
         yield sweep.header.broker, _header(sweep, i, len(chunks))[:-1] + _BUNDLES + f"{','.join(bundles)}]}}".encode()
 
 
-def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[Record]:
+def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[KeyValue]:
     """*sweep* as ``broker_sweep`` in Arrow batches of consecutive topics, each of at most *max_bytes*."""
     room = max_bytes - len(_header(sweep, _MANY, _MANY + 1)) - _ARROW_FRAME_BYTES
     bundle = bundle_of_topic(sweep.starts)
@@ -140,18 +140,18 @@ def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Ite
 
 
 #: ``[log] sweeps`` -> the form in which collectors write.
-FORMS: Final[Mapping[str, Callable[[SweptBroker], Iterator[Record]]]] = {"json": json_chunks, "arrow": arrow_chunks}
+FORMS: Final[Mapping[str, Callable[[SweptBroker], Iterator[KeyValue]]]] = {"json": json_chunks, "arrow": arrow_chunks}
 
 
 class Arrived(NamedTuple):
     """A sweep's chunk or a tick, as it lies in the metrics topic."""
 
-    head: SweepHeader | Tick
+    head: SweepHeader | TickRecord
     #: When it was appended, epoch ms; None where the log does not keep that.
     append_ms: int | None
 
 
-def glance(value: bytes) -> SweepHeader | Tick | None:
+def glance(value: bytes) -> SweepHeader | TickRecord | None:
     """Which sweep's chunk *value* is, or which tick, without looking at the rest of it; None: neither."""
     try:
         return _glance(value)
@@ -160,17 +160,17 @@ def glance(value: bytes) -> SweepHeader | Tick | None:
 
 
 @reader
-def _glance(value: bytes) -> SweepHeader | Tick | None:
+def _glance(value: bytes) -> SweepHeader | TickRecord | None:
     if value.startswith(ARROW_MAGIC):
         return validate(SweepHeader, ArrowStream(value).header)
     head, cut, _ = value.partition(_BUNDLES)
     return _own_fields(head + b"}" if cut else value)
 
 
-def _own_fields(value: bytes) -> SweepHeader | Tick | None:
+def _own_fields(value: bytes) -> SweepHeader | TickRecord | None:
     kind = read_object(value).get("type")
     if kind == "tick":
-        return validate(Tick, value)
+        return validate(TickRecord, value)
     return validate(SweepHeader, value) if kind == "broker_sweep" else None
 
 

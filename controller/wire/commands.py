@@ -13,7 +13,7 @@ from controller.model.decision import Command, Reason, Verdict
 from controller.model.names import namespace_of, parse_bundle
 from controller.wire.base import (
     Boundary,
-    Bundle,
+    BundleText,
     Count,
     Millis,
     Name,
@@ -80,7 +80,7 @@ class UnloadCommand(Record):
 
     id: Name
     type: Literal["trimtab.unload"] = "trimtab.unload"
-    subject: Bundle
+    subject: BundleText
     data: UnloadData
 
 
@@ -89,7 +89,7 @@ class SplitCommand(Record):
 
     id: Name
     type: Literal["trimtab.split"] = "trimtab.split"
-    subject: Bundle
+    subject: BundleText
     data: SplitData
 
 

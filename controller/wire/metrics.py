@@ -13,8 +13,9 @@ from controller.model.names import FULL_LOWER, FULL_UPPER, is_name
 from controller.wire.arrow_stream import ARROW_MAGIC, ArrowStream
 from controller.wire.base import (
     MAX_RECORD_BYTES,
+    AnyText,
     Boundary,
-    Bundle,
+    BundleText,
     Count,
     Entries,
     Envelope,
@@ -26,7 +27,6 @@ from controller.wire.base import (
     Rate,
     Record,
     Tally,
-    Text,
     Topic,
     bad_value,
     believed,
@@ -58,7 +58,7 @@ class TopicStats(Envelope):
 
     type: Literal["topic_stats"] = "topic_stats"
     broker: Name
-    bundle: Bundle
+    bundle: BundleText
     topic: Topic
     msg_rate_in: Rate
     msg_rate_out: Rate
@@ -70,7 +70,7 @@ class TopicStats(Envelope):
     backlog_size: Count
 
 
-class LocalBrokerData(Record):
+class LocalBrokerDataRecord(Record):
     """A broker's load report exactly as it lies at /loadbalance/brokers.  Pulsar: LocalBrokerData."""
 
     web_service_url: str | None = None
@@ -89,7 +89,7 @@ class LocalBrokerData(Record):
     num_bundles: Tally
     num_producers: Tally
     num_consumers: Tally
-    last_stats: Entries[Bundle, BundleTotals]
+    last_stats: Entries[BundleText, BundleTotals]
 
     @property
     def broker(self) -> str:
@@ -106,13 +106,13 @@ class LocalBrokerData(Record):
         raise missing("webServiceUrl")
 
 
-class BrokerLoad(Envelope):
+class BrokerLoadRecord(Envelope):
     """A load report in an envelope; its lastStats stand in for topic stats."""
 
     type: Literal["broker_load"] = "broker_load"
     broker: Name | None = None
     """Where the report's own address is not the broker's name."""
-    report: LocalBrokerData
+    report: LocalBrokerDataRecord
 
     @property
     def broker_name(self) -> str:
@@ -120,7 +120,7 @@ class BrokerLoad(Envelope):
         return self.broker or self.report.broker
 
 
-class NamespaceState(Envelope):
+class NamespaceStateRecord(Envelope):
     """The bundles of a namespace and its policies.  Pulsar: BundlesData, LocalPolicies."""
 
     type: Literal["namespace_state"] = "namespace_state"
@@ -162,7 +162,7 @@ class Capacity(Record):
     bandwidth_out: Limit | None = None
 
 
-class BrokerState(Envelope):
+class BrokerStateRecord(Envelope):
     """What is known of a broker besides its load.  Pulsar: FailureDomain."""
 
     type: Literal["broker_state"] = "broker_state"
@@ -170,7 +170,7 @@ class BrokerState(Envelope):
     version: Millis
     """As a namespace's."""
     failure_domain: NameOrEmpty | None = None
-    broker_version_string: Text | None = None
+    broker_version_string: AnyText | None = None
     """Version of its software, as its load report says it."""
     persistent_topics_enabled: bool | None = None
     """True where nothing is said."""
@@ -216,7 +216,7 @@ class BundleData(Envelope):
     """What a new bundle's averages start from: Pulsar's stored averages, or a quota at full samples."""
 
     type: Literal["bundle_data"] = "bundle_data"
-    bundle: Bundle
+    bundle: BundleText
     bundle_data: StoredBundleData | None = None
     resource_quota: ResourceQuota | None = None
 
@@ -244,7 +244,7 @@ class RosterEntry(Record):
     sweep_id: Name | None = None
 
 
-class Tick(Envelope):
+class TickRecord(Envelope):
     """Interval T ends here in this partition."""
 
     type: Literal["tick"] = "tick"
@@ -262,19 +262,26 @@ class Tick(Envelope):
 
 
 MetricRecord: TypeAlias = (
-    BrokerSweep | ArrowSweep | TopicStats | BrokerLoad | NamespaceState | BrokerState | BundleData | Tick
+    BrokerSweep
+    | ArrowSweep
+    | TopicStats
+    | BrokerLoadRecord
+    | NamespaceStateRecord
+    | BrokerStateRecord
+    | BundleData
+    | TickRecord
 )
 
-S = TypeVar("S", BrokerSweep, ArrowSweep, LocalBrokerData)
+S = TypeVar("S", BrokerSweep, ArrowSweep, LocalBrokerDataRecord)
 
 MODELS: Final[dict[str, type[Any]]] = {
     "broker_sweep": BrokerSweep,
     "topic_stats": TopicStats,
-    "broker_load": BrokerLoad,
-    "namespace_state": NamespaceState,
-    "broker_state": BrokerState,
+    "broker_load": BrokerLoadRecord,
+    "namespace_state": NamespaceStateRecord,
+    "broker_state": BrokerStateRecord,
     "bundle_data": BundleData,
-    "tick": Tick,
+    "tick": TickRecord,
 }
 
 
@@ -301,11 +308,11 @@ def decode_metric(
 
 def _in_time(record: MetricRecord | None, period_ms: int, append_time_ms: int | None) -> MetricRecord | None:
     """*record* with no time in it that lies too far ahead of its append time, or WireError."""
-    if isinstance(record, SweepHeader | Tick):
+    if isinstance(record, SweepHeader | TickRecord):
         check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
-    if isinstance(record, NamespaceState | BrokerState):
+    if isinstance(record, NamespaceStateRecord | BrokerStateRecord):
         check_version(record.version, period_ms=period_ms, append_time_ms=append_time_ms)
-    if isinstance(record, BrokerLoad):
+    if isinstance(record, BrokerLoadRecord):
         return record.model_copy(update={"report": _believed(record.report, period_ms, append_time_ms)})
     if isinstance(record, BrokerSweep):
         return _believed(record, period_ms, append_time_ms)
@@ -331,9 +338,9 @@ def _read_arrow_sweep(value: bytes, cluster: str) -> ArrowSweep | None:
 def _read_json(value: bytes, cluster: str) -> MetricRecord | None:
     fields = read_object(value)
     if _is_bare_report(fields):
-        report = validate(LocalBrokerData, value)
+        report = validate(LocalBrokerDataRecord, value)
         refuse_not_finite(value)
-        return BrokerLoad(cluster=cluster, report=report)
+        return BrokerLoadRecord(cluster=cluster, report=report)
     if is_foreign(fields, cluster):
         return None
     record: MetricRecord = validate(model_for(fields, MODELS), value)

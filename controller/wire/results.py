@@ -4,12 +4,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 from controller.wire.base import (
     MAX_RECORD_BYTES,
+    AnyText,
     Count,
     Envelope,
     Millis,
     Name,
     NameOrEmpty,
-    Text,
     check_interval,
     is_foreign,
     model_for,
@@ -19,7 +19,7 @@ from controller.wire.base import (
     refuse_too_large,
     validate,
 )
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 
 Status: TypeAlias = Literal[
     "done", "already_done", "obsolete", "skipped", "failed", "expired", "fenced", "dry_run", "unknown"
@@ -33,7 +33,7 @@ class Result(Envelope):
     id: Name
     """The command's."""
     status: Status
-    detail: Text = ""
+    detail: AnyText = ""
     owner_before: NameOrEmpty | None = None
     owner_after: NameOrEmpty | None = None
     started_at: Millis
@@ -41,7 +41,7 @@ class Result(Envelope):
     attempts: Count
 
 
-MODELS: Final[dict[str, type[Any]]] = {"result": Result, "tick": Tick}
+MODELS: Final[dict[str, type[Any]]] = {"result": Result, "tick": TickRecord}
 
 
 @reader
@@ -52,14 +52,14 @@ def decode_result(
     period_ms: int,
     append_time_ms: int | None = None,
     max_bytes: int = MAX_RECORD_BYTES,
-) -> Result | Tick | None:
+) -> Result | TickRecord | None:
     """The result or tick that *value* holds, as ``decode_metric`` does for metrics."""
     refuse_too_large(value, max_bytes)
     fields = read_object(value)
     if is_foreign(fields, cluster):
         return None
-    record: Result | Tick = validate(model_for(fields, MODELS), value)
+    record: Result | TickRecord = validate(model_for(fields, MODELS), value)
     refuse_not_finite(value)
-    if isinstance(record, Tick):
+    if isinstance(record, TickRecord):
         check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
     return record

@@ -43,7 +43,7 @@ _BYTES_OF_STATS = 8 * len(STATS)
 def fact_of(record: Any) -> model.Fact:
     """The fact that a decoded tick, result, state or bundle_data states."""
     match record:
-        case metrics.Tick():
+        case metrics.TickRecord():
             roster = record.roster
             listed = None if roster is None else tuple(sorted((e.broker, e.sweep_id or "") for e in roster))
             return model.Tick(
@@ -60,7 +60,7 @@ def fact_of(record: Any) -> model.Fact:
                 owner_before=record.owner_before or "",
                 owner_after=record.owner_after or "",
             )
-        case metrics.NamespaceState():
+        case metrics.NamespaceStateRecord():
             return model.NamespaceState(
                 namespace=record.namespace,
                 version=record.version,
@@ -68,7 +68,7 @@ def fact_of(record: Any) -> model.Fact:
                 anti_affinity_group=record.anti_affinity_group or "",
                 isolation_policies=record.isolation_policies or (),
             )
-        case metrics.BrokerState():
+        case metrics.BrokerStateRecord():
             capacity = {} if record.capacity is None else record.capacity.model_dump(by_alias=True, exclude_none=True)
             return model.BrokerState(
                 broker=record.broker,
@@ -289,11 +289,11 @@ def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files
                 _add_sweep(columns, at, at.record, limits)
             case ArrowSweep():
                 _add_arrow_sweep(columns, at, at.record, limits)
-            case metrics.BrokerLoad():
+            case metrics.BrokerLoadRecord():
                 _add_report(columns, at, at.record)
             case metrics.TopicStats():
                 _add_topic(columns, at, at.record)
-            case metrics.Tick():
+            case metrics.TickRecord():
                 columns.facts[columns.add(at, TICK, interval=at.record.interval)] = fact_of(at.record)
             case record:
                 columns.facts[columns.add(at, FACT)] = fact_of(record)
@@ -331,7 +331,7 @@ def _said(sweep: SweepHeader) -> dict[str, Any]:
     }
 
 
-def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoad) -> None:
+def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoadRecord) -> None:
     said: dict[str, Any] = {"broker": load.broker_name, "last_update": load.report.last_update}
     columns.numbers[columns.add(at, REPORT, **said)] = numbers_of(load.report)
     for bundle, totals in load.report.last_stats.items():
@@ -352,7 +352,7 @@ def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> Non
     )
 
 
-def numbers_of(said: SweepHeader | metrics.LocalBrokerData) -> Floats:
+def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
     """(16,) what a broker says of itself: see controller.aggregate.rows.NUMBERS."""
     resources = (said.cpu, said.memory, said.direct_memory, said.bandwidth_in, said.bandwidth_out)
     loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)

@@ -21,7 +21,7 @@ from controller.wire.arrow_stream import COLUMNS, COUNTS, HEADER, RATES, ArrowSt
 from controller.wire.base import (
     MAX_COUNT,
     MAX_RATE,
-    Bundle,
+    BundleText,
     Count,
     Envelope,
     Items,
@@ -68,7 +68,7 @@ class BundleTotals(Record):
 class BundleStats(Record):
     """One bundle with its topics as parallel arrays; without topics the totals stand."""
 
-    bundle: Bundle
+    bundle: BundleText
     totals: BundleTotals
     topic: Items[str] = ()
     msg_rate_in: Items[Rate] = ()

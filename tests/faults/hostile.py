@@ -9,7 +9,7 @@ from itertools import cycle
 
 from controller.adapters.kafka.writer import Producer
 from controller.model.names import namespace_of
-from controller.simulator.cluster import BrokerSweep
+from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import json_records
 from controller.wire.commands import command_event
 from tests.commands import unload
@@ -28,7 +28,7 @@ def poisoned(site: Site, _: object, __: int) -> float:
     lives, before = _lives(site), site.log.dead_letters()
     values: list[bytes] = []
 
-    def pour(sweeps: Sequence[BrokerSweep]) -> None:
+    def pour(sweeps: Sequence[ModelledSweep]) -> None:
         values.extend(each.value for each in poison(CLUSTER, sweeps[0]))
         partitions = cycle(range(2))
         for topic in (site.kafka.metrics_topic, site.kafka.results_topic, site.kafka.commands_topic):
@@ -47,7 +47,7 @@ def poisoned(site: Site, _: object, __: int) -> float:
 def forged_records(site: Site, _: object, __: int) -> float:
     """A made-up broker's sweep, records from the future, and a roster in a partition that has none."""
 
-    def forge(sweeps: Sequence[BrokerSweep]) -> None:
+    def forge(sweeps: Sequence[ModelledSweep]) -> None:
         text = next(json_records(sweeps[0]))[1]
         fields, interval = json.loads(text), sweeps[0].interval
         made_up = fields | {"broker": _THIEF_BROKER, "sweepId": "forged"}

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from controller.adapters.kafka.reader import Record, read_all
+from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.writer import Producer
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError, WireError
@@ -124,9 +124,9 @@ class KafkaSiteLog:
 class _Partition:
     def __init__(self, settings: KafkaLogSettings, topic: str, partition: int) -> None:
         self._place = settings.bootstrap, topic, partition
-        self._records: list[Record] = []
+        self._records: list[KafkaRecord] = []
 
-    def records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[KafkaRecord]:
         after = self._records[-1].offset + 1 if self._records else 0
         self._records += _when_it_answers(lambda: list(read_all(*self._place, after)))
         return self._records

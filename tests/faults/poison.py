@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from controller.simulator.cluster import BrokerSweep
+from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import arrow_records, json_records
 
 #: Beyond every bound of a count.
@@ -22,7 +22,7 @@ class Poison(NamedTuple):
     value: bytes
 
 
-def poison(cluster: str, sweep: BrokerSweep) -> Iterator[Poison]:
+def poison(cluster: str, sweep: ModelledSweep) -> Iterator[Poison]:
     """Every kind, made of a good *sweep* where that is needed; those that name a cluster are *cluster*'s."""
     text = next(json_records(sweep))[1]
     arrow = next(arrow_records(sweep))[1]

@@ -13,7 +13,7 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.ports.log import MetricsLog
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.simulator.cluster import BrokerSweep
+from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import json_records, namespace_record
 from streaming.assembly import Assembly
 from tests.faults.audit import Findings, audit, differences
@@ -72,10 +72,10 @@ max_per_second = 100.0
 """
 
 #: What is done between an interval's sweeps and its tick.
-Between: TypeAlias = Callable[[Sequence[BrokerSweep]], None]
+Between: TypeAlias = Callable[[Sequence[ModelledSweep]], None]
 
 
-def _nothing(_: Sequence[BrokerSweep]) -> None:
+def _nothing(_: Sequence[ModelledSweep]) -> None:
     """Between sweeps and tick."""
 
 

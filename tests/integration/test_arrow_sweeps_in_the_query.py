@@ -14,11 +14,11 @@ from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
-from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
-from controller.simulator.encode import Record, arrow_records, json_records, namespace_record
+from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
+from controller.simulator.encode import KeyValue, arrow_records, json_records, namespace_record
 from controller.wire.base import encode
 from controller.wire.journal import encode_entry
-from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 from controller.wire.rows import rows_from_columns
 from streaming.assembly import Assembly
 from streaming.dead_letters import DeadLetterSink
@@ -31,7 +31,7 @@ from tests.unit.wire.test_wire_arrow import respun, with_column
 
 pytestmark = pytest.mark.integration
 
-Form: TypeAlias = Callable[[BrokerSweep], Iterator[Record]]
+Form: TypeAlias = Callable[[ModelledSweep], Iterator[KeyValue]]
 
 _NOW, _PERIOD, _CLUSTER = 1_735_689_600_000, 60_000, "demo"
 #: About half of the bundles reach one.
@@ -40,7 +40,7 @@ _OPTIONS = DecodeOptions(cluster=_CLUSTER, period_ms=_PERIOD, max_record_bytes=1
 _SCHEMA = "source int, partition int, offset long, file string, append_time long, value binary"
 
 
-def modelled() -> list[BrokerSweep]:
+def modelled() -> list[ModelledSweep]:
     return list(ModelledCluster(ClusterShape(brokers=3, bundles=24, topics=200), seed=3, name=_CLUSTER).sweeps(_NOW))
 
 
@@ -149,7 +149,7 @@ def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
         values += [value for sweep in published for _, value in form(sweep)]
         roster = tuple(RosterEntry(broker=sweep.broker, sweep_id=sweep.sweep_id) for sweep in published)
         partitions = Partitions(metrics=1, results=0)
-        values.append(encode(Tick(cluster="lab", interval=interval, partitions=partitions, roster=roster)))
+        values.append(encode(TickRecord(cluster="lab", interval=interval, partitions=partitions, roster=roster)))
         data = [(METRICS, 0, offset + i, "", interval, value) for i, value in enumerate(values)]
         offset += len(values)
         spark.createDataFrame(data, _SCHEMA).coalesce(1).write.mode("append").parquet(str(folder / "records"))

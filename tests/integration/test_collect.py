@@ -18,7 +18,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from controller.adapters.kafka.log import KafkaMetricsLog
-from controller.adapters.kafka.reader import Record, read_all
+from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
@@ -30,7 +30,7 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.errors import LeadershipLostError
 from controller.settings.log import KafkaLogSettings
 from controller.wire.base import read_object
-from controller.wire.metrics import Tick, decode_metric
+from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.rows import Located, rows_from_records
 from tests.fake_pulsar import CLUSTER, SAMPLES, FakePulsar, fake_pulsar
 from tests.integration.execute import PARTITIONS, TOPICS, now_ms, own_topics
@@ -45,17 +45,17 @@ PATIENCE_SECONDS = 40.0
 BROKERS = 6
 
 
-def records_of(log: KafkaLogSettings, topic: str, partitions: int = PARTITIONS) -> list[Record]:
+def records_of(log: KafkaLogSettings, topic: str, partitions: int = PARTITIONS) -> list[KafkaRecord]:
     return [record for each in range(partitions) for record in read_all(log.bootstrap, topic, each)]
 
 
-def ticks_of(log: KafkaLogSettings, topic: str | None = None, partition: int = 0) -> list[Tick]:
+def ticks_of(log: KafkaLogSettings, topic: str | None = None, partition: int = 0) -> list[TickRecord]:
     values = [record.value for record in read_all(log.bootstrap, topic or log.metrics_topic, partition)]
     read = [decode_metric(value, cluster=CLUSTER, period_ms=PERIOD_MS) for value in values]
-    return [record for record in read if isinstance(record, Tick)]
+    return [record for record in read if isinstance(record, TickRecord)]
 
 
-def missing(tick: Tick) -> list[str]:
+def missing(tick: TickRecord) -> list[str]:
     return [entry.broker for entry in tick.roster or () if entry.sweep_id is None]
 
 
@@ -213,7 +213,7 @@ def test_partitions_that_are_added_are_read_and_ticked_from_the_next_interval_on
         assert float(snapshots[tick.interval].load[:, 0].sum()) == pytest.approx(BROKERS * 100.011)
 
 
-def _every_sweep_counts_once(log: KafkaLogSettings, ticks: Sequence[Tick]) -> None:
+def _every_sweep_counts_once(log: KafkaLogSettings, ticks: Sequence[TickRecord]) -> None:
     """Fold the log as the controller does: each interval has each broker's load exactly once."""
     snapshots = {snapshot.interval: snapshot for snapshot in _folded(log)}
     full = [tick.interval for tick in ticks if len(tick.roster or ()) == BROKERS and not missing(tick)]
@@ -278,7 +278,9 @@ def test_who_takes_the_ticks_over_fences_who_wrote_them_and_learns_how_far_that_
     old.lead(interval - PERIOD_MS)
     old.tick(interval, {"a:8080": None})
     new.lead(interval - PERIOD_MS)
-    assert [each.head.interval for each in new.arrived() if isinstance(each.head, Tick)] == [interval] * PARTITIONS
+    assert [each.head.interval for each in new.arrived() if isinstance(each.head, TickRecord)] == [
+        interval
+    ] * PARTITIONS
     with pytest.raises(LeadershipLostError):
         old.tick(interval + PERIOD_MS, {"a:8080": "hung"})
     new.tick(interval + PERIOD_MS, {"a:8080": None})
@@ -300,5 +302,5 @@ def test_who_begins_to_lead_finds_what_came_before_it_led_but_nothing_from_long_
     KafkaMetricsLog(settings, cluster=CLUSTER).tick(2 * PERIOD_MS, {})
     log = KafkaCollectorLog(settings, cluster=CLUSTER)
     log.lead(since)
-    assert {each.head.interval for each in log.arrived() if isinstance(each.head, Tick)} == {2 * PERIOD_MS}
+    assert {each.head.interval for each in log.arrived() if isinstance(each.head, TickRecord)} == {2 * PERIOD_MS}
     log.close()

@@ -22,7 +22,7 @@ from controller.collector.sweeper import Sweeper
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import json_chunks
-from controller.wire.metrics import BrokerState, NamespaceState, Tick, decode_metric
+from controller.wire.metrics import BrokerStateRecord, NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.sweep import BrokerSweep
 from tests.pulsar_tokens import demanding_tokens, token
 
@@ -117,7 +117,7 @@ def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespac
             collector.terminate()
             assert collector.wait(20) == 0
     records = _records(tmp_path)
-    ticks = [each for each in records if isinstance(each, Tick)]
+    ticks = [each for each in records if isinstance(each, TickRecord)]
     assert [entry.broker for entry in ticks[-1].roster or ()] == sorted(pulsar.brokers)
     state = _states_of(tmp_path, namespace)[-1]
     assert state.boundaries == tuple(int(boundary, 16) for boundary in RANGES)
@@ -132,18 +132,20 @@ def _records(folder: Path) -> list[Any]:
     return [decode_metric(line, cluster=CLUSTER, period_ms=PERIOD_SECONDS * 1000) for line in lines if line]
 
 
-def _states_of(folder: Path, namespace: str) -> list[NamespaceState]:
-    return [each for each in _records(folder) if isinstance(each, NamespaceState) and each.namespace == namespace]
+def _states_of(folder: Path, namespace: str) -> list[NamespaceStateRecord]:
+    return [each for each in _records(folder) if isinstance(each, NamespaceStateRecord) and each.namespace == namespace]
 
 
-def _brokers_of(folder: Path) -> dict[str, BrokerState]:
-    return {each.broker: each for each in _records(folder) if isinstance(each, BrokerState)}
+def _brokers_of(folder: Path) -> dict[str, BrokerStateRecord]:
+    return {each.broker: each for each in _records(folder) if isinstance(each, BrokerStateRecord)}
 
 
 def _rate_of(folder: Path, namespace: str) -> float:
     """msg/s into *namespace*, by the sweeps of the last complete interval."""
     records = _records(folder)
-    ticks = [each for each in records if isinstance(each, Tick) and all(entry.sweep_id for entry in each.roster or ())]
+    ticks = [
+        each for each in records if isinstance(each, TickRecord) and all(entry.sweep_id for entry in each.roster or ())
+    ]
     if not ticks:
         return 0.0
     counted = {entry.sweep_id for entry in ticks[-1].roster or ()}

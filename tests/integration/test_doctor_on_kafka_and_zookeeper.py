@@ -20,7 +20,7 @@ from controller.cli.status import status
 from controller.doctor.before_acting import refuse_producers_clocks
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
-from controller.doctor.gather import Patience, gather
+from controller.doctor.gather import TimeLimits, gather
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.errors import SettingsError
 from controller.model.names import topic_hash
@@ -121,7 +121,7 @@ def test_a_session_timeout_beyond_the_servers_bounds_is_told(kafka: KafkaServer,
 
 def test_servers_that_are_not_there_are_findings_within_the_time_that_was_given() -> None:
     began = time.monotonic()
-    findings = judge(gather(settings("127.0.0.1:1", "127.0.0.1:1", "none"), Patience(answer=1, brokers=2, all=3)))
+    findings = judge(gather(settings("127.0.0.1:1", "127.0.0.1:1", "none"), TimeLimits(answer=1, brokers=2, all=3)))
     assert time.monotonic() - began < 4
     assert {"kafka-unreachable", "zookeeper-unreachable"} <= {
         each.code for each in findings if each.severity == "error"

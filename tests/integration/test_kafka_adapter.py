@@ -11,7 +11,7 @@ import pytest
 
 from controller.adapters.kafka import reader as kafka_reader
 from controller.adapters.kafka import transactions as kafka_transactions
-from controller.adapters.kafka.reader import Reader, Record, read_all, tail
+from controller.adapters.kafka.reader import KafkaRecord, Reader, read_all, tail
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
@@ -75,7 +75,7 @@ def test_what_was_written_is_read_with_key_headers_and_the_brokers_time(kafka: K
     after = time.time_ns() // 1_000_000
     first, second = read_all(kafka.bootstrap, topic, 0)
     assert before <= first.timestamp_ms <= after
-    assert first == Record(0, 0, b"key", b"value", first.timestamp_ms, {"epoch": b"7"})
+    assert first == KafkaRecord(0, 0, b"key", b"value", first.timestamp_ms, {"epoch": b"7"})
     assert (second.offset, second.key, second.headers) == (1, None, {})
 
 
@@ -349,7 +349,7 @@ def test_a_reader_goes_on_behind_the_end_it_has_reached(kafka: KafkaServer, topi
     reader.close()
 
 
-def until_end(reader: Reader) -> Iterator[Record]:
+def until_end(reader: Reader) -> Iterator[KafkaRecord]:
     while not reader.at_end():
         record = reader.poll(0.2)
         if record is not None:

@@ -16,7 +16,7 @@ import pytest
 from controller.adapters.kafka import journal as kafka_journal
 from controller.adapters.kafka.journal import KafkaJournal, read_journal
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
-from controller.adapters.kafka.reader import Record, read_all, tail
+from controller.adapters.kafka.reader import KafkaRecord, read_all, tail
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.lab.servers import KafkaServer
@@ -28,7 +28,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
 from controller.wire.journal import encode_entry
-from controller.wire.metrics import Tick, decode_metric
+from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import decode_result
 from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
@@ -103,7 +103,7 @@ def issued(settings: KafkaLogSettings) -> list[str]:
     return sorted(parse_event(record.value).id for record in records(settings, settings.commands_topic))
 
 
-def records(settings: KafkaLogSettings, topic: str) -> list[Record]:
+def records(settings: KafkaLogSettings, topic: str) -> list[KafkaRecord]:
     return list(tail(settings.bootstrap, topic, follow=False, from_beginning=True))
 
 
@@ -341,12 +341,12 @@ def test_ticks_are_written_to_every_partition_and_the_roster_to_the_first_alone(
     for partition in range(PARTITIONS):
         *_, last = read_all(settings.bootstrap, settings.metrics_topic, partition)
         tick = decode_metric(last.value, cluster=CLUSTER, period_ms=PERIOD)
-        assert isinstance(tick, Tick)
+        assert isinstance(tick, TickRecord)
         assert (tick.interval, tick.partitions.metrics, tick.partitions.results) == (T, PARTITIONS, PARTITIONS)
         rosters[partition] = tick.roster and [(each.broker, each.sweep_id) for each in tick.roster]
         *_, last = read_all(settings.bootstrap, settings.results_topic, partition)
         answer = decode_result(last.value, cluster=CLUSTER, period_ms=PERIOD)
-        assert isinstance(answer, Tick)
+        assert isinstance(answer, TickRecord)
         assert answer.roster is None
     assert rosters == {0: [("a:1", "sweep"), ("b:1", None)], 1: None, 2: None}
 

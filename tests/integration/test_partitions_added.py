@@ -21,7 +21,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import EpochEvent, command_event, epoch_event, parse_event
-from controller.wire.metrics import Tick, decode_metric
+from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from tests.commands import T, unload
 from tests.integration.execute import PARTITIONS, now_ms, own_topics
@@ -61,7 +61,7 @@ def within(seconds: float, done: Callable[[], bool]) -> None:
 def ticks(log: KafkaLogSettings, topic: str, partition: int) -> list[int]:
     values = [record.value for record in read_all(log.bootstrap, topic, partition)]
     read = [decode_metric(value, cluster=CLUSTER, period_ms=PERIOD_MS) for value in values if b'"tick"' in value]
-    return [record.interval for record in read if isinstance(record, Tick)]
+    return [record.interval for record in read if isinstance(record, TickRecord)]
 
 
 def test_who_leads_the_collectors_reads_the_new_partitions_and_ticks_them_in_the_next_interval(

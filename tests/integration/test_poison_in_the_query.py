@@ -18,7 +18,7 @@ from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.wire.base import encode
 from controller.wire.journal import encode_entry
-from controller.wire.metrics import Partitions, RosterEntry, Tick, decode_metric
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from streaming.assembly import Assembly
 from streaming.query import dead_letter_query, decision_query
 from tests.integration.test_query_cuts import write_settings
@@ -61,7 +61,7 @@ def decided(spark: SparkSession, folder: Path, spoilt: list[bytes]) -> tuple[lis
         good = [namespace_record("lab", state)[1] for state in cluster.changed_namespaces()]
         good += [value for sweep in sweeps for _, value in json_records(sweep)]
         roster = tuple(RosterEntry(broker=sweep.broker, sweep_id=sweep.sweep_id) for sweep in sweeps)
-        tick = Tick(cluster="lab", interval=interval, partitions=Partitions(metrics=1, results=0), roster=roster)
+        tick = TickRecord(cluster="lab", interval=interval, partitions=Partitions(metrics=1, results=0), roster=roster)
         values = [(T, value) for value in spoilt] + [(interval, value) for value in [*good, encode(tick)]]
         data = [(METRICS, 0, offset + i, "", appended, value) for i, (appended, value) in enumerate(values)]
         offset += len(values)

@@ -12,7 +12,7 @@ from controller.aggregate.shard import DetailLimits
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.base import encode
-from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 from controller.wire.rows import rows_from_columns
 from streaming import decode
 from streaming.decode import DecodeOptions
@@ -36,7 +36,7 @@ def table(spark: SparkSession, options: DecodeOptions, *, brokers: int, bundles:
     shape = ClusterShape(brokers=brokers, empty_brokers=0, bundles=bundles, topics=topics)
     sweeps = list(ModelledCluster(shape, seed=1, name="lab").sweeps(_NOW))
     roster = tuple(RosterEntry(broker=sweep.broker, sweep_id=sweep.sweep_id) for sweep in sweeps)
-    last = encode(Tick(cluster="lab", interval=_NOW, partitions=Partitions(metrics=1, results=1), roster=roster))
+    last = encode(TickRecord(cluster="lab", interval=_NOW, partitions=Partitions(metrics=1, results=1), roster=roster))
     values = [*(value for sweep in sweeps for _, value in json_records(sweep)), last]
     data = [(METRICS, 0, offset, "", _NOW, value) for offset, value in enumerate(values)]
     return decode.rows(spark.createDataFrame(data, _SCHEMA).coalesce(1), options).toArrow()

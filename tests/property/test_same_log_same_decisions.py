@@ -14,7 +14,7 @@ from controller.aggregate.limits import WaitLimits
 from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
 from controller.wire.journal import parse_entry
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal
 
@@ -106,7 +106,7 @@ def test_with_so_many_intervals_a_batch_at_most(
         if rng.random() < 0.3:  # killed before the commit
             controller.restart(checkpoint)
             controller.feed(batch)
-    again = next(at for at in reversed(records) if isinstance(at.record, Tick))
+    again = next(at for at in reversed(records) if isinstance(at.record, TickRecord))
     while controller.feed([replace(again, offset=again.offset + 1_000)]):
         pass
     assert controller.journal == journal([*located(answered(shape))])

@@ -13,13 +13,13 @@ from controller.aggregate.bundles import KnownBundles
 from controller.aggregate.claims import Claims
 from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack
 from controller.aggregate.fact_text import fact_from_text, fact_to_text
-from controller.aggregate.limits import Arrivals
+from controller.aggregate.limits import ArrivedBytes
 from controller.aggregate.rows import NUMBERS
 from controller.aggregate.seeds import Seeds
 from controller.aggregate.shard import ShardState
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.states import States
-from controller.aggregate.waiting import Facts, Headers
+from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
 from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
 
@@ -53,22 +53,22 @@ def state_of(names: list[str]) -> ShardState:
         for name in names
     ]
     places = [(0, i) for i in range(n)]
-    counts = {f.name: whole for f in fields(Headers) if f.name != "numbers"}
+    counts = {f.name: whole for f in fields(WaitingHeaders) if f.name != "numbers"}
     return ShardState(
         shard=0,
         shards=2,
         pool=names,
         bundles=KnownBundles.of(names),
         claims=Claims(**columns | {"broker": whole, "sweep": whole, "bundle": whole}),
-        headers=Headers(**counts, numbers=np.ones((n, NUMBERS))),
-        facts=Facts(
+        headers=WaitingHeaders(**counts, numbers=np.ones((n, NUMBERS))),
+        facts=WaitingFacts(
             due=whole, source=whole, partition=whole, offset=whole, upto=whole,
             texts=[fact_to_text(CommandResult(id=name, status="done", detail=name)) for name in names],
         ),
         seeds=Seeds.of(seeds, 3),
         namespaces=States.of([NamespaceState(namespace=name, version=1, boundaries=(0, 7)) for name in names], 4),
         brokers=States.of([BrokerState(broker=name, version=1, failure_domain=name) for name in names], 5),
-        arrivals=Arrivals(
+        arrivals=ArrivedBytes(
             size=dict.fromkeys(places, 9), ticked=dict.fromkeys(places, 3), newest=dict.fromkeys(places, (7, 8))
         ),
         torn=frozenset((i, 0, 1) for i in range(n)),

@@ -1,6 +1,7 @@
 """The house is as docs/ARCHITECTURE.md draws it: every contract of pyproject.toml is kept, and would be seen broken."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -142,3 +143,26 @@ def test_no_function_is_longer_than_a_screen() -> None:
         if (lines := (function.end_lineno or 0) - function.lineno + 1) > _MOST_LINES
     ]
     assert not long
+
+
+def test_no_two_public_classes_or_aliases_share_a_name() -> None:
+    where: dict[str, list[str]] = defaultdict(list)
+    for package in ("controller", "streaming"):
+        for path in sorted((_ROOT / package).rglob("*.py")):
+            for name in _defined(ast.parse(path.read_text(encoding="utf-8"))):
+                where[name].append(str(path.relative_to(_ROOT)))
+    assert len(where) > 300
+    # Pulsar's AvgShedder is a shedder and a placement in one class.
+    assert {name for name, paths in where.items() if len(paths) > 1} == {"AvgShedder"}
+
+
+def _defined(module: ast.Module) -> Iterator[str]:
+    """The public classes and type aliases that *module* defines."""
+    for node in module.body:
+        match node:
+            case ast.ClassDef(name=name) if name[0] != "_":
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")) if name[0] != "_":
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)]) if name[0].isupper() and not name.isupper():
+                yield name

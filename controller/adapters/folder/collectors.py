@@ -6,7 +6,7 @@ from pathlib import Path
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.ports.collectors import GroupView
-from controller.wire.chunks import Arrived, Record, glance
+from controller.wire.chunks import Arrived, KeyValue, glance
 
 
 class FileGroup:
@@ -46,7 +46,7 @@ class FolderCollectorLog:
         self._metrics = folder / "metrics"
         self._arrived: list[Arrived] = []
 
-    def publish(self, records: Iterable[Record], within_seconds: float) -> None:  # noqa: ARG002
+    def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:  # noqa: ARG002
         """See CollectorLog."""
         records = list(records)
         self._log.publish(records)

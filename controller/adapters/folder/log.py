@@ -18,7 +18,7 @@ from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
 from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
-from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
 #: Digits of T, epoch ms, in names: enough for some thousands of years.
 DIGITS: Final = 15
@@ -43,7 +43,7 @@ class FolderMetricsLog:
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See MetricsLog."""
-        tick = Tick(cluster=self._cluster, interval=interval, partitions=_ONE_EACH)
+        tick = TickRecord(cluster=self._cluster, interval=interval, partitions=_ONE_EACH)
         entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
         self._results.append([encode(tick)], interval)
         self._metrics.append([encode(tick.model_copy(update={"roster": entries}))], interval)

@@ -12,7 +12,7 @@ from controller.adapters.kafka.words import failure
 from controller.aggregate.backlog import Backlog
 from controller.model.errors import WireError
 from controller.settings.log import KafkaLogSettings
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from controller.wire.results import decode_result
 
 log = logging.getLogger(__name__)
@@ -81,6 +81,6 @@ def _ticks(settings: KafkaLogSettings, cluster: str, period_ms: int, first: int)
             said = decode_result(record.value, cluster=cluster, period_ms=period_ms)
         except WireError:
             continue  # a dead letter
-        if isinstance(said, Tick):
+        if isinstance(said, TickRecord):
             found.add(said.interval)
     return len(found)

@@ -10,7 +10,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from controller.adapters.kafka.client import Client
-from controller.adapters.kafka.reader import Record, read_all
+from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.words import failure, silence, text
 from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
@@ -26,7 +26,7 @@ _RETRY_SECONDS: Final = 0.05
 _BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
 
-class Topic(NamedTuple):
+class FoundTopic(NamedTuple):
     """A topic as it is; *config* under Kafka's names, empty where it could not be read."""
 
     partitions: int
@@ -44,7 +44,7 @@ class AppendTime(NamedTuple):
 
 def topics(
     bootstrap: str, names: tuple[str, ...], *, client: Client, answer_seconds: float
-) -> tuple[dict[str, Topic], str]:
+) -> tuple[dict[str, FoundTopic], str]:
     """Those of the topics *names* that exist, and why their settings could not be read, "" where they could.
 
     Raises TrimtabError where Kafka does not answer.
@@ -65,7 +65,7 @@ def topics(
         except (ck.KafkaException, TimeoutError) as error:
             problem = f"{resource.name}: {text(error) if error.args else 'no answer'}"
     return {
-        name: Topic(len(parts), min(len(part.replicas) for part in parts.values()), config.get(name, {}))
+        name: FoundTopic(len(parts), min(len(part.replicas) for part in parts.values()), config.get(name, {}))
         for name, parts in there.items()
     }, problem
 
@@ -122,7 +122,7 @@ def newest_first(
     keep: Callable[[bytes], bool] = lambda _: True,
     window: int = _WINDOW,
     reach: int | None = None,
-) -> Iterator[Record]:
+) -> Iterator[KafkaRecord]:
     """The committed records of *topic* that *keep* wants, from the present end backwards, by their append times.
 
     Read in windows of so many offsets of a partition, then of more, so that little is read by who soon stops; nothing
@@ -141,7 +141,7 @@ def newest_first(
     finally:
         consumer.close()
 
-    def backwards(partition: int) -> Iterator[Record]:
+    def backwards(partition: int) -> Iterator[KafkaRecord]:
         low, end = ends[partition]
         low = low if reach is None else max(low, end - reach)
         size = window
@@ -150,7 +150,7 @@ def newest_first(
             yield from reversed([each for each in between(partition, start, end) if keep(each.value)])
             end, size = start, min(4 * size, _LARGEST_WINDOW)
 
-    def between(partition: int, start: int, end: int) -> Iterator[Record]:
+    def between(partition: int, start: int, end: int) -> Iterator[KafkaRecord]:
         for record in read_all(bootstrap, topic, partition, start, client):
             if record.offset >= end:
                 return

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from controller.adapters.failpoints import failpoint
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import journal_writer
-from controller.adapters.kafka.reader import Record, read_all
+from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.topics import delete_before
 from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
 from controller.model.errors import JournalError, TrimtabError, WireError
@@ -165,7 +165,7 @@ def _read_end(settings: KafkaLogSettings, cluster: str) -> _End:
     return end
 
 
-def _end(reader: EntryReader, records: Iterator[Record]) -> _End:
+def _end(reader: EntryReader, records: Iterator[KafkaRecord]) -> _End:
     last, epoch = None, 0
     for record in records:
         entry = _read(reader, record)
@@ -175,14 +175,14 @@ def _end(reader: EntryReader, records: Iterator[Record]) -> _End:
     return _End(last, epoch)
 
 
-def _read(reader: EntryReader, record: Record) -> Decided | EpochEntry | None:
+def _read(reader: EntryReader, record: KafkaRecord) -> Decided | EpochEntry | None:
     try:
         return reader.read(record.value)
     except WireError as error:
         raise JournalError(f"journal, offset {record.offset}: {error}") from error
 
 
-def _number(record: Record, header: str) -> int | None:
+def _number(record: KafkaRecord, header: str) -> int | None:
     text = record.headers.get(header)
     if text is None:
         return None
@@ -200,7 +200,7 @@ class _Place(NamedTuple):
     whole: bool
 
 
-def _place(record: Record) -> _Place:
+def _place(record: KafkaRecord) -> _Place:
     headers = record.headers
     if headers.get(_CLUSTER):
         return _Place(headers[_CLUSTER].decode(errors="replace"), _number(record, _INTERVAL), _WHOLE in headers)

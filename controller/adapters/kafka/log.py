@@ -11,7 +11,7 @@ from controller.ports.log import IssuedEvent
 from controller.settings.log import KafkaLogSettings
 from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
-from controller.wire.metrics import Partitions, RosterEntry, Tick
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
 _HOUR_MS: Final = 3_600_000
 
@@ -59,7 +59,7 @@ def ticks(
     *partitions*: how many each topic has, asked just now, for some may have been added.
     """
     metrics, results = settings.metrics_topic, settings.results_topic
-    tick = Tick(
+    tick = TickRecord(
         cluster=cluster,
         interval=interval,
         partitions=Partitions(metrics=partitions[metrics], results=partitions[results]),

@@ -47,7 +47,7 @@ _GONE: Final = frozenset(
 )
 
 
-class Record(NamedTuple):
+class KafkaRecord(NamedTuple):
     """One record as it lies in a topic."""
 
     partition: int
@@ -115,7 +115,7 @@ class Reader:
             raise self._meaning(error) from error
         return found.offset if found.offset >= 0 else None
 
-    def poll(self, timeout_seconds: float) -> Record | None:
+    def poll(self, timeout_seconds: float) -> KafkaRecord | None:
         """The next record, or None when none came within *timeout_seconds* or a partition's end was reached."""
         self._look()
         message: Any = self._consumer.poll(timeout_seconds)
@@ -172,7 +172,7 @@ class Reader:
 
 def read_all(
     bootstrap: str, topic: str, partition: int, from_offset: int = ck.OFFSET_BEGINNING, client: Client = NO_CLIENT
-) -> Iterator[Record]:
+) -> Iterator[KafkaRecord]:
     """Every committed record of a partition from *from_offset* on, up to its present end.
 
     Starts at the oldest record where that offset is gone.  Raises TrimtabError where Kafka stays silent.
@@ -189,7 +189,7 @@ def tail(
     from_beginning: bool = False,
     stop: Callable[[], bool] = lambda: False,
     client: Client = NO_CLIENT,
-) -> Iterator[Record]:
+) -> Iterator[KafkaRecord]:
     """Every committed record of a whole topic, from now or *from_beginning* on.
 
     With *follow* until *stop* says so, else up to the present end.  Where it starts is settled when this returns,
@@ -199,7 +199,7 @@ def tail(
     return _records(reader, stop=stop if follow else reader.at_end)
 
 
-def _records(reader: Reader, stop: Callable[[], bool]) -> Iterator[Record]:
+def _records(reader: Reader, stop: Callable[[], bool]) -> Iterator[KafkaRecord]:
     try:
         while not stop():
             record = reader.poll(0.2)
@@ -209,8 +209,8 @@ def _records(reader: Reader, stop: Callable[[], bool]) -> Iterator[Record]:
         reader.close()
 
 
-def _record(message: Any) -> Record:
-    return Record(
+def _record(message: Any) -> KafkaRecord:
+    return KafkaRecord(
         partition=message.partition(),
         offset=message.offset(),
         key=message.key(),

@@ -16,7 +16,7 @@ from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.log import KafkaLogSettings
-from controller.wire.chunks import Arrived, Record, glance
+from controller.wire.chunks import Arrived, KeyValue, glance
 
 #: An old writer's open transaction keeps readers waiting for no longer than this.
 _TRANSACTION_MS: Final = 10_000
@@ -39,7 +39,7 @@ class KafkaCollectorLog:
         self._reader: Reader | None = None
         self._caught_up = False
 
-    def publish(self, records: Iterable[Record], within_seconds: float) -> None:
+    def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
         """See CollectorLog."""
         if self._producer is None:
             self._producer = Producer(self._settings.bootstrap, self._settings.client)

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 import urllib3
 
 from controller.adapters.deadline import Deadline
-from controller.adapters.pulsar.pool import Answer, connection_pool, read_answer
+from controller.adapters.pulsar.pool import HttpAnswer, connection_pool, read_answer
 from controller.adapters.pulsar.trusted import TrustedAddresses
 from controller.adapters.tls import Tls
 from controller.model.errors import TrimtabError
@@ -277,7 +277,7 @@ class PulsarHttp:
             )
         return answer.data
 
-    def _send(self, method: str, url: str, body: bytes | None) -> Answer:
+    def _send(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
         """One request, without redirects; the only place that credentials leave from."""
         self._require(method, url)
         left = self.seconds_left
@@ -298,7 +298,7 @@ class PulsarHttp:
             raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}") from error
 
 
-def _location(url: str, answer: Answer) -> str:
+def _location(url: str, answer: HttpAnswer) -> str:
     """The URL that *answer* redirects to."""
     location = str(answer.headers.get("Location", ""))
     try:

@@ -23,7 +23,7 @@ _LARGEST_ERROR: Final = 64 << 10
 _PIECE: Final = 64 << 10
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """A broker's answer."""
 
     status: int
@@ -99,7 +99,7 @@ def connection_pool(
     return pool
 
 
-def read_answer(response: urllib3.BaseHTTPResponse, largest: int = LARGEST_ANSWER) -> Answer:
+def read_answer(response: urllib3.BaseHTTPResponse, largest: int = LARGEST_ANSWER) -> HttpAnswer:
     """The whole of *response*; of an error no more than its beginning.  Raises urllib3's HTTPError."""
     is_error = response.status >= 300
     pieces, size = [], 0
@@ -116,4 +116,4 @@ def read_answer(response: urllib3.BaseHTTPResponse, largest: int = LARGEST_ANSWE
         response.close()
         raise
     response.release_conn()
-    return Answer(response.status, response.reason or "", response.headers, b"".join(pieces))
+    return HttpAnswer(response.status, response.reason or "", response.headers, b"".join(pieces))

@@ -138,7 +138,7 @@ def test_whatever_json_a_broker_answers_with_the_outcome_is_a_value_or_a_pulsar_
 ) -> None:
     admin = PulsarAdmin(["http://127.0.0.1:1"], cluster="lab")
     for body in (*(json.dumps(each).encode() for each in BODIES), b"", b"\xff", b"{", b"[" * 9999):
-        monkeypatch.setattr(admin, "_send", lambda *_, body=body: pulsar_pool.Answer(200, "OK", {}, body))
+        monkeypatch.setattr(admin, "_send", lambda *_, body=body: pulsar_pool.HttpAnswer(200, "OK", {}, body))
         try:
             CALLS[call](admin)
         except PulsarError:

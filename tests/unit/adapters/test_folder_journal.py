@@ -20,7 +20,7 @@ from controller.ports.journal import JournalHead
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
 from controller.wire.dead_letter import Source, dead_letter
 from controller.wire.journal import encode_entry
-from controller.wire.metrics import Tick, decode_metric
+from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import decode_result
 from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
@@ -301,7 +301,7 @@ def test_records_and_ticks_lie_in_the_order_they_were_written(tmp_path: Path) ->
     assert [line for line in found if line in sent] == sent
 
     first = decode_metric(found[2], cluster=CLUSTER, period_ms=PERIOD)
-    assert isinstance(first, Tick)
+    assert isinstance(first, TickRecord)
     assert first.interval == T
     assert [(each.broker, each.sweep_id) for each in first.roster or ()] == [("a:1", "sweep"), ("b:1", None)]
 
@@ -313,7 +313,7 @@ def test_the_result_log_is_ticked_too_and_has_no_roster(tmp_path: Path) -> None:
     answer, tick = lines(tmp_path / "results")
     assert answer == as_bytes(result())
     decoded = decode_result(tick, cluster=CLUSTER, period_ms=PERIOD)
-    assert isinstance(decoded, Tick)
+    assert isinstance(decoded, TickRecord)
     assert decoded.roster is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from controller.aggregate.rows import BUNDLE, METRICS, SWEEP, Rows
 from controller.aggregate.shard import DetailLimits
 from controller.model.errors import WireError
-from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
+from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import arrow_records, json_records
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
@@ -23,7 +23,7 @@ _LIMITS = DetailLimits(topics=9, sessions=1e9, msg_rate=1_200, throughput=1e12)
 _NONE_NEAR = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
 
 
-def modelled() -> list[BrokerSweep]:
+def modelled() -> list[ModelledSweep]:
     return list(ModelledCluster(ClusterShape(brokers=3, bundles=24, topics=200), seed=3, name=CLUSTER).sweeps(_NOW))
 
 
@@ -37,7 +37,7 @@ def rows_of(values: list[bytes], limits: DetailLimits = _LIMITS) -> Rows:
 
 
 @pytest.mark.parametrize("sweep", modelled(), ids=lambda sweep: sweep.broker)
-def test_arrow_and_json_give_the_same_rows(sweep: BrokerSweep) -> None:
+def test_arrow_and_json_give_the_same_rows(sweep: ModelledSweep) -> None:
     of_json, of_arrow = (rows_of([one for _, one in form(sweep)]) for form in (json_records, arrow_records))
     assert len(of_arrow) == 1 + len(sweep.bundles)
     assert of_arrow.bundle == of_json.bundle

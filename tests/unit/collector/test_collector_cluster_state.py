@@ -9,7 +9,7 @@ import pytest
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.collector.cluster_state import ClusterState, Found
 from controller.model.errors import TrimtabError
-from controller.wire.metrics import BundleData, NamespaceState
+from controller.wire.metrics import BundleData, NamespaceStateRecord
 from tests.fake_pulsar import CLUSTER, SAMPLES, FakeBroker, FakePulsar, fake_pulsar
 
 T, PERIOD = 1_795_233_660_000, 60_000
@@ -40,8 +40,8 @@ def first(pulsar: FakePulsar) -> FakeBroker:
     return pulsar.brokers[0]
 
 
-def namespaces(found: Found) -> dict[str, NamespaceState]:
-    return {state.namespace: state for state in found.states if isinstance(state, NamespaceState)}
+def namespaces(found: Found) -> dict[str, NamespaceStateRecord]:
+    return {state.namespace: state for state in found.states if isinstance(state, NamespaceStateRecord)}
 
 
 def test_a_namespace_that_cannot_be_read_does_not_affect_others_and_is_logged_once(

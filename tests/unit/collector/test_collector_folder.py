@@ -16,7 +16,7 @@ from controller.adapters.pulsar.admin import Credentials, Tls
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.cli import collect as collect_cli
 from controller.model.errors import TrimtabError
-from controller.wire.metrics import NamespaceState, Tick, decode_metric
+from controller.wire.metrics import NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.sweep import ArrowSweep, BrokerSweep
 from tests.contracts.collectors import CollectorGroupContract, Member
 from tests.fake_pulsar import CLUSTER, FakePulsar, fake_pulsar
@@ -61,7 +61,7 @@ def test_one_interval_after_the_other_lies_in_the_log_each_behind_its_sweeps(tmp
         collect_once(path)
         names = pulsar.names
     found = records(tmp_path / "log")
-    ticks = [each for each in found if isinstance(each, Tick)]
+    ticks = [each for each in found if isinstance(each, TickRecord)]
     assert len(ticks) == 2
     assert ticks[0].interval < ticks[1].interval
     for tick in ticks:
@@ -79,15 +79,15 @@ def test_one_interval_after_the_other_lies_in_the_log_each_behind_its_sweeps(tmp
 def test_the_one_that_takes_over_a_folder_knows_how_far_the_one_before_came(tmp_path: Path) -> None:
     old, new = (FolderCollectorLog(tmp_path, cluster=CLUSTER) for _ in range(2))
     old.lead(0)
-    state = NamespaceState(cluster=CLUSTER, namespace="lab/ns", version=1, boundaries=(0, 0xFFFFFFFF))
+    state = NamespaceStateRecord(cluster=CLUSTER, namespace="lab/ns", version=1, boundaries=(0, 0xFFFFFFFF))
     old.tick(1000, {"a:8080": None})
     old.tick(2000, {"a:8080": "s"})
     old.publish([("lab/ns", state.model_dump_json(by_alias=True).encode())], 1.0)
     new.lead(0)
-    assert [each.head.interval for each in new.arrived() if isinstance(each.head, Tick)] == [2000]
+    assert [each.head.interval for each in new.arrived() if isinstance(each.head, TickRecord)] == [2000]
     assert list(new.arrived()) == []
     new.tick(3000, {"a:8080": None})
-    assert [each.interval for each in records(tmp_path) if isinstance(each, Tick)] == [1000, 2000, 3000]
+    assert [each.interval for each in records(tmp_path) if isinstance(each, TickRecord)] == [1000, 2000, 3000]
 
 
 class TestFileGroup(CollectorGroupContract):

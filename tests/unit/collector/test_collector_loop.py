@@ -16,8 +16,15 @@ from controller.model.errors import LeadershipLostError, LogOfflineError, Trimta
 from controller.ports.collectors import GroupView
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
-from controller.wire.chunks import Arrived, Record, glance, json_chunks
-from controller.wire.metrics import BrokerState, NamespaceState, Partitions, RosterEntry, Tick, decode_metric
+from controller.wire.chunks import Arrived, KeyValue, glance, json_chunks
+from controller.wire.metrics import (
+    BrokerStateRecord,
+    NamespaceStateRecord,
+    Partitions,
+    RosterEntry,
+    TickRecord,
+    decode_metric,
+)
 from tests.fake_pulsar import CLUSTER, FakePulsar, fake_pulsar
 
 PERIOD = 60
@@ -39,7 +46,7 @@ class Log:
     def ticks(self) -> dict[int, dict[str, bool]]:
         """T in seconds -> broker -> whether it has a sweep."""
         heads = [glance(value) for value in self.records]
-        ticks = [head for head in heads if isinstance(head, Tick)]
+        ticks = [head for head in heads if isinstance(head, TickRecord)]
         assert len({tick.interval for tick in ticks}) == len(ticks), "ticked twice"
         return {
             tick.interval // 1000: {entry.broker: entry.sweep_id is not None for entry in tick.roster or ()}
@@ -48,7 +55,7 @@ class Log:
 
     def states(self) -> list[Any]:
         read = [decode_metric(value, cluster=CLUSTER, period_ms=1000) for value in self.records]
-        return [record for record in read if isinstance(record, NamespaceState | BrokerState)]
+        return [record for record in read if isinstance(record, NamespaceStateRecord | BrokerStateRecord)]
 
 
 class LogEnd:
@@ -57,7 +64,7 @@ class LogEnd:
     def __init__(self, log: Log) -> None:
         self.log, self.read_to, self.fence = log, 0, -1
 
-    def publish(self, records: Iterable[Record], within_seconds: float) -> None:
+    def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
         assert within_seconds > 0
         self._reach()
         self.log.records += [value for _, value in records]
@@ -78,7 +85,9 @@ class LogEnd:
             raise LeadershipLostError("fenced")
         self._whole()
         entries = tuple(RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in roster.items())
-        tick = Tick(cluster=CLUSTER, interval=interval, partitions=Partitions(metrics=1, results=1), roster=entries)
+        tick = TickRecord(
+            cluster=CLUSTER, interval=interval, partitions=Partitions(metrics=1, results=1), roster=entries
+        )
         self.log.records.append(tick.model_dump_json(by_alias=True).encode())
 
     def follow(self) -> None:
@@ -273,7 +282,7 @@ def test_a_leader_that_wakes_up_after_a_takeover_is_fenced_and_writes_no_tick(wo
     world.now = T + 2 * PERIOD
     world.settle(one)
     mine = [glance(value) for value in world.log.records[before:]]
-    assert not any(isinstance(head, Tick) for head in mine)
+    assert not any(isinstance(head, TickRecord) for head in mine)
     assert all(world.interval(T + 2 * PERIOD, two).values())
 
 
@@ -372,12 +381,12 @@ def test_a_broker_that_is_not_active_is_in_no_roster_though_it_was_swept(
 def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_gives(world: World) -> None:
     one = world.collector("one")
     world.interval(T, one)
-    world.step_until(lambda: sum(isinstance(each, NamespaceState) for each in world.log.states()) >= 3, one)
+    world.step_until(lambda: sum(isinstance(each, NamespaceStateRecord) for each in world.log.states()) >= 3, one)
     world.interval(T + PERIOD, one)
-    namespaces = {each.namespace: each for each in world.log.states() if isinstance(each, NamespaceState)}
+    namespaces = {each.namespace: each for each in world.log.states() if isinstance(each, NamespaceStateRecord)}
     assert sorted(namespaces) == ["lab/ns-0", "lab/ns-1", "lab/ns-2"]
     assert namespaces["lab/ns-0"].anti_affinity_group == "apart"
-    brokers = {each.broker: each for each in world.log.states() if isinstance(each, BrokerState)}
+    brokers = {each.broker: each for each in world.log.states() if isinstance(each, BrokerStateRecord)}
     assert sorted(brokers) == world.pulsar.names
     first = brokers[world.pulsar.brokers[0].name]
     assert (first.failure_domain, first.broker_version_string) == ("rack-1", "4.0.8")
@@ -393,8 +402,8 @@ def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others
     world.pulsar.boundaries = ("0x00000000", "0x80000000", "0xffffffff")
     world.interval(T + PERIOD, one)
 
-    def told() -> list[NamespaceState]:
-        return [each for each in world.log.states()[before:] if isinstance(each, NamespaceState)]
+    def told() -> list[NamespaceStateRecord]:
+        return [each for each in world.log.states()[before:] if isinstance(each, NamespaceStateRecord)]
 
     world.step_until(lambda: len(told()) == 3, one)
     assert {each.boundaries for each in told()} == {(0, 0x80000000, 0xFFFFFFFF)}

@@ -20,7 +20,7 @@ from controller.collector.reports import (
 from controller.collector.sweeper import Sweeper
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
-from controller.wire.metrics import Tick, decode_metric
+from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.sweep import ArrowSweep, BrokerSweep
 from tests.fake_pulsar import sample
 
@@ -199,11 +199,11 @@ def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:
         [(_, value)] = form(columns)
         head = glance(value)
         assert head is not None
-        assert not isinstance(head, Tick)
+        assert not isinstance(head, TickRecord)
         assert (head.broker, head.interval, head.sweep_id, head.chunk, head.chunks) == (NAME.broker, T, "s", 0, 1)
     reordered = b'{"bundleStats":[],' + next(json_chunks(columns))[1].partition(b',"bundleStats"')[0][1:] + b"}"
     assert glance(reordered) is not None
-    tick = Tick.model_validate({"cluster": "lab", "interval": T, "partitions": {"metrics": 1, "results": 1}})
+    tick = TickRecord.model_validate({"cluster": "lab", "interval": T, "partitions": {"metrics": 1, "results": 1}})
     assert glance(tick.model_dump_json(by_alias=True).encode()) == tick
     for value in (b"", b"{}", b'{"type":"topic_stats"}', b"\xff\xff\xff\xff", b'"x"'):
         assert glance(value) is None

@@ -8,7 +8,7 @@ import pytest
 
 from controller.collector.roster import Arrivals
 from controller.wire.chunks import Arrived
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from controller.wire.sweep import ResourceUsage, SweepHeader
 
 T, PERIOD = 1_795_233_660_000, 60_000
@@ -25,8 +25,10 @@ def chunk(broker: str = A, interval: int = T, sweep_id: str = "1", i: int = 0, n
     return SweepHeader(**{**numbers, **usage, **names, **other})
 
 
-def tick(interval: int, cluster: str = "lab") -> Tick:
-    return Tick.model_validate({"cluster": cluster, "interval": interval, "partitions": {"metrics": 1, "results": 1}})
+def tick(interval: int, cluster: str = "lab") -> TickRecord:
+    return TickRecord.model_validate(
+        {"cluster": cluster, "interval": interval, "partitions": {"metrics": 1, "results": 1}}
+    )
 
 
 def arrivals() -> Arrivals:
@@ -35,7 +37,7 @@ def arrivals() -> Arrivals:
 
 def take(
     into: Arrivals,
-    *heads: SweepHeader | Tick,
+    *heads: SweepHeader | TickRecord,
     active: Collection[str] = (A, B),
     append_ms: int | None = None,
     with_ticks: bool = True,

@@ -13,7 +13,7 @@ from controller.collector.states import (
     namespace_state,
     records,
 )
-from controller.wire.metrics import BrokerState, BundleData, NamespaceState, decode_metric
+from controller.wire.metrics import BrokerStateRecord, BundleData, NamespaceStateRecord, decode_metric
 from tests.fake_pulsar import SAMPLES, sample
 
 T, PERIOD = 1_795_233_660_000, 60_000
@@ -28,7 +28,7 @@ P1 = {
 BUNDLE = "lab/ns/0x00000000_0x20000000"
 
 
-def state(found: Namespace = FOUND, version: int = T, **policies: Any) -> NamespaceState:
+def state(found: Namespace = FOUND, version: int = T, **policies: Any) -> NamespaceStateRecord:
     return namespace_state("lab", found, policies, version=version)
 
 
@@ -36,7 +36,7 @@ def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() 
     [(key, value)] = records([state(p0=P1 | {"namespaces": ["other/.*"]}, p1=P1)])
     read = decode_metric(value, cluster="lab", period_ms=PERIOD)
     assert key == "lab/ns"
-    assert isinstance(read, NamespaceState)
+    assert isinstance(read, NamespaceStateRecord)
     assert (read.boundaries, read.anti_affinity_group, read.version) == (FOUND.boundaries, "apart", T)
     assert read.isolation_policies == (P1,)
 
@@ -51,7 +51,7 @@ def test_a_broker_state_has_version_domain_and_capacity() -> None:
     told = broker_state("lab", "a:8080", report, version=T, failure_domain="rack-1", capacity={"cpu": 800.0})
     [(_, value)] = records([told])
     read = decode_metric(value, cluster="lab", period_ms=PERIOD)
-    assert isinstance(read, BrokerState)
+    assert isinstance(read, BrokerStateRecord)
     assert (read.broker_version_string, read.failure_domain) == ("4.0.8", "rack-1")
     assert read.persistent_topics_enabled is True
     assert read.capacity is not None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.doctor.checks import judge
-from controller.doctor.facts import Clock
+from controller.doctor.facts import MeasuredClock
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from tests.doctor import LIMITS, OFF, A, B, C, broker, facts, only, problems, pulsar, report, settings
 
@@ -196,15 +196,15 @@ def test_brokers_without_a_load_report_have_unknown_limits() -> None:
 
 @pytest.mark.parametrize(("ahead_s", "severity"), [(5, "warning"), (-5, "warning"), (45, "error"), (-45, "error")])
 def test_a_brokers_clock_that_is_off_is_told_and_from_half_a_period_on_an_error(ahead_s: int, severity: str) -> None:
-    clock = Clock(ahead_ms=ahead_s * 1000, give_or_take_ms=600)
+    clock = MeasuredClock(ahead_ms=ahead_s * 1000, give_or_take_ms=600)
     found = only(pulsar=pulsar(broker(A), broker(B, clock=clock)))
     assert (found.code, found.severity, found.objects) == ("clock-skew", severity, (B,))
     assert f"{abs(ahead_s)}.0 s {'ahead of' if ahead_s > 0 else 'behind'} ours" in found.seen
 
 
 def test_a_clock_difference_within_the_measurement_error_is_no_finding() -> None:
-    assert not problems(pulsar=pulsar(broker(A, clock=Clock(ahead_ms=2_400, give_or_take_ms=600))))
-    assert problems(pulsar=pulsar(broker(A, clock=Clock(ahead_ms=2_700, give_or_take_ms=600))))
+    assert not problems(pulsar=pulsar(broker(A, clock=MeasuredClock(ahead_ms=2_400, give_or_take_ms=600))))
+    assert problems(pulsar=pulsar(broker(A, clock=MeasuredClock(ahead_ms=2_700, give_or_take_ms=600))))
 
 
 def test_a_load_report_from_the_future_and_an_old_one_are_told() -> None:

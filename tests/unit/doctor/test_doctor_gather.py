@@ -15,14 +15,14 @@ from controller.cli.doctor import doctor
 from controller.doctor.before_acting import refuse_rivals
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
-from controller.doctor.gather import Patience, gather
+from controller.doctor.gather import TimeLimits, gather
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
 from streaming import supervisor
 from tests.admin_servers import BROKERS, DYNAMIC, REPORT, RUNTIME, VERSION, AdminServer, admin_servers
 from tests.doctor import LIMITS, OFF, report
 
-QUICK = Patience(answer=0.5, brokers=3, all=5)
+QUICK = TimeLimits(answer=0.5, brokers=3, all=5)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_broker_that_hangs_is_waited_for_once_and_costs_the_others_nothing(
 
 def test_a_broker_that_answers_too_slowly_is_given_up(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[2].hangs = {VERSION}
-    facts = gather(settings(tmp_path, servers), Patience(answer=30, brokers=0.5, all=5))
+    facts = gather(settings(tmp_path, servers), TimeLimits(answer=30, brokers=0.5, all=5))
     assert facts.pulsar is not None
     assert {broker.name: broker.silent for broker in facts.pulsar.brokers if broker.silent} == {
         servers[2].name: "no answer within 0.5 s"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.doctor.checks import judge
-from controller.doctor.facts import Clock, FolderFacts, KafkaFacts, ZooKeeperFacts
+from controller.doctor.facts import FolderFacts, KafkaFacts, MeasuredClock, ZooKeeperFacts
 from tests.doctor import JOURNAL, NOW, facts, kafka, only, problems, settings, topic
 
 
@@ -117,7 +117,7 @@ def test_settings_of_topics_that_may_not_be_read_are_not_judged() -> None:
 
 
 def test_kafkas_clock_is_compared_with_ours() -> None:
-    found = only(kafka=kafka(clock=Clock(ahead_ms=-40_000, give_or_take_ms=20)))
+    found = only(kafka=kafka(clock=MeasuredClock(ahead_ms=-40_000, give_or_take_ms=20)))
     assert (found.code, found.severity, found.objects) == ("clock-skew", "error", ("kafka:9092",))
     assert "Kafka's append time is 40.0 s behind ours" in found.seen
 

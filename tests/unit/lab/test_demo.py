@@ -20,7 +20,7 @@ from controller.model.records import CommandResult
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape
-from controller.wire.metrics import NamespaceState, Tick, decode_metric
+from controller.wire.metrics import NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep
 
@@ -42,7 +42,7 @@ class StubController(threading.Thread):
         self.journal.begin_epoch(1)
         decided = 0
         while not self.stop.is_set():
-            ticked = [r.interval for r in metrics(self.folder) if isinstance(r, Tick)]
+            ticked = [r.interval for r in metrics(self.folder) if isinstance(r, TickRecord)]
             for interval in ticked[decided:]:
                 decided += 1
                 self.decide(interval)
@@ -118,10 +118,10 @@ def test_every_interval_is_published_whole_decided_and_obeyed_before_the_next(tm
     intervals = [entry.interval for entry in entries]
     assert intervals == [intervals[0] + i * 60_000 for i in range(3)]
     kinds = [type(record) for record in metrics(folder)]
-    per_interval = [BrokerSweep] * 3 + [Tick]
-    assert kinds == [NamespaceState] * 2 + per_interval * 3
+    per_interval = [BrokerSweep] * 3 + [TickRecord]
+    assert kinds == [NamespaceStateRecord] * 2 + per_interval * 3
     answered = results(folder)
-    assert [type(r) for r in answered] == [Tick, Result] * 3
+    assert [type(r) for r in answered] == [TickRecord, Result] * 3
     assert [r.id for r in answered if isinstance(r, Result)] == [
         command.id for entry in entries for command in entry.decision.commands
     ]
@@ -144,7 +144,7 @@ def test_the_next_sweep_shows_the_bundle_at_its_destination(tmp_path: Path) -> N
 
 def test_the_tick_names_the_sweep_of_every_broker(tmp_path: Path) -> None:
     _, folder, _ = run(tmp_path, intervals=1)
-    (tick,) = [r for r in metrics(folder) if isinstance(r, Tick)]
+    (tick,) = [r for r in metrics(folder) if isinstance(r, TickRecord)]
     sweeps = [r for r in metrics(folder) if isinstance(r, BrokerSweep)]
     assert tick.roster is not None
     assert [(e.broker, e.sweep_id) for e in tick.roster] == [(s.broker, s.sweep_id) for s in sweeps]

@@ -9,7 +9,7 @@ from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.engine import decide_interval
 from controller.lab.demo import SCENARIO
-from controller.lab.demo_view import Imbalance
+from controller.lab.demo_view import ShownImbalance
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT
@@ -19,7 +19,7 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.executor import result_record
-from controller.wire.metrics import Partitions, RosterEntry, Tick, decode_metric
+from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.results import decode_result
 from controller.wire.rows import Located, rows_from_records
 
@@ -50,12 +50,12 @@ def play(settings: Settings, seed: int) -> Play:
     offset = 0
     for interval in range(START + PERIOD, START + (INTERVALS + 1) * PERIOD, PERIOD):
         throughput = cluster.broker_load()[:, [THROUGHPUT_IN, THROUGHPUT_OUT]].sum(axis=1)
-        run.imbalance.append(Imbalance.of(throughput).max_over_mean)
+        run.imbalance.append(ShownImbalance.of(throughput).max_over_mean)
         sweeps = list(cluster.sweeps(interval))
         values = [namespace_record("demo", n)[1] for n in cluster.changed_namespaces()]
         values += [value for sweep in sweeps for _, value in json_records(sweep)]
         roster = tuple(RosterEntry(broker=s.broker, sweep_id=s.sweep_id) for s in sweeps)
-        tick = Tick(cluster="demo", interval=interval, partitions=Partitions(metrics=1, results=1))
+        tick = TickRecord(cluster="demo", interval=interval, partitions=Partitions(metrics=1, results=1))
         records = [
             *((METRICS, decode_metric(value, cluster="demo", period_ms=PERIOD)) for value in values),
             *((RESULTS, decode_result(value, cluster="demo", period_ms=PERIOD)) for value in answers),

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from controller.cycle import Policy, decide
-from controller.lab.demo_view import Imbalance
+from controller.lab.demo_view import ShownImbalance
 from controller.lab.pulsar_demo import SCENARIO, write_conf
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.pulsar_stage import RATES
@@ -77,7 +77,7 @@ def play(
         )
         cluster = replace(cluster, as_of_ms=INTERVAL + number * policy.period_ms)
         decision, memory = decide(cluster, answers, memory, Controls(mode="active"), policy)
-        played.append((Imbalance.of(cluster.brokers.load[:, RATE_IN]).max_over_mean, len(decision.commands)))
+        played.append((ShownImbalance.of(cluster.brokers.load[:, RATE_IN]).max_over_mean, len(decision.commands)))
         where |= {command.bundle: command.destination for command in decision.commands}
         answers = tuple(CommandResult(id=command.id, status="done") for command in decision.commands)
     return played

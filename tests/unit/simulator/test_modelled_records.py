@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from controller.model.load import Floats
-from controller.simulator.cluster import BrokerSweep, ClusterShape, ModelledCluster
+from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import (
     MAX_CHUNK_BYTES,
-    Record,
+    KeyValue,
     arrow_records,
     json_records,
     namespace_record,
@@ -18,7 +18,7 @@ from controller.simulator.encode import (
 )
 from controller.wire import metrics
 from controller.wire.arrow_stream import COUNTS, RATES
-from controller.wire.metrics import MetricRecord, NamespaceState, TopicStats, decode_metric
+from controller.wire.metrics import MetricRecord, NamespaceStateRecord, TopicStats, decode_metric
 from controller.wire.sweep import ArrowSweep, SweepHeader
 from controller.wire.sweep import BrokerSweep as JsonSweep
 
@@ -35,7 +35,7 @@ def modelled(**shape: int) -> ModelledCluster:
     return ModelledCluster(ClusterShape(**{**small, **shape}), seed=1)
 
 
-def decoded(record: Record) -> MetricRecord:
+def decoded(record: KeyValue) -> MetricRecord:
     read = decode_metric(record[1], cluster="demo", period_ms=PERIOD, append_time_ms=NOW)
     assert read is not None
     return read
@@ -63,7 +63,7 @@ def _snake(names: tuple[str, ...]) -> list[str]:
     return ["".join(f"_{c.lower()}" if c.isupper() else c for c in name) for name in names]
 
 
-def expected(sweep: BrokerSweep) -> Topics:
+def expected(sweep: ModelledSweep) -> Topics:
     bundles = np.repeat(np.array(sweep.bundles, dtype=object), np.diff(sweep.starts)).tolist()
     rows = zip(bundles, sweep.load.tolist(), sweep.counts.tolist(), strict=True)
     return dict(zip(sweep.topics, rows, strict=True))
@@ -76,7 +76,7 @@ def load_of(topics: Topics) -> Floats:
 
 @pytest.mark.parametrize("form", [*FORMS, topic_records])
 def test_every_topic_is_read_back_once_with_its_bundle_rates_and_counts(
-    form: Callable[[BrokerSweep], Iterator[Record]],
+    form: Callable[[ModelledSweep], Iterator[KeyValue]],
 ) -> None:
     total = 0
     for sweep in modelled().sweeps(NOW):
@@ -93,7 +93,7 @@ def test_every_topic_is_read_back_once_with_its_bundle_rates_and_counts(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_header_says_what_the_broker_says_of_itself(
-    form: Callable[[BrokerSweep], Iterator[Record]],
+    form: Callable[[ModelledSweep], Iterator[KeyValue]],
 ) -> None:
     sweep = next(modelled().sweeps(NOW))
     (record,) = map(decoded, form(sweep))
@@ -128,7 +128,7 @@ def test_a_bundles_totals_are_the_sums_of_its_topics() -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("max_bytes", [12_000, 20_000])
 def test_a_large_sweep_is_cut_into_numbered_chunks_below_the_limit_even_within_a_bundle(
-    form: Callable[..., Iterator[Record]], max_bytes: int
+    form: Callable[..., Iterator[KeyValue]], max_bytes: int
 ) -> None:
     sweep = next(modelled(brokers=1, empty_brokers=0, namespaces=1, bundles=2, topics=400).sweeps(NOW))
     values = list(form(sweep, max_bytes=max_bytes))
@@ -167,7 +167,7 @@ def test_chunks_are_filled_before_another_is_begun() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_broker_without_bundles_sends_one_empty_chunk(
-    form: Callable[[BrokerSweep], Iterator[Record]],
+    form: Callable[[ModelledSweep], Iterator[KeyValue]],
 ) -> None:
     *_, empty = modelled().sweeps(NOW)
     (record,) = map(decoded, form(empty))
@@ -189,7 +189,7 @@ def test_namespaces_are_published_with_their_boundaries_and_version() -> None:
     for state in cluster.changed_namespaces():
         key, value = namespace_record(cluster.name, state)
         record = decoded((key, value))
-        assert isinstance(record, NamespaceState)
+        assert isinstance(record, NamespaceStateRecord)
         assert key == record.namespace == state.namespace
         assert (record.version, record.boundaries) == (1, cluster.boundaries(state.namespace))
         assert b'"0x00000000","0x40000000"' in value

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from controller.wire.metrics import BrokerLoad, LocalBrokerData, Tick, TopicStats
+from controller.wire.metrics import BrokerLoadRecord, LocalBrokerDataRecord, TickRecord, TopicStats
 from controller.wire.rows import rows_from_columns
 from controller.wire.sweep import BrokerSweep
 from streaming import jvm
 from streaming.schemas import ROW
 
 #: What Java reads field by field; controller.wire alone reads the other types.
-MODELS: list[type[BaseModel]] = [BrokerSweep, TopicStats, BrokerLoad, LocalBrokerData, Tick]
+MODELS: list[type[BaseModel]] = [BrokerSweep, TopicStats, BrokerLoadRecord, LocalBrokerDataRecord, TickRecord]
 JAVA = "\n".join(path.read_text(encoding="utf-8") for path in sorted(Path(jvm.__file__).parent.glob("*.java")))
 #: Columns of the rows beside those that Java makes.
 PLACED = {"source", "partition", "offset", "file", "body"}

@@ -22,7 +22,7 @@ from controller.wire.commands import (
     to_command,
 )
 from controller.wire.dead_letter import DeadLetter, Source, dead_letter
-from controller.wire.metrics import Tick
+from controller.wire.metrics import TickRecord
 from controller.wire.results import Result, decode_result
 from tests.journal_entries import SPLIT, UNLOAD
 from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, result, tick, topic_stats, without
@@ -111,13 +111,13 @@ def test_an_event_that_cannot_be_meant_is_refused(change: dict[str, Any], reason
     assert caught.value.reason == reason
 
 
-def decode(record: Any) -> Result | Tick | None:
+def decode(record: Any) -> Result | TickRecord | None:
     return decode_result(as_bytes(record), cluster=CLUSTER, period_ms=PERIOD, append_time_ms=T)
 
 
 def test_the_result_topic_holds_results_and_ticks() -> None:
     assert isinstance(decode(result()), Result)
-    assert isinstance(decode(tick(roster=None)), Tick)
+    assert isinstance(decode(tick(roster=None)), TickRecord)
     assert decode(result(cluster="other")) is None
 
 

@@ -8,11 +8,11 @@ from controller.model.errors import WireError
 from controller.wire.base import encode
 from controller.wire.metrics import (
     MODELS,
-    BrokerLoad,
+    BrokerLoadRecord,
     BundleData,
     MetricRecord,
-    NamespaceState,
-    Tick,
+    NamespaceStateRecord,
+    TickRecord,
     decode_metric,
 )
 from controller.wire.sweep import BrokerSweep
@@ -211,7 +211,7 @@ def test_chunk_numbers_start_at_0() -> None:
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_load_report_saved_from_a_real_broker_is_read_as_it_is(n: int) -> None:
     record = decode((SAMPLES / f"load_report_{n}.json").read_bytes())
-    assert isinstance(record, BrokerLoad)
+    assert isinstance(record, BrokerLoadRecord)
     assert record.broker_name == f"127.0.0.1:1808{n - 1}"
     assert record.cluster == CLUSTER
     assert {bundle: stats.topics for bundle, stats in record.report.last_stats.items()} == {
@@ -222,7 +222,7 @@ def test_a_load_report_saved_from_a_real_broker_is_read_as_it_is(n: int) -> None
 def test_load_reports_are_read_as_they_lie_in_zookeeper() -> None:
     lines = (SAMPLES / "loadbalance_brokers.jsonl").read_bytes().splitlines()
     records = [decode(line) for line in lines]
-    assert [record.broker_name for record in records if isinstance(record, BrokerLoad)] == [
+    assert [record.broker_name for record in records if isinstance(record, BrokerLoadRecord)] == [
         "127.0.0.1:18080",
         "127.0.0.1:18081",
         "127.0.0.1:18082",
@@ -235,7 +235,7 @@ def test_a_load_report_of_an_older_broker_is_known_by_its_fields() -> None:
 
 def test_a_load_report_is_named_by_its_tls_address_where_there_is_no_other() -> None:
     record = decode(load_report(webServiceUrl=None, webServiceUrlTls="https://broker-7:8443"))
-    assert isinstance(record, BrokerLoad)
+    assert isinstance(record, BrokerLoadRecord)
     assert record.broker_name == "broker-7:8443"
     assert refusal(load_report(webServiceUrl=None)) == "missing_field: webServiceUrl is missing"
     assert refusal(load_report(webServiceUrl="broker-7")) == "bad_value: webServiceUrl has no host"
@@ -264,7 +264,7 @@ def test_the_bound_itself_and_the_limits_of_brokers_that_know_none_pass() -> Non
 
 def test_boundaries_are_numbers_inside_and_text_outside() -> None:
     record = decode(namespace_state())
-    assert isinstance(record, NamespaceState)
+    assert isinstance(record, NamespaceStateRecord)
     assert record.boundaries == (0, 0x80000000, 0xFFFFFFFF)
     assert b'"boundaries":["0x00000000","0x80000000","0xffffffff"]' in encode(record)
 
@@ -289,7 +289,7 @@ def test_boundaries_must_cut_the_whole_ring(boundaries: list[str]) -> None:
 def test_isolation_policies_are_kept_as_they_are() -> None:
     policies = [{"namespaces": ["tenant/.*"], "autoFailoverPolicy": {"parameters": {"minLimit": "1"}}}]
     record = decode(namespace_state(isolationPolicies=policies))
-    assert isinstance(record, NamespaceState)
+    assert isinstance(record, NamespaceStateRecord)
     assert list(record.isolation_policies or ()) == policies
 
 
@@ -313,7 +313,7 @@ def test_bundle_data_is_either_stored_averages_or_a_quota() -> None:
 
 def test_a_tick_names_the_sweep_of_each_broker_or_none() -> None:
     record = decode(tick(roster=[{"broker": "a:1", "sweepId": "s"}, {"broker": "b:1", "sweepId": None}]))
-    assert isinstance(record, Tick)
+    assert isinstance(record, TickRecord)
     assert [(entry.broker, entry.sweep_id) for entry in record.roster or ()] == [("a:1", "s"), ("b:1", None)]
     twice = [{"broker": "a:1", "sweepId": "s"}, {"broker": "a:1", "sweepId": "t"}]
     assert refusal(tick(roster=twice)) == "bad_value: roster lists a broker twice"
