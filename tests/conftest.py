@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer, kafka_server, zookeeper_server
+from tests.conformance.summary import ConformanceSummary
 
 # Their asserts are to say as much as those of test files.
 pytest.register_assert_rewrite(
@@ -21,6 +22,10 @@ settings.register_profile("quick", max_examples=4, **_PATIENT)
 settings.register_profile("thorough", max_examples=80, **_PATIENT)
 settings.register_profile("repeatable", max_examples=4, derandomize=True, **_PATIENT)
 settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ConformanceSummary())
 
 
 @pytest.fixture(scope="session")

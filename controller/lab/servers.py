@@ -5,7 +5,6 @@ Everything a server writes lies in its folder: data, log, configuration, and the
 
 import base64
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -30,6 +29,10 @@ _LOG_LINES_SHOWN: Final = 15
 _POLL_SECONDS: Final = 0.05
 #: To choose a free one from.  Clients get theirs from 32768 on (Linux) or higher (macOS).
 _PORTS: Final = range(20_000, 30_000)
+#: No divisor of 10,000: the places where processes begin to look differ for a long time.
+_PORTS_PER_PROCESS: Final = 97
+#: Ports that this process has drawn; a server that uses one may be down for a moment.
+_DRAWN: Final[set[int]] = set()
 
 S = TypeVar("S", bound="Server")
 
@@ -304,14 +307,28 @@ def _running(server: S) -> Iterator[S]:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on, and that no client is given."""
+    """A port of this machine that nobody listens on, that no client is given, and that this process has not drawn yet.
+
+    Each process begins to look elsewhere: several that start servers at once do not draw the same one.
+    """
     # None of those that the kernel gives to clients: a client that looks for its server while it is down could get
     # the server's own port, be connected to itself, and keep the server from coming back.
-    for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind((_LOOPBACK, port))
+    first = os.getpid() * _PORTS_PER_PROCESS
+    for nth in range(len(_PORTS)):
+        port = _PORTS[(first + nth) % len(_PORTS)]
+        if port not in _DRAWN and _can_listen(port):
+            _DRAWN.add(port)
             return port
     raise TrimtabError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+
+
+def _can_listen(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((_LOOPBACK, port))
+        except OSError:
+            return False
+    return True
 
 
 def is_free(port: int) -> bool:

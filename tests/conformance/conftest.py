@@ -11,19 +11,17 @@ import functools
 import gzip
 import json
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.conformance.summary import about
+
 _COMMITTED: Final = Path(__file__).parent.parent / "vectors"
 _FOLDER: Final = Path(os.environ.get("TRIMTAB_VECTORS") or _COMMITTED)
-_PASSED: Final[Counter[str]] = Counter()
-_RAN: Final[Counter[str]] = Counter()
+#: Components that the folder does not have.
 _ELSEWHERE: Final[set[str]] = set()
-#: Component -> how many of its cases are order-sensitive, and what is checked for those.
-_INVARIANTS: Final[dict[str, tuple[int, str]]] = {}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -33,9 +31,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     cases = _cases(component)
     if not cases:
         raise pytest.UsageError(f"{_FOLDER}: no case of {component} to run")
-    sensitive = sum(bool(case.get("order_sensitive")) for case in cases)
-    if sensitive:
-        _INVARIANTS[component] = sensitive, " ".join(metafunc.module.__doc__.split())
     metafunc.parametrize("case", cases, ids=[case["case"] for case in cases])
 
 
@@ -56,24 +51,13 @@ def _file(folder: Path, component: str) -> Path | None:
     return next((path for path in candidates if path.exists()), None)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Any:
-    report = yield
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Each test says what the summary at the end counts it for."""
     callspec = getattr(item, "callspec", None)
-    if report.when == "call" and callspec is not None and "case" in callspec.params:
-        component = item.module.COMPONENT  # type: ignore[attr-defined]
-        _RAN[component] += 1
-        _PASSED[component] += report.passed
-    return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not _RAN:
+    if callspec is None or "case" not in callspec.params:
         return
-    terminalreporter.section("conformance with Pulsar")
-    for component in sorted(_RAN):
-        note = f"  (not in {_FOLDER}: the committed ones)" if component in _ELSEWHERE else ""
-        terminalreporter.write_line(f"{component}: {_PASSED[component]} of {_RAN[component]} cases agree{note}")
-        if component in _INVARIANTS:
-            count, invariant = _INVARIANTS[component]
-            terminalreporter.write_line(f"    {count} of them order-sensitive: {invariant}")
+    module = item.module  # type: ignore[attr-defined]
+    sensitive = callspec.params["case"].get("order_sensitive")
+    invariant = " ".join(module.__doc__.split()) if sensitive else ""
+    elsewhere = str(_FOLDER) if module.COMPONENT in _ELSEWHERE else ""
+    item.user_properties.append(about(module.COMPONENT, invariant=invariant, elsewhere=elsewhere))
