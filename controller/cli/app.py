@@ -1,6 +1,7 @@
-"""The commands of ``trimtab``: the visible table.  Each is loaded when it is called.  controller.cli.main is the entry.
+"""The table of the commands of ``trimtab``.  A command is imported when it is called.  controller.cli.main starts it.
 
-A new command is a function in a file beside this one, with its options in the signature, and a line in the table.
+To add a command: write a function in a new file of this folder, with its options in the signature, and add a line to
+the table.
 """
 
 from collections.abc import Mapping
@@ -14,9 +15,9 @@ from controller.model.errors import TrimtabError
 
 
 class Listed(NamedTuple):
-    """Where a command lies, and what ``trimtab --help`` says of it without loading it."""
+    """Where a command is defined, and its line in ``trimtab --help``, which imports no command."""
 
-    #: Of controller.cli.
+    #: Module in controller.cli.
     module: str
     #: A function, or a typer.Typer with commands of its own.
     name: str
@@ -24,40 +25,42 @@ class Listed(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Listed]] = {
-    "demo": Listed("demo", "demo", "Balance a modelled cluster, or a real one, with the real controller, and watch."),
+    "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster."),
     "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C."),
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C."),
-    "execute": Listed("execute", "execute", "Carry out the commands on Pulsar until SIGTERM or Ctrl-C."),
-    "commands": Listed("commands", "app", "Print the command topic."),
-    "status": Listed("status", "status", "Show who leads, the last decision and its commands; or one bundle."),
+    "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C."),
+    "commands": Listed("commands", "app", "Print the commands in the command topic."),
+    "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle."),
     "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts."),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`."),
-    "resume": Listed("controls", "resume", "Let commands be issued again, and reset the breaker."),
+    "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker."),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster."),
     "stop-all": Listed(
-        "controls", "stop_all", "Pause, and make executors refuse every command that they have not begun."
+        "controls", "stop_all", "Pause, and make executors refuse every command that they have not started."
     ),
-    "decide": Listed("decide", "decide", "Decide once on recorded load, and say why.  Nothing is moved."),
+    "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved."),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic."),
-    "rebalance": Listed("rebalance", "rebalance", "Play a rebalance protocol of Kafka Connect on a described group."),
+    "rebalance": Listed(
+        "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file."
+    ),
     "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs."),
     "options": Listed("options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads."),
     "strategies": Listed(
-        "strategies", "app", "Check a strategy, also one of your own, against the laws of all of them."
+        "strategies", "app", "Check a strategy, also one that you wrote, against the laws of strategies."
     ),
     "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine."),
 }
 
 
 class CommandTable(TyperGroup):
-    """Lists all commands, and loads only the one that is called: some import Spark, pandas and Kafka's client."""
+    """Lists all commands, and imports only the one that is called: some import Spark, pandas and Kafka's client."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: TyperCommand(name, help=listed.help) for name, listed in COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that *args* begin with, loaded; an error that names the nearest one where there is none."""
+        """Import the command that *args* start with.  An unknown name is an error that suggests the nearest name."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, loaded(name) if command is not None and name is not None else None, rest
 
@@ -85,7 +88,7 @@ def _trimtab() -> None:
 
 
 def main() -> None:
-    """Run the command that the arguments name: an error raised on purpose is one line, and its exit code."""
+    """Run the command in the arguments.  A TrimtabError is printed on one line, and sets the exit code."""
     try:
         app()
     except TrimtabError as error:

@@ -25,35 +25,37 @@ from controller.simulator.encode import FORMS
 if TYPE_CHECKING:
     from controller.bench.pipeline import Figures
 
-#: Columns of a pipe or a file.
-#: Exit code of a measurement that a signal ended, as a shell has it for Ctrl-C.
+#: Exit code when a signal ends a measurement: 128 + SIGINT, as shells report Ctrl-C.
 _INTERRUPTED: Final = 130
 
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
 
-_Bundles: TypeAlias = Annotated[int, typer.Option(min=100, help="Of the cluster.")]
-_Brokers: TypeAlias = Annotated[int, typer.Option(min=2, help="Of the cluster; at most half as many as bundles.")]
-_Runs: TypeAlias = Annotated[int, typer.Option(min=1, help="Of each; medians are told.")]
+_Bundles: TypeAlias = Annotated[int, typer.Option(min=100, help="Bundles in the cluster.")]
+_Brokers: TypeAlias = Annotated[
+    int, typer.Option(min=2, help="Brokers in the cluster; at most half the number of bundles.")
+]
+_Runs: TypeAlias = Annotated[int, typer.Option(min=1, help="Runs of each measurement; medians are printed.")]
 _Java: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--java", help="Run Pulsar's own classes beside, in turns, and tell the ratio.  Needs a JDK; fetches jars."
+        "--java",
+        help="Also run Pulsar's own classes, alternately, and print the ratio.  Needs a JDK; downloads jars.",
     ),
 ]
 _Slope: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--slope",
-        help=f"Instead: how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
+        help=f"Measure instead how time and memory grow from {SLOPE_SIZES[0]:,} to {SLOPE_SIZES[-1]:,} bundles.",
     ),
 ]
 _Overloaded: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--overloaded",
-        help="Instead: whole intervals where half of the brokers, or all, are 40 % over their limit; the largest"
-        " of --runs intervals is told.",
+        help="Measure instead whole intervals in which half of the brokers, or all, are 40 % over their limit; the"
+        " largest of --runs intervals is printed.",
     ),
 ]
 
@@ -66,11 +68,11 @@ def decisions(
     java: _Java = False,
     slope: _Slope = False,
     overloaded: _Overloaded = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Time every shedder, placement and split check, and the update of the averages.
+    """Measure every shedder, placement and split check, and the update of the averages.
 
-    On two clusters: a skewed one, of which much has to move, and one that is nearly balanced.
+    On two clusters: a skewed one, where many bundles must move, and a nearly balanced one.
     """
     if brokers > bundles // 2:
         raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
@@ -98,18 +100,18 @@ def decisions(
 
 @app.command()
 def pipeline(
-    topics: Annotated[int, typer.Option(min=1, help="Of the modelled cluster.")] = 1_000_000,
-    bundles: Annotated[int, typer.Option(min=1, help="That the topics lie in.")] = 100_000,
-    brokers: Annotated[int, typer.Option(min=2, help="That serve them.")] = 1_000,
-    runs: Annotated[int, typer.Option(min=1, help="Intervals measured, after some to warm up; medians are told.")] = 5,
+    topics: Annotated[int, typer.Option(min=1, help="Topics in the modelled cluster.")] = 1_000_000,
+    bundles: Annotated[int, typer.Option(min=1, help="Bundles that hold the topics.")] = 100_000,
+    brokers: Annotated[int, typer.Option(min=2, help="Brokers that serve the bundles.")] = 1_000,
+    runs: Annotated[int, typer.Option(min=1, help="Intervals to measure after the warm-up; medians are printed.")] = 5,
     form: Annotated[
-        list[str] | None, typer.Option(help=f"Of the records, can be repeated; without it {', '.join(FORMS)}.")
+        list[str] | None, typer.Option(help=f"Form of the records; can be repeated.  Default: {', '.join(FORMS)}.")
     ] = None,
-    bootstrap: Annotated[str, typer.Option(help="A Kafka to use; without it one is started for the time.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    bootstrap: Annotated[str, typer.Option(help="Kafka to use; without it, one is started for this run.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """The real query on a real Kafka: seconds an interval, and its ratio to reading and parsing the records alone."""
-    from controller.bench import pipeline as bench  # only where Spark runs: it takes seconds to load
+    """Measure the real query on a real Kafka: seconds per interval, and the ratio to only reading and parsing."""
+    from controller.bench import pipeline as bench  # here, because importing Spark takes seconds
 
     forms = form or list(FORMS)
     for name in forms:
@@ -130,7 +132,7 @@ def pipeline(
             measured = []
             for name in forms:
                 measured.append(bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print))
-                if as_json:  # each as soon as it is known: all three take minutes
+                if as_json:  # print each at once: all forms together take minutes
                     typer.echo(json.dumps(asdict(measured[-1])))
     if not as_json:
         _print_table(_pipeline_table(measured))
@@ -138,7 +140,7 @@ def pipeline(
 
 @contextmanager
 def _own_kafka(folder: Path) -> Iterator[str]:
-    # Whoever ends us: the server ends, too.
+    # The server must stop whenever this process is stopped.
     with signals.interrupts(exit_code=_INTERRUPTED), kafka_server(folder) as server:
         yield server.bootstrap
 

@@ -1,4 +1,4 @@
-"""`trimtab collect`: the brokers swept, and the intervals ended."""
+"""``trimtab collect``: sweep the brokers and publish the tick that ends each interval."""
 
 import logging
 import threading
@@ -31,9 +31,9 @@ from controller.settings.capacity import CapacityOverrides, read_capacity_overri
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.chunks import FORMS
 
-#: Connections to so many brokers are kept open from one interval to the next.
+#: The number of brokers whose connections stay open between intervals.
 _HOSTS = 1024
-#: The call that reads the cluster's state; no broker is named so.
+#: Key of the call that reads the cluster's state; no broker has this name.
 _STATE: Final = "cluster state"
 
 
@@ -45,12 +45,12 @@ class _Parts(NamedTuple):
 
 def collect(
     conf: Conf = DEFAULT_CONF,
-    once: Annotated[bool, typer.Option("--once", help="End after one interval.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop after one interval.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Sweep all brokers once, publish nothing, print a summary as JSON.")
     ] = False,
 ) -> None:
-    """Sweep the brokers every interval until SIGTERM or Ctrl-C; any number of these share them out."""
+    """Sweep the brokers every interval until SIGTERM or Ctrl-C.  Several collectors divide the brokers among them."""
     start_logging("kazoo")
     settings = read_settings(conf)
     signals.run_until_told(lambda ending: _run(settings, ending, once=once, dry_run=dry_run))
@@ -89,8 +89,8 @@ def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once:
 def _parts(settings: Settings) -> Iterator[_Parts]:
     own = settings.collector
     if settings.pulsar is None:
-        raise SettingsError("the brokers' admin API is needed: a section [pulsar] with admin_url")
-    # Who answers later than what is published at all has not answered.
+        raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
+    # An answer after the time to publish would come too late.
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
     admin = pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS, at_once=own.max_concurrent)
@@ -120,7 +120,7 @@ def _parts(settings: Settings) -> Iterator[_Parts]:
 
 
 def _deadline_seconds(settings: Settings) -> float:
-    """After T."""
+    """Seconds after T at which the interval ends."""
     return settings.collector.deadline_share * settings.intervals.period_seconds
 
 

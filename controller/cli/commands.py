@@ -1,4 +1,4 @@
-"""``trimtab commands tail``: what the controller has issued, and goes on issuing, for people and for programs."""
+"""``trimtab commands tail``: print the commands that the controller issued, and new ones, as rows or as JSON."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,7 @@ from controller.wire.dead_letter import Source
 app = typer.Typer(help="The command topic.", no_args_is_help=True)
 
 _POLL_SECONDS: Final = 0.2
-#: Columns of a pipe or a file: none of them breaks a usual bundle's name.
-#: Heading, and the width: fixed, or a share of what the fixed ones leave.
+#: Heading, fixed width or 0, and share of the width that the fixed columns leave.
 _COLUMNS: Final = (
     ("interval", 20, 0),
     ("action", 6, 0),
@@ -44,11 +43,11 @@ def _commands() -> None:
 def tail(
     conf: Conf = DEFAULT_CONF,
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for new ones until Ctrl-C, or stop at the present end.")
+        bool, typer.Option("--follow/--no-follow", help="Wait for new commands until Ctrl-C, or stop at the end.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="The CloudEvents as they are, one a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the CloudEvents unchanged, one per line.")] = False,
 ) -> None:
-    """Print the commands, from the oldest one on."""
+    """Print the commands, oldest first."""
     log = log_system(read_settings(conf)).commands()
     events = _followed(log) if follow else log.read()
     try:
@@ -57,7 +56,7 @@ def tail(
         else:
             _print_rows(events, console())
     except KeyboardInterrupt:
-        return  # how following ends
+        return  # Ctrl-C ends --follow
 
 
 def _followed(log: CommandLog) -> Iterator[IssuedEvent]:
@@ -67,19 +66,19 @@ def _followed(log: CommandLog) -> Iterator[IssuedEvent]:
 
 
 def wait_for_more() -> None:
-    """Let some time pass before the log is read again; a test replaces it."""
+    """Wait before reading the log again; tests replace this function."""
     time.sleep(_POLL_SECONDS)
 
 
 def _print_json(events: Iterator[IssuedEvent]) -> None:
-    """What is no event of ours goes to standard error, so that a program reads nothing else."""
+    """Events to standard output; what is not an event to standard error, so that programs read only events."""
     for issued in events:
         try:
             parse_event(issued.value)
         except WireError as error:
             typer.echo(_undecodable(issued, error), err=True)
         else:
-            # Outside of strings, where none can be, a line break is but a space.
+            # JSON strings contain no line breaks; elsewhere a line break is white space.
             typer.echo(b" ".join(issued.value.splitlines()))
 
 
@@ -96,8 +95,8 @@ def _print_rows(events: Iterator[IssuedEvent], out: Console) -> None:
 
 def _shown(event: CommandEvent) -> Table | Text:
     if isinstance(event, EpochEvent):
-        began = f"{_utc(event.time_ms)}  epoch {event.epoch} of {event.data.cluster} begins"
-        return Text(f"{began}: lower epochs are refused from here on", style="cyan")
+        began = f"{_utc(event.time_ms)}  epoch {event.epoch} of {event.data.cluster} starts"
+        return Text(f"{began}: executors refuse commands of lower epochs from here on", style="cyan")
     command = to_command(event)
     cells = (
         _utc(command.interval),
@@ -112,7 +111,7 @@ def _shown(event: CommandEvent) -> Table | Text:
 
 
 def _unload(command: Command) -> str:
-    return f"{command.source} -> {command.destination or 'wherever the brokers put it'}"
+    return f"{command.source} -> {command.destination or 'chosen by the brokers'}"
 
 
 def _split(command: Command) -> str:
@@ -124,7 +123,7 @@ _DOES: Final[dict[str, Callable[[Command], str]]] = {"unload": _unload, "split":
 
 
 def _row(cells: Sequence[Text]) -> Table:
-    """A table of one row: all of them are as wide, so together they look like one, and none waits for the last."""
+    """A table of one row.  All have the same widths, so they look like one table, and each is printed at once."""
     row = Table.grid(expand=True, padding=(0, 2, 0, 0))
     for _, width, share in _COLUMNS:
         row.add_column(width=width or None, ratio=share or None, overflow="fold")

@@ -1,4 +1,4 @@
-"""What the commands share: the option --conf, the console and the log lines."""
+"""What the commands share: the option --conf, the console and the log format."""
 
 import logging
 from pathlib import Path
@@ -7,26 +7,26 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.console import Console
 
-#: Columns of the output where it goes to a file or a pipe: wide enough that no table is cut.
+#: Width of the output to a file or a pipe, in characters: wide enough for every table.
 WIDTH_OF_NO_TERMINAL: Final = 240
 DEFAULT_CONF: Final = Path("conf/trimtab.toml")
 _LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 #: The option --conf, as ``conf: Conf = DEFAULT_CONF``.
-Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings.")]
+Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console on the terminal, or of a fixed width where the output goes elsewhere.
+    """A console on the terminal; for a file or a pipe, one of fixed width.
 
-    Numbers and names are not coloured: what has a colour means something.
+    Numbers and names are not coloured, so that colours keep their meaning.
     """
     found = Console(stderr=stderr, highlight=False)
     return found if found.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_OF_NO_TERMINAL)
 
 
 def start_logging(*quiet: str) -> None:
-    """Log to stderr from INFO on; the loggers named in *quiet* from WARNING on."""
+    """Log to stderr at level INFO; the loggers named in *quiet* at level WARNING."""
     logging.basicConfig(level=logging.INFO, format=_LOG_LINE)
     for name in quiet:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""``trimtab pause``, ``resume``, ``mode`` and ``stop-all``: what a person sets, for every controller of the cluster."""
+"""``trimtab pause``, ``resume``, ``mode`` and ``stop-all``: an operator's controls of all the cluster's controllers."""
 
 import getpass
 import time
@@ -20,7 +20,12 @@ from controller.settings.trimtab_toml import Settings, read_settings
 _TRIES: Final = 5
 
 _Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and kept in the journal.")]
-_By = Annotated[str, typer.Option(help="Who.", show_default="your user name")]
+_By = Annotated[
+    str,
+    typer.Option(
+        help="Who does this; shown by `trimtab status` and kept in the journal.", show_default="your user name"
+    ),
+]
 
 
 class Mode(StrEnum):
@@ -29,21 +34,21 @@ class Mode(StrEnum):
     ACTIVE = "active"
     DRY_RUN = "dry_run"
     OBSERVE = "observe"
-    #: Whatever decisions.mode says: nobody has chosen.
+    #: Use decisions.mode: remove the operator's choice.
     SETTINGS = "settings"
 
 
 def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
-    """Issue no more commands, from the next interval on, until `trimtab resume`; restarts and takeovers included."""
+    """Issue no more commands from the next interval on, until `trimtab resume`.  Holds over restarts and takeovers."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
     with_store(settings, lambda store: change(store, lambda now: replace(now, pause=choice)))
     typer.echo(f"Paused {settings.cluster.name}: no commands from the next interval on, until `trimtab resume`.")
-    typer.echo("Commands that were issued already are still carried out; `trimtab stop-all` stops those, too.")
+    typer.echo("Executors still execute the commands that were issued before; `trimtab stop-all` stops those, too.")
 
 
 def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
-    """Let commands be issued again, and close the breaker if it has tripped."""
+    """Issue commands again, and reset the circuit breaker if it has tripped."""
     settings = read_settings(conf)
     choice = _choice(RUNNING, reason, by)
 
@@ -55,12 +60,12 @@ def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> Non
 
 
 def mode(
-    value: Annotated[Mode, typer.Argument(help="settings: what decisions.mode says.")],
+    value: Annotated[Mode, typer.Argument(help="settings: use decisions.mode of the settings.")],
     conf: Conf = DEFAULT_CONF,
     reason: _Reason = "",
     by: _By = "",
 ) -> None:
-    """Set the mode of every controller of the cluster; it holds over decisions.mode until somebody sets another."""
+    """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set."""
     settings = read_settings(conf)
     choice = None if value is Mode.SETTINGS else _choice(value.value, reason, by)
     in_force = settings.decisions.mode if choice is None else choice.value
@@ -70,7 +75,7 @@ def mode(
 
 
 def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "") -> None:
-    """Pause, and have executors refuse every command that they have not begun; works without a running controller."""
+    """Pause, and make executors refuse every command that they have not started.  No controller needs to run."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
 
@@ -80,11 +85,11 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
             change(store, lambda now: replace(now, pause=choice))
             typer.echo(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
         except TrimtabError as error:
-            # The commands under way are stopped all the same.
-            failure = f"the pause could not be stored, so a controller goes on with new commands: {error}"
+            # Still stop the commands in flight.
+            failure = f"the pause could not be stored, so a running controller still issues new commands: {error}"
         epoch = fence(settings, store, may_be_unknown=bool(failure))
-        typer.echo(f"Epoch {epoch} begins: executors answer older commands that they have not begun with 'fenced'.")
-        typer.echo("A running leader finds out, starts anew, and reads the pause.")
+        typer.echo(f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.")
+        typer.echo("A running leader loses its leadership, restarts, and reads the pause.")
         if failure:
             raise TrimtabError(failure)
 
@@ -92,21 +97,21 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
 
 
 def change(store: ControlStore, how: Callable[[OperatorControls], OperatorControls]) -> OperatorControls:
-    """Set what *how* makes of the controls; again where somebody else came in between.  TrimtabError."""
+    """Replace the controls by *how* of them, and return them; again if they changed meanwhile.  Raises TrimtabError."""
     for _ in range(_TRIES):
         try:
             now, version = store.read()
         except ControlsCorruptError as error:
-            typer.echo(f"{error}; what lies there is replaced", err=True)
+            typer.echo(f"{error}; the unreadable controls are replaced", err=True)
             now, version = OperatorControls(), store.version()
         changed = how(now)
         if store.write(changed, version):
             return changed
-    raise TrimtabError(f"the controls were changed by others {_TRIES} times meanwhile: try again")
+    raise TrimtabError(f"the controls were not changed: others changed them during each of {_TRIES} tries; try again")
 
 
 def fence(settings: Settings, store: ControlStore, *, may_be_unknown: bool = False) -> int:
-    """Begin a new epoch in the journal and for everyone who reads commands, and end the running leadership."""
+    """Start a new epoch in the journal and for all readers of commands; this ends the running leadership."""
     for _ in range(_TRIES):
         journal = log_system(settings).journal()
         head = journal.open()
@@ -120,15 +125,15 @@ def fence(settings: Settings, store: ControlStore, *, may_be_unknown: bool = Fal
         try:
             journal.begin_epoch(epoch)
         except LeadershipLostError:
-            continue  # a controller began to lead in this moment: it is ended, too
+            continue  # a controller has just begun to lead: fence it, too
         if not may_be_unknown:
             store.raise_epoch(epoch)
         return epoch
-    raise TrimtabError(f"controllers began to lead {_TRIES} times meanwhile: try again")
+    raise TrimtabError(f"no epoch was started: a controller began to lead during each of {_TRIES} tries; try again")
 
 
 def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> None:
-    """Call *use* with the cluster's store, and close that."""
+    """Call *use* with the cluster's control store, then close the store."""
     store = election_system(settings).controls()
     try:
         use(store)

@@ -1,4 +1,4 @@
-"""``trimtab decide``: what would be done about a load that was kept, and why; nothing is issued anywhere."""
+"""``trimtab decide``: print what trimtab would do about recorded load, and why; no command is issued."""
 
 import json
 import os
@@ -25,14 +25,12 @@ from controller.settings.trimtab_toml import DecisionSettings
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, short_name
 
 _MOVED: Final = 3
-#: Columns of a pipe or a file.
-
 
 _Load: TypeAlias = Annotated[
     Path,
     typer.Option(
-        help="A load report as a broker serves it, JSON lines of reports or sweeps, or a folder of such files or of"
-        " a log.  Its last interval counts.",
+        help="A load report as a broker serves it, JSON lines of reports or sweeps, a folder of such files, or the"
+        " folder of a log.  The last interval is decided.",
         exists=True,
         show_default=False,
     ),
@@ -40,14 +38,14 @@ _Load: TypeAlias = Annotated[
 _Strategy: TypeAlias = Annotated[
     str,
     typer.Option(
-        help=f"Which bundles leave their broker: {', '.join(SHEDDERS)}; or the full name of Pulsar's class.",
+        help=f"The shedder: {', '.join(SHEDDERS)}; or the full name of Pulsar's class.",
         show_default=False,
     ),
 ]
 _BrokerConf: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="The options, by Pulsar's names.  PULSAR_PREFIX_ variables come on top.",
+        help="The options, by Pulsar's names.  PULSAR_PREFIX_ variables override them.",
         exists=True,
         dir_okay=False,
         show_default="Pulsar's defaults",
@@ -56,7 +54,7 @@ _BrokerConf: TypeAlias = Annotated[
 _Placement: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help=f"Where they go: {', '.join(PLACEMENTS)}.",
+        help=f"The placement: {', '.join(PLACEMENTS)}.",
         show_default="that of --broker-conf, else the strategy's own, else Pulsar's default",
     ),
 ]
@@ -65,11 +63,13 @@ _Rounds: TypeAlias = Annotated[
     typer.Option(
         min=1,
         max=1000,
-        help="Up to so many rounds with the same load, until something would move: some strategies wait for more.",
+        help="Decide up to this many times on the same load, until something would move: some strategies wait for"
+        " several intervals.",
     ),
 ]
 _Cluster: TypeAlias = Annotated[
-    str | None, typer.Option(help="Whose records count.", show_default="that of the first record that names one")
+    str | None,
+    typer.Option(help="Use the records of this cluster.", show_default="that of the first record that names one"),
 ]
 
 
@@ -78,18 +78,18 @@ def decide(
     strategy: _Strategy,
     broker_conf: _BrokerConf = None,
     placement: _Placement = None,
-    split: Annotated[bool, typer.Option("--split", help="Look for bundles to split, too.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="Also look for bundles to split.")] = False,
     rounds: _Rounds = 1,
     cluster: _Cluster = None,
-    period_seconds: Annotated[int, typer.Option(min=1, help="From one interval to the next.")] = 60,
-    seed: Annotated[int, typer.Option(min=0, help="Of the choice among equally good brokers.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    period_seconds: Annotated[int, typer.Option(min=1, help="Length of an interval.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice among equally good brokers.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Decide once on a load that was kept, and say why: nothing is moved.
+    """Decide once on recorded load, and explain why.  Nothing is moved.
 
-    Whether the controller is warm, paused or out of data is not asked.
+    The guardrails for a new or paused controller and for missing data do not apply.
 
-    Exit codes: 0 nothing would be moved or split; 3 something would; 2 an option or the load means nothing.
+    Exit codes: 0 nothing would be moved or split; 3 something would; 2 an option or the load is invalid.
     """
     policy = _policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
     recorded = read_load(load, cluster=cluster, period_ms=period_seconds * 1000)
@@ -104,7 +104,7 @@ def decide(
 
 
 def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, split: bool, period_ms: int) -> Policy:
-    """The policy of the options; what --strategy needs besides itself is taken along where nothing else is said."""
+    """The policy of the options.  What --strategy needs besides is the default of the other options."""
     file = broker_conf or Path(os.devnull)
     conf = read_broker_conf(file, os.environ)
     named = short_name(strategy)
@@ -127,10 +127,10 @@ def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, s
 
 
 def _notes(recorded: RecordedLoad, answer: WhatIf) -> list[str]:
-    """What a reader of the answer should know of the load."""
+    """Notes on the load: brokers that are not counted, and records that are not used."""
     at = max(recorded.heard.values())
     silent = [
-        f"{broker} is not counted: it was heard of {(at - time_ms) / 60_000:.0f} min before the others"
+        f"{broker} is not counted: its last report is {(at - time_ms) / 60_000:.0f} min older than the newest"
         for broker, time_ms in sorted(recorded.heard.items())
         if broker not in answer.view.brokers.code_of
     ]

@@ -64,7 +64,7 @@ def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
 
 
 class _ControllerThread(threading.Thread):
-    """The controller beside the modelled cluster; remembers what ended it."""
+    """Runs the controller beside the modelled cluster; keeps the error that ended it."""
 
     def __init__(self, settings: Settings, stop: threading.Event) -> None:
         super().__init__(name="controller", daemon=True)
@@ -73,7 +73,7 @@ class _ControllerThread(threading.Thread):
 
     def run(self) -> None:
         """Decide until told to stop."""
-        from streaming import supervisor  # only where Spark runs: it takes seconds to load
+        from streaming import supervisor  # here, because importing Spark takes seconds
 
         try:
             supervisor.run(self._settings, self._until.is_set)

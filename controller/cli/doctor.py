@@ -1,4 +1,4 @@
-"""``trimtab doctor``: is the cluster fit to be balanced, and what is to be done about it?"""
+"""``trimtab doctor``: check whether trimtab can balance the cluster, and say what to change."""
 
 import json
 from collections import Counter
@@ -22,13 +22,14 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "ok": "green"}
 
 def doctor(
     conf: Conf = DEFAULT_CONF,
-    strict: Annotated[bool, typer.Option("--strict", help="A warning is an error.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     grants: Annotated[
-        bool, typer.Option("--grants", help="Only print the arguments of kafka-acls.sh that grant what trimtab needs.")
+        bool,
+        typer.Option("--grants", help="Only print the kafka-acls.sh commands that grant the rights trimtab needs."),
     ] = False,
 ) -> None:
-    """Check the cluster, the log and the election before trimtab acts; exit code 1 where something is wrong."""
+    """Check the cluster, the log and the election before trimtab acts.  Exit code 1: something is wrong."""
     settings = read_settings(conf)
     if grants:
         _print_grants(settings)
@@ -45,7 +46,7 @@ def doctor(
 
 def _print_grants(settings: Settings) -> None:
     if settings.log.kafka is None:
-        raise SettingsError("--grants needs a log in Kafka: a section [log.kafka]")
+        raise SettingsError("--grants needs a log in Kafka: add a section [log.kafka]")
     for right in rights(settings.log.kafka, group=settings.executor.group, cluster=settings.cluster.name):
         typer.echo(f"kafka-acls.sh --bootstrap-server {settings.log.kafka.bootstrap} {right.command}")
 
@@ -62,7 +63,7 @@ def _print(findings: list[Finding], counts: Counter[str]) -> None:
             Text(finding.wanted, overflow="fold"),
         )
     out.print(table)
-    # Not in the table: a command that is cut into lines cannot be copied.
+    # Below the table, because a command that a column wraps cannot be copied.
     for finding in findings:
         if finding.advice:
             out.print(Text(f"{finding.code}, {listed(finding.objects)}:\n  {finding.advice}"), soft_wrap=True)

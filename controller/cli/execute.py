@@ -1,4 +1,4 @@
-"""`trimtab execute`: the commands carried out on a real Pulsar cluster."""
+"""``trimtab execute``: execute the commands on a real Pulsar cluster."""
 
 import logging
 import threading
@@ -17,15 +17,15 @@ from controller.settings.trimtab_toml import Settings, read_settings
 log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 5.0
-#: So long an executor may take to finish the commands that it has taken when it is told to end.  Those of which it has
-#: begun one and not answered it are looked at by another executor.
+#: How long an executor that must stop may take to finish the commands it has read.  Another executor then checks those
+#: that it started and did not answer.
 _BATCH_SECONDS: Final = 30.0
 
 
 def execute(
     conf: Conf = DEFAULT_CONF,
 ) -> None:
-    """Carry the commands out on the cluster until SIGTERM or Ctrl-C; any number of these share them out."""
+    """Execute the commands on the cluster until SIGTERM or Ctrl-C.  Several executors share the commands."""
     start_logging()
     settings = read_settings(conf)
     admin = pulsar_admin(settings)
@@ -41,7 +41,7 @@ def execute_until(
     until: threading.Event,
     may_take: signals.MayTake = signals.without_limit,
 ) -> None:
-    """Execute until told to end; start anew where the log was away, or another executor had taken over."""
+    """Execute until *until* is set.  Restart after the log was unavailable or another executor took over."""
     has_worked = False
     while not until.is_set():
         try:
@@ -60,9 +60,9 @@ def execute_until(
             finally:
                 inbox.close()
         except AccessDeniedError:
-            raise  # whoever gives the right starts it again
+            raise  # retrying does not help: an administrator must grant the right
         except TrimtabError as error:
             if not has_worked:
                 raise
-            log.warning("%s; the executor starts anew in %g s", error, _AGAIN_SECONDS)
+            log.warning("%s; the executor restarts in %g s", error, _AGAIN_SECONDS)
             until.wait(_AGAIN_SECONDS)

@@ -1,4 +1,4 @@
-"""``trimtab lookup``: in which bundle a topic lies, and who has it; only with --live the cluster is asked."""
+"""``trimtab lookup``: find the bundle of a topic, and its owner.  Only --live asks the cluster."""
 
 import json
 import os
@@ -30,12 +30,14 @@ _ANSWER_SECONDS: Final = 10.0
 _Topic: TypeAlias = Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")]
 _Bundles: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, max=_MAX_BUNDLES, help="The namespace is as new, with so many bundles.", show_default=False),
+    typer.Option(
+        min=1, max=_MAX_BUNDLES, help="Assume a new namespace with this number of bundles.", show_default=False
+    ),
 ]
 _Boundaries: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="The namespace's bundles, as Pulsar's admin answers to GET /namespaces/../bundles.",
+        help="File with the namespace's bundles: the answer of Pulsar's admin API to GET /namespaces/../bundles.",
         exists=True,
         dir_okay=False,
         show_default=False,
@@ -44,7 +46,7 @@ _Boundaries: TypeAlias = Annotated[
 _Log: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="A log in a folder: its last namespace_state, and the bundle's owner.",
+        help="Folder of a log: its last namespace_state gives the bundles, its last sweeps the owner.",
         exists=True,
         file_okay=False,
         show_default=False,
@@ -53,16 +55,16 @@ _Log: TypeAlias = Annotated[
 _Conf: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="Settings to take the log, the cluster and the brokers' way to assign topics from.",
+        help="Settings that give the log, the cluster and the topic-to-bundle assignment.",
         show_default=False,
     ),
 ]
 _Cluster: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="Whose records count.", show_default="that of --conf, else of the log's last record"),
+    typer.Option(help="Use the records of this cluster.", show_default="that of --conf, else of the log's last record"),
 ]
 _Live: TypeAlias = Annotated[
-    bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; the last decision is told, too.")
+    bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; also print the last decision.")
 ]
 
 
@@ -74,17 +76,17 @@ def lookup(
     conf: _Conf = None,
     cluster: _Cluster = None,
     live: _Live = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say where a topic lies on the hash ring, in which bundle, and which broker has that."""
+    """Print a topic's position on the hash ring, its bundle, and the bundle's owner."""
     if bundles is not None and boundaries is not None:
-        raise typer.BadParameter("one of --bundles and --boundaries, not both", param_hint="--bundles")
+        raise typer.BadParameter("give --bundles or --boundaries, not both", param_hint="--bundles")
     settings = None if conf is None else read_settings(conf)
     name = parse_topic(topic)
     if live:
         if settings is None or (bundles, boundaries, log) != (None, None, None):
             raise typer.BadParameter(
-                "needs --conf, and goes without --bundles, --boundaries, --log", param_hint="--live"
+                "needs --conf, and excludes --bundles, --boundaries and --log", param_hint="--live"
             )
         _tell_live(name, settings, as_json=as_json)
         return
@@ -117,14 +119,14 @@ def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundl
 
 
 def _log_tail(settings: Settings | None, *, needed: bool) -> LogTail | None:
-    """The end of the log that the settings name.  Where it is not *needed*, an endless one is not read."""
+    """The end of the log in the settings.  An endless log is read only where it is *needed*."""
     tail = None if settings is None else log_system(settings).tail()
     if tail is not None and (needed or not tail.endless):
         return tail
     if not needed:
         return None
     raise typer.BadParameter(
-        "nothing says what bundles the namespace has: give --bundles, --boundaries, --log or --conf",
+        "the namespace's bundles are unknown: give --bundles, --boundaries, --log or --conf",
         param_hint="--bundles",
     )
 
@@ -143,18 +145,20 @@ def _edges(
     if logged is None or logged.boundaries is None:
         where = "" if place is None else place.where
         raise TrimtabError(
-            f"{where} holds no namespace_state of {topic.namespace}: give its bundles by --bundles or --boundaries"
+            f"{where} holds no namespace_state of {topic.namespace}: give its bundles with --bundles or --boundaries"
         )
     return logged.boundaries
 
 
 def _bundle(topic: TopicName, edges: Sequence[int], settings: Settings | None) -> BundleName:
-    # Without settings the environment alone says how the brokers assign topics.
+    # Without settings, only the environment says how the brokers assign topics.
     path = Path(os.devnull if settings is None else settings.cluster.broker_conf)
     conf = read_broker_conf(path, os.environ)
     (row,) = read_assignment(conf).assign([str(topic)], edges).tolist()
     if row < 0:
-        raise TrimtabError(f"{topic} has no bundle: Pulsar has none for position 0xffffffff, and fails to look it up")
+        raise TrimtabError(
+            f"{topic} has no bundle: no bundle of Pulsar contains position 0xffffffff, and Pulsar's own lookup fails"
+        )
     return BundleName(topic.namespace, edges[row], edges[row + 1])
 
 
@@ -184,7 +188,7 @@ def _text(found: dict[str, Any]) -> str:
         "bundle": found["bundle"],
     }
     if "owner" in found:
-        rows["owner"] = (found["owner"] or "no broker lists it") + _as_of(found["asOf"])
+        rows["owner"] = (found["owner"] or "none: no broker lists the bundle") + _as_of(found["asOf"])
     return "\n".join(f"{key:<10} {value}" for key, value in rows.items())
 
 

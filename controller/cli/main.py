@@ -1,16 +1,16 @@
-"""Entry point of ``trimtab``.  Signals are handled before the commands are loaded, which takes a second or more."""
+"""Entry point of ``trimtab``.  Sets the signal handlers before it imports the commands, which may take seconds."""
 
 import sys
 from typing import Final
 
 from controller.adapters import signals
 
-#: Commands that run until they are told to end: a signal ends them with exit code 0.
+#: Commands that run until a signal stops them, with exit code 0.
 UNTIL_TOLD: Final = ("run", "execute", "collect", "demo")
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
+    """Run the command in the arguments."""
     if sys.argv[1:2] and sys.argv[1] in UNTIL_TOLD:
         signals.end_at_once()
     from controller.cli.app import main as run_command

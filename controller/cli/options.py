@@ -1,4 +1,4 @@
-"""``trimtab options``: what can be set."""
+"""``trimtab options``: print the options that trimtab reads."""
 
 from rich.markup import escape
 from rich.table import Table
@@ -11,6 +11,6 @@ def options() -> None:
     """Print every option of broker.conf and trimtab.toml that trimtab reads."""
     table = Table("key", "default", "unit", "meaning")
     for row in options_table():
-        # Brackets in these texts are text, not markup.
+        # Escaped: Rich would read brackets as markup.
         table.add_row(*map(escape, (row.key, row.default, row.unit, row.meaning)))
     console().print(table)

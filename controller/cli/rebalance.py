@@ -1,4 +1,4 @@
-"""``trimtab rebalance``: play what a rebalance protocol does to a group, from a file that describes it."""
+"""``trimtab rebalance``: simulate a rebalance protocol on a group of workers that a file describes."""
 
 import json
 from collections.abc import Sequence
@@ -17,11 +17,9 @@ from controller.offline.rebalance_example import ExampleRow, example_rows, summa
 from controller.settings.rebalance_group import RebalanceGroup, read_rebalance_group
 from controller.strategies.common.worker_group import ConnectorsAndTasks
 
-#: Columns of a pipe or a file.
-
 
 class Protocol(StrEnum):
-    """What a group rebalances by."""
+    """The protocol by which a group rebalances."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -31,7 +29,7 @@ class Protocol(StrEnum):
 
 
 class NotBalancedError(TrimtabError):
-    """The group that was asked to be balanced is not."""
+    """--require-balance is set, and the group is not balanced after the last rebalance."""
 
 
 _Group: TypeAlias = Annotated[
@@ -48,13 +46,14 @@ _Example: TypeAlias = Annotated[
     typer.Option("--example", help="Without FILE: 90 connectors and 900 tasks, started and stopped one by one."),
 ]
 _Protocol: TypeAlias = Annotated[
-    Protocol | None, typer.Option(help="In place of the file's; with --example, the one to compare with eager.")
+    Protocol | None, typer.Option(help="Overrides the file's; with --example, the protocol to compare with eager.")
 ]
 _RequireBalance: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--require-balance",
-        help="Fail unless in the end everything runs once, and members differ by one connector and one task at most.",
+        help="Fail unless in the end everything runs exactly once, and members differ by at most one connector and"
+        " one task.",
     ),
 ]
 
@@ -63,17 +62,19 @@ def rebalance(
     group: _Group = None,
     example: _Example = False,
     protocol: _Protocol = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a rebalance, one a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per rebalance, one per line.")] = False,
     require_balance: _RequireBalance = False,
 ) -> None:
-    """Play membership changes of a group: who starts and who stops what, rebalance by rebalance.
+    """Simulate changes of a group, and print what each member starts and stops in each rebalance.
 
-    Exit codes: 0 played; 1 with --require-balance, not balanced in the end; 2 the file or an option means nothing.
+    Exit codes: 0 simulated; 1 with --require-balance, not balanced in the end; 2 the file or an option is invalid.
     """
     if (group is None) is not example:
-        raise typer.BadParameter("name one file, or --example without one", param_hint="FILE")
+        raise typer.BadParameter("give either a file or --example", param_hint="FILE")
     if example and protocol is Protocol.EAGER:
-        raise typer.BadParameter("eager is compared with: name a cooperative one", param_hint="--protocol")
+        raise typer.BadParameter(
+            "--example compares a protocol with eager: give a cooperative one", param_hint="--protocol"
+        )
     if group is None:
         _print_example(protocol, as_json=as_json)
         return
@@ -81,7 +82,7 @@ def rebalance(
     by = protocol.value if protocol is not None else described.protocol
     rebalances = _play(described, by)
     if not rebalances:
-        raise SettingsError(f"{group}: changes = []: nothing happens; name at least one, {{}} if need be")
+        raise SettingsError(f"{group}: changes = [] causes no rebalance; give at least one change, which may be {{}}")
     if as_json:
         for one in rebalances:
             typer.echo(json.dumps(_as_json(one, by)))
@@ -103,7 +104,7 @@ def _play(group: RebalanceGroup, protocol: str) -> list[Rebalance]:
 
 def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
     table = Table(title=f"{protocol}: connectors + tasks", title_justify="left")
-    for heading in ("rebalance", "at", "because", "member", "starts", "stops", "runs then"):
+    for heading in ("rebalance", "at", "because", "member", "starts", "stops", "then runs"):
         table.add_column(heading, no_wrap=heading in ("rebalance", "at"))
     for one in rebalances:
         label, at, why = f"{one.change}.{one.step}", f"{one.at_ms / 1000:g} s", one.why
@@ -116,7 +117,7 @@ def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
         if one.missing:
             rest.append(f"{_counts(one.missing)} run nowhere")
         if one.delay_ms:
-            rest.append(f"all join again after {one.delay_ms / 1000:g} s")
+            rest.append(f"all rejoin after {one.delay_ms / 1000:g} s")
         if rest:
             table.add_row("", "", Text(", ".join(rest)))
         table.add_section()
@@ -134,7 +135,7 @@ def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
             typer.echo(json.dumps(_example_json(row, against)))
         return
     table = Table(title="Tasks stopped, 3 workers", title_justify="left")
-    for heading in ("change", "tasks then", "eager", against):
+    for heading in ("change", "tasks after", "eager", against):
         table.add_column(heading, justify="left" if heading == "change" else "right")
     summary = summary_rows(rows)
     for row in summary:

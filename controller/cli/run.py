@@ -1,4 +1,4 @@
-"""``trimtab run``: the controller."""
+"""``trimtab run``: run the controller."""
 
 from controller.adapters import signals
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
@@ -9,7 +9,7 @@ def run(
     conf: Conf = DEFAULT_CONF,
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C."""
-    from streaming import supervisor  # only where Spark runs: it takes seconds to load
+    from streaming import supervisor  # here, because importing Spark takes seconds
 
     start_logging("py4j")
     settings = read_settings(conf)

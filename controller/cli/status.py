@@ -1,4 +1,4 @@
-"""``trimtab status``: what the controller did lately; with a bundle, who has that, and what was decided about it."""
+"""``trimtab status``: print what the controller did last; for a bundle, its owner and the last decision about it."""
 
 import json
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ _ANSWER_SECONDS = 10.0
 def status(
     bundle: Annotated[
         str | None,
-        typer.Argument(help="tenant/namespace/0x00000000_0x40000000: only about this one.", show_default=False),
+        typer.Argument(help="Show only this bundle: tenant/namespace/0x00000000_0x40000000.", show_default=False),
     ] = None,
     conf: Conf = DEFAULT_CONF,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say who leads, what was decided last, and what became of it; of a bundle, its owner and the last decision."""
+    """Print the leader, the last decision and the results of its commands; or a bundle's owner and last decision."""
     settings = read_settings(conf)
     if bundle is None:
         found = _asked(settings)
@@ -79,7 +79,10 @@ def _fields(found: ClusterStatus) -> dict[str, Any]:
 
 def _lines(found: ClusterStatus) -> list[str]:
     now = datetime.now(UTC).timestamp() * 1000
-    rows: dict[str, str] = {"cluster": found.cluster, "epoch": str(found.epoch) if found.epoch else "none has led yet"}
+    rows: dict[str, str] = {
+        "cluster": found.cluster,
+        "epoch": str(found.epoch) if found.epoch else "none: no controller has led yet",
+    }
     last = found.last
     if last is None:
         rows["decided"] = "nothing yet"

@@ -1,4 +1,4 @@
-"""``trimtab strategies``: check a strategy, also one that a user wrote, against the laws of all strategies."""
+"""``trimtab strategies``: check a strategy, also one that a user wrote, against the laws of strategies."""
 
 import os
 from dataclasses import fields
@@ -10,14 +10,14 @@ import typer
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.strategy_kinds import kind_of
 
-app = typer.Typer(help="Strategies, also those of your own.", no_args_is_help=True)
+app = typer.Typer(help="Check strategies, also those that you wrote.", no_args_is_help=True)
 
 _BROKEN: Final = 1
 
 
 @app.callback()
 def strategies() -> None:
-    """Strategies, also those of your own."""
+    """Check strategies, also those that you wrote."""
 
 
 @app.command()
@@ -25,8 +25,8 @@ def check(
     name: Annotated[
         str,
         typer.Argument(
-            help="A strategy as broker.conf names it: the full Python name of a class, package.module.Class, or the"
-            " name of one of trimtab's.",
+            help="A strategy as in broker.conf: the full Python name of a class, package.module.Class, or the name of"
+            " one of trimtab's strategies.",
             show_default=False,
         ),
     ],
@@ -36,13 +36,14 @@ def check(
     ] = None,
     examples: Annotated[int, typer.Option(min=1, max=100_000, help="Clusters to try for each law.")] = 100,
 ) -> None:
-    """Look for small clusters on which a strategy breaks the laws that all strategies keep.
+    """Search small clusters for one on which a strategy breaks a law that all strategies must keep.
 
     Needs Hypothesis: pip install hypothesis.
 
-    Exit codes: 0 it keeps them on all examples; 1 it breaks one; 2 it cannot be loaded, or Hypothesis is missing.
+    Exit codes: 0 all laws kept on all examples; 1 a law is broken; 2 the strategy cannot be loaded, or Hypothesis is
+    missing.
     """
-    from controller.laws import broken_laws, laws_of  # here, as Hypothesis may not be installed
+    from controller.laws import broken_laws, laws_of  # here, because Hypothesis may be missing
 
     kind = kind_of(name)
     strategy = kind.choose(name, read_broker_conf(broker_conf or Path(os.devnull), os.environ))

@@ -1,4 +1,4 @@
-"""``trimtab ticks``: make a recording without ticks into a log that can be replayed."""
+"""``trimtab ticks``: turn a recording without ticks into a log that can be replayed."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -18,26 +18,28 @@ def ticks(
         Path | None,
         typer.Argument(
             metavar="[FOLDER]",
-            help="Files of JSON lines, or load reports as brokers write them.  Without it: the log folder of --conf.",
+            help="Folder with files of JSON lines, or with load reports as brokers write them.  Default: the log folder"
+            " of --conf.",
             exists=True,
             file_okay=False,
             show_default=False,
         ),
     ] = None,
     conf: Annotated[
-        Path | None, typer.Option(help="Settings to take folder, cluster and period from.", show_default=False)
+        Path | None, typer.Option(help="Settings that give the folder, the cluster and the period.", show_default=False)
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="Where the log is made.", show_default="FOLDER-ticked, beside FOLDER")
+        Path | None, typer.Option(help="Folder of the new log.", show_default="FOLDER-ticked, beside FOLDER")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Whose records count.", show_default="that of --conf, else standalone")
+        str | None,
+        typer.Option(help="Use the records of this cluster.", show_default="that of --conf, else standalone"),
     ] = None,
     period_seconds: Annotated[
-        int | None, typer.Option(min=1, help="From one interval to the next.", show_default="that of --conf, else 60")
+        int | None, typer.Option(min=1, help="Length of an interval.", show_default="that of --conf, else 60")
     ] = None,
 ) -> None:
-    """Copy a recording, and end its intervals where a collector would have ended them."""
+    """Copy a recording, and add the ticks that a collector would have published."""
     settings = None if conf is None else read_settings(conf)
     source = (recording or _log_folder(settings)).resolve()
     target = into or source.with_name(f"{source.name}-ticked")
@@ -53,7 +55,7 @@ def ticks(
 
 def _log_folder(settings: Settings | None) -> Path:
     if settings is None:
-        raise typer.BadParameter("name the recording's folder, or --conf with a log in a folder", param_hint="FOLDER")
+        raise typer.BadParameter("give the recording's folder, or --conf with a log in a folder", param_hint="FOLDER")
     if not isinstance(settings.log, LogInFolder):
-        raise SettingsError(f"[log] kind is {settings.log.kind!r}: a recording is a folder; name it as FOLDER")
+        raise SettingsError(f"[log] kind is {settings.log.kind!r}: a recording is a folder; give it as FOLDER")
     return Path(settings.log.folder.path)

@@ -165,4 +165,4 @@ def _would(command: Command) -> str:
     if command.action == "split":
         at = "".join(f" 0x{cut:08x}" for cut in command.boundaries)
         return f"would split it by {command.algorithm}{at}"
-    return f"would unload it from {command.source} to {command.destination or 'wherever the brokers put it'}"
+    return f"would unload it from {command.source} to {command.destination or 'the broker that Pulsar chooses'}"

@@ -68,7 +68,7 @@ def json_of(command: Command, result: Result | None) -> dict[str, Any]:
 def does(command: Command) -> str:
     """What the command wants to be done, without the bundle."""
     if command.action == "unload":
-        return f"{command.source} -> {command.destination or 'wherever the brokers put it'}"
+        return f"{command.source} -> {command.destination or 'chosen by the brokers'}"
     return f"by {command.algorithm}{''.join(f' 0x{boundary:08x}' for boundary in command.boundaries)}"
 
 

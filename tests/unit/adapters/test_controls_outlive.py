@@ -236,7 +236,7 @@ def test_stop_all_empties_what_is_not_begun_and_ends_the_running_leadership(conf
 
     told = cli(conf, controls_cli.stop_all, "--by", "ada").output
     assert "Paused standalone" in told
-    assert "Epoch 2 begins: executors answer older commands that they have not begun with 'fenced'" in told
+    assert "Epoch 2 starts: executors answer 'fenced' to older commands that they have not started" in told
     with pytest.raises(LeadershipLostError):
         leader.check()
     cluster = Owners()
@@ -254,8 +254,8 @@ def test_stop_all_empties_what_is_not_begun_and_ends_the_running_leadership(conf
 
 
 def test_stop_all_works_where_nobody_leads_and_again(conf: Path, settings: Settings) -> None:
-    assert "Epoch 1 begins" in cli(conf, controls_cli.stop_all).output
-    assert "Epoch 2 begins" in cli(conf, controls_cli.stop_all).output
+    assert "Epoch 1 starts" in cli(conf, controls_cli.stop_all).output
+    assert "Epoch 2 starts" in cli(conf, controls_cli.stop_all).output
     stored = json.loads((Path(settings.election.path) / "controls.json").read_bytes())
     assert stored["pause"]["value"] == "paused"
 

@@ -87,12 +87,14 @@ def test_a_split_is_shown_with_algorithm_and_boundaries(tmp_path: Path, conf: Pa
 
 def test_an_unload_without_a_destination_says_who_chooses(tmp_path: Path, conf: Path) -> None:
     issue(tmp_path, T, replace(UNLOAD, destination=""))
-    assert "broker-1:8080 -> wherever the brokers put it" in printed(conf)[2]
+    assert "broker-1:8080 -> chosen by the brokers" in printed(conf)[2]
 
 
 def test_an_epoch_is_a_line_of_its_own_at_the_time_it_was_written(tmp_path: Path, conf: Path) -> None:
     issue(tmp_path, T, UNLOAD)
-    assert printed(conf)[1] == ("2025-01-01T00:00:01Z epoch 7 of demo begins: lower epochs are refused from here on")
+    assert printed(conf)[1] == (
+        "2025-01-01T00:00:01Z epoch 7 of demo starts: executors refuse commands of lower epochs from here on"
+    )
 
 
 def test_the_first_line_names_the_columns_and_the_rest_stands_below_them(tmp_path: Path, conf: Path) -> None:

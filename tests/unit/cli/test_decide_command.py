@@ -120,7 +120,7 @@ def test_a_broker_heard_of_long_before_the_others_is_told(tmp_path: Path) -> Non
     _, said = answer("--load", path, "--strategy", "ThresholdShedder")
     assert said["brokers"] == 2
     (note,) = said["notes"]
-    assert note.startswith("127.0.0.1:18080 is not counted: it was heard of 60 min before")
+    assert note.startswith("127.0.0.1:18080 is not counted: its last report is 60 min older")
 
 
 def test_a_record_that_cannot_be_used_is_told_with_its_line(tmp_path: Path) -> None:

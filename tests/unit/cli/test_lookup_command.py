@@ -182,7 +182,8 @@ def test_a_broker_that_had_it_before_does_not_count(log: Path) -> None:
     write(log, namespace_state(), sweep(ONE, HERE), ticked(T, one=f"{ONE}@{T}"))
     later = T + PERIOD
     write(log, sweep(ONE, THERE, interval=later), ticked(later, one=f"{ONE}@{later}"))
-    assert run(TOPIC, "--log", log).stdout.endswith("owner      no broker lists it, as of 2025-01-01T00:01:00Z\n")
+    last = run(TOPIC, "--log", log).stdout.splitlines()[-1]
+    assert last == "owner      none: no broker lists the bundle, as of 2025-01-01T00:01:00Z"
 
 
 def test_of_two_that_list_it_the_later_then_the_higher_name_has_it(log: Path) -> None:

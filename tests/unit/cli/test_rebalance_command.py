@@ -159,7 +159,11 @@ def test_what_makes_no_sense_together_is_refused(arguments: tuple[object, ...]) 
         ('join = ["b"]', 'delete = ["x"]', "changes.0.delete = 'x': no such connector then; there are: orders"),
         ('join = ["b"]', 'does_not_stop = ["b"]', "changes.0.does_not_stop = 'b': no such member then; there are: a"),
         ('join = ["b"]', "after_ms = -5", "changes.0.after_ms = -5: Input should be greater than or equal to 0"),
-        ('changes = [{ join = ["b"] }]', "", "changes = []: nothing happens; name at least one, {} if need be"),
+        (
+            'changes = [{ join = ["b"] }]',
+            "",
+            "changes = [] causes no rebalance; give at least one change, which may be {}",
+        ),
         ("connectors = {", "connectors = ", "not TOML: "),
     ],
 )
