@@ -1,11 +1,10 @@
 """Claims: records' statements that a broker serves a bundle with some load.  They wait for their interval to close."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.aggregate.rows import (
     BUNDLE,
@@ -17,6 +16,7 @@ from controller.aggregate.rows import (
     TOPIC,
     TOPICS,
 )
+from controller.aggregate.waiting_rows import WaitingRows
 from controller.model.load import Bools, Floats, Ints
 
 
@@ -40,14 +40,16 @@ _DETAIL = ("detail_position", "detail_load")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Claims:
+class Claims(WaitingRows):
     """One row for each bundle and record (TOPIC: for each topic and record), in any order.
 
     ``broker`` and ``sweep`` are positions in the shard's pool of names, ``bundle`` is a row of its known bundles.
-    ``due`` is T of the interval, UNDUE or LATE; ``kind`` is one of rows' kinds.
+    ``kind`` is one of rows' kinds.
     """
 
-    due: Ints
+    WIDE: ClassVar[Mapping[str, int]] = {"stats": len(STATS), "topic": 2, "detail_load": 4}
+    FLOATS: ClassVar[frozenset[str]] = frozenset({"stats", "detail_load"})
+
     kind: Ints
     source: Ints
     partition: Ints
@@ -68,34 +70,12 @@ class Claims:
     detail_position: Ints
     detail_load: Floats
 
-    def __len__(self) -> int:
-        return len(self.due)
-
-    @classmethod
-    def empty(cls) -> Self:
-        """No claims."""
-        widths = {"stats": len(STATS), "topic": 2, "detail_load": 4}
-        columns: dict[str, Any] = {}
-        for f in fields(cls):
-            kind = np.float64 if f.name in ("stats", "detail_load") else np.int64
-            columns[f.name] = np.empty((0, widths[f.name]) if f.name in widths else 0, kind)
-        return cls(**columns)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Name -> column, to be stored."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
     def take(self, rows: Ints | Bools) -> Self:
         """The given rows (numbers or a mask), in this order, with their topics."""
         chosen: Ints = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
         topics = ragged(self.detail_size, chosen)
         columns = {name: array[topics] if name in _DETAIL else array[chosen] for name, array in self.columns().items()}
         return type(self)(**columns)
-
-    @classmethod
-    def concat(cls, parts: Sequence[Self]) -> Self:
-        """All rows of *parts*."""
-        return cls(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)})
 
 
 def ragged(sizes: Ints, rows: Ints) -> Ints:

@@ -1,13 +1,14 @@
 """Headers and facts that wait for their interval to close, in columns (claims: controller.aggregate.claims)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.aggregate.rows import NUMBERS
+from controller.aggregate.waiting_rows import WaitingRows
 from controller.model.load import Bools, Floats, Ints
 
 
@@ -29,10 +30,12 @@ class ReportHeader:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WaitingHeaders:
+class WaitingHeaders(WaitingRows):
     """SWEEP and REPORT rows that wait; ``broker`` and ``sweep`` are positions in the shard's pool of names."""
 
-    due: Ints
+    WIDE: ClassVar[Mapping[str, int]] = {"numbers": NUMBERS}
+    FLOATS: ClassVar[frozenset[str]] = frozenset({"numbers"})
+
     source: Ints
     partition: Ints
     offset: Ints
@@ -46,28 +49,9 @@ class WaitingHeaders:
     #: (n, NUMBERS): see rows.
     numbers: Floats
 
-    def __len__(self) -> int:
-        return len(self.due)
-
-    @classmethod
-    def empty(cls) -> Self:
-        """No headers."""
-        none = np.zeros(0, np.int64)
-        columns: dict[str, Any] = {f.name: none for f in fields(cls)}
-        return cls(**columns | {"numbers": np.zeros((0, NUMBERS))})
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Name -> array, for packing."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
     def take(self, mask: Bools) -> Self:
         """Only these rows."""
         return type(self)(**{name: array[mask] for name, array in self.columns().items()})
-
-    @classmethod
-    def concat(cls, parts: Sequence[Self]) -> Self:
-        """All rows of *parts*."""
-        return cls(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)})
 
     def said(self, pool: Sequence[str]) -> Iterator[ReportHeader]:
         """Each row, with the names of its broker and sweep from *pool*."""
