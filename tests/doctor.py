@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from controller.adapters.kafka.inspect import TopicFacts
 from controller.doctor.checks import judge
 from controller.doctor.facts import (
     BrokerFacts,
@@ -12,7 +13,6 @@ from controller.doctor.facts import (
     KafkaFacts,
     MeasuredClock,
     PulsarFacts,
-    TopicFacts,
     ZooKeeperFacts,
 )
 from controller.doctor.finding import Finding

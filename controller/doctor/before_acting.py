@@ -5,7 +5,7 @@ from typing import Final
 
 from controller.adapters.kafka.inspect import topics
 from controller.doctor.balancing import balancing_off
-from controller.doctor.facts import Facts, KafkaFacts, TopicFacts
+from controller.doctor.facts import Facts, KafkaFacts
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import TimeLimits, pulsar_facts
 from controller.doctor.topics import timestamps
@@ -66,8 +66,7 @@ def refuse_producers_clocks(settings: Settings) -> None:
     )
     if problem:
         log.warning("whether Kafka dates the records of the log could not be checked: %s", problem)
-    known = {name: TopicFacts(**topic._asdict()) for name, topic in found.items()}
-    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(topics=known))
+    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(topics=found))
     for finding in timestamps(facts):
         raise SettingsError(f"topic {finding.objects[0]}: {finding.seen}, wanted {finding.wanted}; {finding.advice}")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.adapters.kafka.acls import Acl
+from controller.adapters.kafka.inspect import TopicFacts
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
@@ -60,16 +61,6 @@ class PulsarFacts:
     dynamic: Mapping[str, str] | None = None
     #: What was asked of the cluster -> the answer, where that was 401 or 403.
     refused: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFacts:
-    """A topic in Kafka as it is."""
-
-    partitions: int
-    replication: int
-    #: Under Kafka's names; empty where it could not be read.
-    config: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

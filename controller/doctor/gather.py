@@ -24,7 +24,6 @@ from controller.doctor.facts import (
     KafkaFacts,
     MeasuredClock,
     PulsarFacts,
-    TopicFacts,
     ZooKeeperFacts,
 )
 from controller.model.errors import SettingsError, TrimtabError
@@ -200,10 +199,6 @@ def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFa
             clock = _between(*seen, resolution_ms=1)
         except TrimtabError as error:
             clock_error = str(error)
-    topics = {
-        name: TopicFacts(partitions=topic.partitions, replication=topic.replication, config=topic.config)
-        for name, topic in found.items()
-    }
     acls: tuple[Acl, ...] | None = ()
     acl_error = ""
     try:
@@ -211,7 +206,7 @@ def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFa
     except TrimtabError as error:
         acl_error = str(error)
     return KafkaFacts(
-        topics=topics, config_error=problem, acls=acls, acl_error=acl_error, clock=clock, clock_error=clock_error
+        topics=found, config_error=problem, acls=acls, acl_error=acl_error, clock=clock, clock_error=clock_error
     )
 
 

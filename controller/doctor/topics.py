@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from controller.doctor.facts import Facts, TopicFacts
+from controller.adapters.kafka.inspect import TopicFacts
+from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine
 from controller.settings.log import KafkaLogSettings
 

@@ -4,6 +4,7 @@ import heapq
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
@@ -26,12 +27,14 @@ _RETRY_SECONDS: Final = 0.05
 _BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
 
-class FoundTopic(NamedTuple):
-    """A topic as it is; *config* under Kafka's names, empty where it could not be read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFacts:
+    """A topic in Kafka as it is."""
 
     partitions: int
     replication: int
-    config: Mapping[str, str]
+    #: Under Kafka's names; empty where it could not be read.
+    config: Mapping[str, str] = field(default_factory=dict)
 
 
 class AppendTime(NamedTuple):
@@ -44,7 +47,7 @@ class AppendTime(NamedTuple):
 
 def topics(
     bootstrap: str, names: tuple[str, ...], *, client: Client, answer_seconds: float
-) -> tuple[dict[str, FoundTopic], str]:
+) -> tuple[dict[str, TopicFacts], str]:
     """Those of the topics *names* that exist, and why their settings could not be read, "" where they could.
 
     Raises TrimtabError where Kafka does not answer.
@@ -65,7 +68,11 @@ def topics(
         except (ck.KafkaException, TimeoutError) as error:
             problem = f"{resource.name}: {text(error) if error.args else 'no answer'}"
     return {
-        name: FoundTopic(len(parts), min(len(part.replicas) for part in parts.values()), config.get(name, {}))
+        name: TopicFacts(
+            partitions=len(parts),
+            replication=min(len(part.replicas) for part in parts.values()),
+            config=config.get(name, {}),
+        )
         for name, parts in there.items()
     }, problem
 
