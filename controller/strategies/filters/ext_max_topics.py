@@ -8,25 +8,15 @@ Pulsar: org.apache.pulsar.broker.loadbalance.extensions.filter.BrokerMaxTopicCou
 from dataclasses import dataclass
 from typing import ClassVar
 
-from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
-from controller.model.option import option
+from controller.strategies.common.topic_limit import TopicLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtMaxTopics:
+class ExtMaxTopics(TopicLimit):
     """See the module docstring."""
 
-    reason: ClassVar[Reason] = Reason.MAX_TOPICS
     binding: ClassVar[bool] = True
-
-    max_topics: int = option(
-        "loadBalancerBrokerMaxTopics",
-        default=50_000,
-        unit="topics",
-        meaning="modular load manager: a broker with more topics gets no bundle while another one can;"
-        " extensible one: a broker with as many gets none",
-    )
 
     def keep(
         self,

@@ -10,24 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
-from controller.model.option import option
+from controller.strategies.common.topic_limit import TopicLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaxTopics:
+class MaxTopics(TopicLimit):
     """See the module docstring."""
 
-    reason: ClassVar[Reason] = Reason.MAX_TOPICS
     binding: ClassVar[bool] = False
-
-    max_topics: int = option(
-        "loadBalancerBrokerMaxTopics",
-        default=50_000,
-        unit="topics",
-        meaning="a broker with more topics gets no bundle while another one can",
-    )
 
     def keep(
         self,
