@@ -1,4 +1,4 @@
-"""How servers are reached: TLS, and the credentials that are shown.  Passwords are in files, never in the settings."""
+"""TLS and credentials for servers.  The settings name files that hold the passwords, never the passwords."""
 
 from typing import Literal, Self
 
@@ -11,13 +11,13 @@ class TlsSettings(Section):
     """TLS to a server."""
 
     trust_certs: PathText | None = None
-    """Certificates of the authorities to trust, PEM; without it, the system's."""
+    """Certificates of the authorities to trust, PEM.  Default: those of the system."""
     certificate: PathText | None = None
-    """Our own certificate, PEM, where the server asks for one."""
+    """trimtab's own certificate, PEM, where the server asks for one."""
     key: PathText | None = None
-    """The key of our own certificate, PEM."""
+    """The private key of that certificate, PEM."""
     verify_host: bool = True
-    """Refuse certificates that name another host."""
+    """Refuse a server whose certificate names another host."""
 
     @model_validator(mode="after")
     def _key_has_a_certificate(self) -> Self:
@@ -27,7 +27,7 @@ class TlsSettings(Section):
 
 
 class ZooKeeperAuthSettings(Section):
-    """Who trimtab is in a ZooKeeper.  With it, nodes that trimtab creates can be used by this user alone."""
+    """trimtab's credentials in a ZooKeeper.  With them, only this user may use the nodes that trimtab creates."""
 
     scheme: Literal["digest", "sasl"]
     """"digest": user and password go with the connection, and nodes are for digest:user.  "sasl": DIGEST-MD5, the
@@ -39,7 +39,7 @@ class ZooKeeperAuthSettings(Section):
 
 
 class KafkaPrincipals(Section):
-    """Who trimtab's processes are to Kafka's authorizer: for ``trimtab doctor``, which checks ACLs against it."""
+    """The principals of trimtab's processes in Kafka: ``trimtab doctor`` checks the ACLs of these principals."""
 
     collector: Text = "User:trimtab-collector"
     """The principal of trimtab collect."""
@@ -48,4 +48,4 @@ class KafkaPrincipals(Section):
     executor: Text = "User:trimtab-executor"
     """The principal of trimtab execute."""
     reader: Text = "User:trimtab-reader"
-    """The principal of trimtab doctor, status, lookup and commands tail."""
+    """The principal of trimtab doctor, trimtab status, trimtab lookup and trimtab commands tail."""

@@ -1,7 +1,7 @@
 """Pulsar's broker.conf: strategies and their options under the names operators know.
 
-The file lists hundreds of keys; those that no option of trimtab names are Pulsar's own business.  As with Pulsar's own
-images, a variable PULSAR_PREFIX_<key> of the environment stands in for a line of the file, or adds one.
+The file has hundreds of keys; trimtab ignores those that are not options of its own.  As in Pulsar's container images,
+an environment variable PULSAR_PREFIX_<key> overrides a line of the file, or adds one.
 
 Pulsar: docker/pulsar/scripts/apply-config-from-env-with-prefix.py,
 PulsarConfigurationLoader (java.util.Properties), FieldParser, ServiceConfiguration (category "Load Balancer").
@@ -23,11 +23,11 @@ from controller.model.errors import SettingsError
 T = TypeVar("T")
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
-#: What no text has, but for tabs, line breaks and form feeds.
+#: Control characters that a text file does not have; tabs, line breaks and form feeds are allowed.
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _BOOLEANS: Final = {"true": True, "false": False}
-#: Numbers start at 0 and may be as large as they like (a threshold of 120 % is one that is never reached), but for:
+#: Allowed ranges of keys for which it is not "0 or more".  (A threshold of 120 % is allowed: it is never reached.)
 _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "loadBalancerHistoryResourcePercentage": (0, 1),
     "loadBalancerNamespaceBundleMaxSessions": (-1, math.inf),
@@ -35,16 +35,16 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "trimtabDeviationShedderMaxBundles": (-1, math.inf),
     "loadBalancerSheddingIntervalMinutes": (1, math.inf),
 }
-#: Of variables of the environment that stand in for lines of the file.
+#: Prefix of the environment variables that override lines of the file.
 _PREFIX: Final = "PULSAR_PREFIX_"
-#: A Java long ends here, and so do our columns.
+#: The first number that a Java long, and a column of 64-bit integers, cannot hold.
 _TOO_MUCH: Final = 1 << 63
 
 
 def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Every key of the file *path* with its text, or with what *environment* puts in its place.
+    """Every key of the file *path* with its text, or with the value that *environment* overrides it with.
 
-    Read as the brokers read it: ISO-8859-1, with Java's escapes; of a key given twice the last counts.  Raises
+    Read as brokers read it: ISO-8859-1, with Java's escapes; the last of several lines with one key counts.  Raises
     SettingsError naming the file, and the line or variable that cannot be read.
     """
     try:
@@ -55,7 +55,7 @@ def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyTy
 
 
 def _properties(text: str, where: str) -> dict[str, str]:
-    """The keys and values of a Java properties file, without the spaces that Pulsar's FieldParser cuts off."""
+    """The keys and values of a Java properties file.  Values are stripped, as Pulsar's FieldParser strips them."""
     odd = _NO_TEXT.search(text)
     if odd is not None:
         line = len(_LINE_END.findall(text[: odd.start()])) + 1
@@ -71,7 +71,7 @@ def _properties(text: str, where: str) -> dict[str, str]:
                 found[one.key] = one.value.strip()
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(
-            f"{where}: line {line}: {error.escape} is no character: four hexadecimal digits follow \\u;"
+            f"{where}: line {line}: {error.escape} is not a character: \\u must be followed by four hexadecimal digits;"
             " a backslash itself is written \\\\"
         ) from error
     return found
@@ -84,7 +84,7 @@ def told(path: Path, environment: Mapping[str, str]) -> str:
 
 
 def _overriding(environment: Mapping[str, str]) -> dict[str, str]:
-    """The keys that variables stand in for; Pulsar's images write them into the file, so escapes count there too."""
+    """The keys that variables override.  Pulsar's images write them into the file, so escapes apply to them too."""
     found = {}
     for name, text in environment.items():
         if name.startswith(_PREFIX):
@@ -94,7 +94,7 @@ def _overriding(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def build(cls: type[T], conf: Mapping[str, str]) -> T:
-    """A *cls*, its options taken from *conf*; what is not there, or empty, keeps its default.
+    """An instance of *cls* with options from *conf*; an option that is missing or empty keeps its default.
 
     *cls* is a dataclass whose options were declared by ``option``.  Raises SettingsError.
     """
@@ -109,7 +109,7 @@ def build(cls: type[T], conf: Mapping[str, str]) -> T:
 
 
 def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:
-    """The first value that differs from the default, among the option's name and its older ones.
+    """The first value that differs from the default: looked up by the option's name, then by its older names.
 
     Pulsar: ServiceConfiguration.getLoadBalancerBandwidthInResourceWeight and the like.
     """
@@ -143,11 +143,11 @@ def _read(key: str, text: str, value: T | None, allowed: str) -> T:
 
 
 def _number(text: str, kind: type[Any]) -> Any:
-    """The number that *text* is, or the product of numbers (1*1024*1024); None if it is none of *kind*."""
+    """The number in *text*, or a product of numbers (1*1024*1024); None if it is not of *kind*."""
     factors = [factor.strip() for factor in text.split("*")]
     if not all(_NUMBER.fullmatch(factor) for factor in factors):
         return None
     try:
         return math.prod(map(kind, factors))
-    except ValueError:  # a fraction, where a whole number was wanted
+    except ValueError:  # a fraction, but a whole number is expected
         return None

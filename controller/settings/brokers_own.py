@@ -1,6 +1,6 @@
-"""Load balancing options of Pulsar that trimtab knows but does not read: the brokers, or nobody, act on them.
+"""Load balancing options of Pulsar that trimtab knows but does not read: only brokers use them, or nobody does.
 
-They are listed so that nobody looks for their effect here.  Options of other categories are not even listed.
+They are listed so that nobody expects trimtab to act on them.  Options of other categories are not listed.
 
 Pulsar: ServiceConfiguration (category "Load Balancer").
 """
@@ -17,46 +17,46 @@ _ROWS: Final = (
         "loadBalancerSheddingEnabled",
         "true",
         "",
-        "the brokers' own shedding: to be false where trimtab sheds ([decisions] shed)",
+        "the brokers' own shedding: set it to false where trimtab sheds ([decisions] shed)",
     ),
     (
         "loadBalancerAutoBundleSplitEnabled",
         "true",
         "",
-        "the brokers' own splitting: to be false where trimtab splits ([decisions] split)",
+        "the brokers' own splitting: set it to false where trimtab splits ([decisions] split)",
     ),
     (
         "loadBalancerReportUpdateMinIntervalMillis",
         "5000",
         "ms",
-        "brokers look this often whether to report their load; trimtab counts the last report before a tick",
+        "brokers check this often whether to report their load; trimtab uses the last report before a tick",
     ),
     (
         "loadBalancerReportUpdateMaxIntervalMinutes",
         "15",
         "min",
-        "brokers report at least this often; for trimtab a broker is silent when a sweep of it is missing",
+        "brokers report at least this often; trimtab has no data of a broker when its sweep is missing",
     ),
     (
         "loadBalancerReportUpdateThresholdPercentage",
         "10",
         "%",
-        "brokers report when their load changed by this; sweeps are made every interval, changed or not",
+        "brokers report when their load changed by this; trimtab collects a sweep every interval, changed or not",
     ),
     (
         "loadBalancerResourceQuotaUpdateIntervalMinutes",
         "15",
         "min",
-        "brokers store the averages for a restart this often; trimtab's lie in its checkpoint after every interval",
+        "brokers store averages for a restart this often; trimtab stores its own in its checkpoint every interval",
     ),
     ("loadBalancerHostUsageCheckIntervalMinutes", "1", "min", "brokers measure CPU and network this often"),
     ("loadBalancerOverrideBrokerNicSpeedGbps", "", "Gbit/s", "brokers report it as the limit of their bandwidth"),
-    ("statsUpdateFrequencyInSecs", "60", "s", "brokers renew topic statistics this often; periods are as long"),
-    ("statsUpdateInitialDelayInSecs", "60", "s", "brokers renew topic statistics for the first time after this"),
+    ("statsUpdateFrequencyInSecs", "60", "s", "brokers update topic statistics this often; periods are as long"),
+    ("statsUpdateInitialDelayInSecs", "60", "s", "brokers update topic statistics for the first time after this"),
     ("loadBalancerSplitIntervalMinutes", "1", "min", "the extensible load manager's; trimtab checks every interval"),
-    ("loadBalancerPlacementStrategy", "leastLoadedServer", "", "SimpleLoadManagerImpl's"),
-    ("loadBalancerBrokerUnderloadedThresholdPercentage", "50", "%", "SimpleLoadManagerImpl's"),
-    ("loadBalancerBrokerComfortLoadLevelPercentage", "65", "%", "SimpleLoadManagerImpl's"),
+    ("loadBalancerPlacementStrategy", "leastLoadedServer", "", "only SimpleLoadManagerImpl uses it"),
+    ("loadBalancerBrokerUnderloadedThresholdPercentage", "50", "%", "only SimpleLoadManagerImpl uses it"),
+    ("loadBalancerBrokerComfortLoadLevelPercentage", "65", "%", "only SimpleLoadManagerImpl uses it"),
     ("loadBalancerMultiPhaseBundleUnload", "true", "", "how brokers of the extensible load manager hand bundles over"),
     (
         "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis",
@@ -68,7 +68,7 @@ _ROWS: Final = (
         "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds",
         "3600",
         "s",
-        "how long brokers of the extensible load manager remember bundles that are gone",
+        "how long brokers of the extensible load manager remember deleted bundles",
     ),
     (
         "loadBalancerServiceUnitStateMonitorIntervalInSeconds",
@@ -76,14 +76,14 @@ _ROWS: Final = (
         "s",
         "how often the extensible load manager looks for bundles without an owner",
     ),
-    ("loadBalancerServiceUnitTableViewSyncer", "None", "", "for the way from one load manager to the other"),
-    ("loadBalancerServiceUnitStateMaxConcurrentOverrides", "64", "", "for brokers of the extensible load manager"),
-    ("defaultNumberOfNamespaceBundles", "4", "bundles", "how brokers cut a new namespace"),
+    ("loadBalancerServiceUnitTableViewSyncer", "None", "", "for the migration between load managers"),
+    ("loadBalancerServiceUnitStateMaxConcurrentOverrides", "64", "", "only the extensible load manager uses it"),
+    ("defaultNumberOfNamespaceBundles", "4", "bundles", "how many bundles brokers give a new namespace"),
 )
 
 
 def brokers_own_rows() -> list[OptionRow]:
-    """The options that trimtab knows and leaves to others."""
+    """The options that trimtab knows but does not read."""
     return [
         OptionRow(file=_FILE, key=key, default=default, unit=unit, meaning=f"not read: {why}", of="brokers")
         for key, default, unit, why in sorted(_ROWS)

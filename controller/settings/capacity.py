@@ -1,6 +1,6 @@
-"""What brokers can really do, where their own limits are wrong: NICs that misreport, virtual machines, mixed hardware.
+"""The real capacity of brokers that report wrong limits: wrong NIC speed, virtual machines, mixed hardware.
 
-A small TOML file; of several sections that fit a broker the last one counts, resource by resource:
+A small TOML file.  Where several sections match a broker, the last one counts, for each resource alone:
 
     [[brokers]]
     match = "broker-1[0-9]"            # host, or host:port: a name, or a regular expression for all of it
@@ -26,7 +26,7 @@ def _compiles(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"no regular expression: {error}") from error
+        raise ValueError(f"not a regular expression: {error}") from error
     return text
 
 
@@ -46,7 +46,7 @@ class CapacityOverride(BaseModel):
     direct_memory_mib: _Positive | None = None
 
     def fits(self, broker: str) -> bool:
-        """Whether it is about *broker*, host:port."""
+        """Whether this section matches *broker*, host:port."""
         host = broker.rpartition(":")[0]
         return any(name == self.match or re.fullmatch(self.match, name) for name in (broker, host))
 
@@ -59,7 +59,7 @@ class CapacityOverrides(BaseModel):
     brokers: Sequence[CapacityOverride] = ()
 
     def of(self, broker: str) -> dict[str, float]:
-        """Resource -> what *broker* can do, in the unit of its load report; what nothing is said of is left out."""
+        """Resource -> capacity of *broker*, in the unit of its load report; without resources that are not given."""
         known: dict[str, float] = {}
         for override in self.brokers:
             if override.fits(broker):
@@ -67,7 +67,7 @@ class CapacityOverrides(BaseModel):
         return {_RESOURCES[name][0]: value * _RESOURCES[name][1] for name, value in known.items()}
 
 
-#: Key -> the resource, and how many of its own units one of the key's is: a core is 100 percent, a Mbit 1000 kbit.
+#: Key -> resource and factor from the key's unit to the resource's: a core is 100 percent, a Mbit 1000 kbit.
 _RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
     "cpu_cores": ("cpu", 100.0),
     "memory_mib": ("memory", 1.0),
@@ -86,5 +86,5 @@ def read_capacity_overrides(path: Path) -> CapacityOverrides:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    except (ValueError, RecursionError) as error:  # also of numbers too long, and of what is nested too deeply
+    except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep
         raise SettingsError(f"{path}: not TOML: {error}") from error

@@ -1,4 +1,4 @@
-"""[election]: who leads when several controllers run.  ``kind`` says where they elect."""
+"""[election]: how several controllers elect their leader.  ``kind`` says where."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt, model_validator
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
 from controller.settings.section import PathText, Section, Text
 
-#: Sections that an election by a file does not have.
+#: Sections that the file election does not have.
 _OF_A_SERVER: Final = ("auth", "tls")
 
 
@@ -16,18 +16,18 @@ class ElectionInZooKeeper(Section):
     """Controllers elect their leader in ZooKeeper."""
 
     kind: Literal["zookeeper"]
-    """Where controllers elect: "zookeeper", or "file", which is a lock on this machine alone."""
+    """Where controllers elect their leader: "zookeeper", or "file" for a lock file on this machine alone."""
     hosts: str = ""
     """ZooKeeper: host:port[,host:port ...]."""
     path: Text
     """ZooKeeper: the node under which the election lies.  File: the folder of the lock."""
     session_timeout_seconds: PositiveInt = 10
-    """ZooKeeper: a leader that stays silent for this long is replaced.  Shorter fails over sooner and also when
-    the machine only paused."""
+    """ZooKeeper: session timeout; a leader that is silent for this long is replaced.  A shorter one fails over sooner,
+    but also when the machine only paused."""
     auth: ZooKeeperAuthSettings | None = None
-    """ZooKeeper: without it trimtab does not authenticate, and everybody may change its nodes."""
+    """ZooKeeper: credentials.  Without them trimtab does not authenticate, and everybody may change its nodes."""
     tls: TlsSettings | None = None
-    """ZooKeeper: TLS, where the section is there."""
+    """ZooKeeper: with this section, connections use TLS."""
 
     @model_validator(mode="after")
     def _knows_where(self) -> Self:

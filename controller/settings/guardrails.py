@@ -1,4 +1,4 @@
-"""[guardrails]: what is allowed at most, with defaults for a production cluster."""
+"""[guardrails]: limits on commands, with defaults for a production cluster."""
 
 from typing import Annotated, Final, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,7 +18,7 @@ def _number_or_unlimited(value: object) -> int | str:
     raise ValueError(f'allowed: a whole number from 1 on, or "{_UNLIMITED}"')
 
 
-#: A number, or the word for none.
+#: A number, or "unlimited".
 CommandLimit: TypeAlias = Annotated[int | str, PlainValidator(_number_or_unlimited)]
 
 
@@ -26,7 +26,7 @@ def _time_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError("no such time zone: allowed are UTC, Europe/Berlin and the like") from error
+        raise ValueError("no such time zone: allowed are IANA names such as UTC or Europe/Berlin") from error
     return name
 
 
@@ -34,7 +34,7 @@ Windows: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_window)
 
 
 class IntervalBudgetSettings(Section):
-    """At most so much in one interval; "unlimited" switches a limit off.  Connections are producers and consumers."""
+    """Limits for one interval; "unlimited" switches a limit off.  Connections are producers and consumers."""
 
     unloads: CommandLimit = 100
     """Unloads in the cluster: what four executors at once carry out within a minute."""
@@ -61,7 +61,7 @@ class IntervalBudgetSettings(Section):
 
 
 class WindowBudgetSettings(Section):
-    """At most so much in the rolling window; "unlimited" switches a limit off."""
+    """Limits for the rolling window; "unlimited" switches a limit off."""
 
     unloads: CommandLimit = 1000
     """Unloads in the cluster."""
@@ -99,32 +99,32 @@ class MaintenanceSettings(Section):
 
 
 class GuardrailSettings(Section):
-    """What holds commands back, whatever the strategies want.  docs/guardrails.md explains each rule."""
+    """Rules that hold commands back after the strategies.  docs/guardrails.md explains each rule."""
 
     window_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
     """Length of the rolling window of [guardrails.window] and of failures_in_window."""
     in_flight: CommandLimit = 200
-    """Commands without a result in the cluster; more are not issued until results come back."""
+    """Commands without a result in the cluster at most; no more are issued until results come back."""
     in_flight_per_broker: CommandLimit = 40
-    """Commands without a result that concern one broker, as the source or as the destination."""
+    """Commands without a result at most that have one broker as source or destination."""
     failures_in_a_row: CommandLimit = 10
-    """After so many failed commands without a success between them nothing is issued until `trimtab resume`."""
+    """After so many failed commands in a row, nothing is issued until `trimtab resume`."""
     failures_in_window: CommandLimit = 50
-    """After so many failed commands in the window nothing is issued until `trimtab resume`."""
+    """After so many failed commands in the window, nothing is issued until `trimtab resume`."""
     freeze_intervals: NonNegativeInt = 2
-    """Nothing is issued for so many intervals, beginning with the one in which a broker came or went; 0: never."""
+    """Nothing is issued for so many intervals from the one in which a broker joined or left; 0: the rule is off."""
     freeze_share: Annotated[float, Field(ge=0, le=1)] = 0.4
-    """Nothing is issued while more than this share of the active brokers has no complete data; 1: never held back."""
+    """Nothing is issued while more than this share of active brokers has no complete data; 1: the rule is off."""
     move_undescribed: bool = False
-    """Unload and split bundles of namespaces of which no namespace_state came.  Their isolation policies and
-    anti-affinity groups are not known, so false.  true suits logs whose producers write no namespace_state."""
+    """Unload and split bundles of namespaces without a namespace_state record.  Their isolation policies and
+    anti-affinity groups are unknown, so the default is false.  Set it to true where producers write none."""
     interval: IntervalBudgetSettings = IntervalBudgetSettings()
     window: WindowBudgetSettings = WindowBudgetSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
 
 
 def limits_of(settings: GuardrailSettings) -> Limits:
-    """The limits in *settings* as the cycle has them."""
+    """The limits in *settings* as a value for controller.cycle."""
     return Limits(
         interval=_budget(settings.interval),
         window=_budget(settings.window),

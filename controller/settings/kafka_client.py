@@ -1,7 +1,7 @@
-"""[log.kafka.client]: how Kafka is reached.  What safety hangs on is trimtab's own, and refused here by name.
+"""[log.kafka.client]: further options for connections to Kafka.  Options that safety depends on are refused.
 
-Allowed are options about connections, security and batching, by family.  Everything else could change what is read,
-what is committed, or who writes, without anybody noticing.
+Options about connections, security and batching are allowed, by their prefix.  Any other could silently change what is
+read, what is committed, or who writes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from controller.settings.section import beside
 
 Scalar: TypeAlias = str | int | float | bool
 
-#: An option is allowed when its name is one of these, or begins with one that ends in a dot.
+#: Allowed options; an entry that ends in a dot allows all options that begin with it.
 _ALLOWED: Final = (
     "security.protocol",
     "sasl.",
@@ -44,9 +44,9 @@ _ALLOWED: Final = (
 )
 _GROUP: Final = "the consumer group is the executors', with the cluster's name in it: [executor] group"
 _SESSION: Final = "[executor] session_timeout_seconds says when an executor counts as dead"
-_COMMITS: Final = "how far commands were read is committed with their results, in one transaction"
-_WRITER: Final = "the brokers know the one writer by it, and refuse earlier ones; its name has the cluster's in it"
-_ONCE: Final = "without it a record could be lost, or be written twice"
+_COMMITS: Final = "trimtab commits the offsets of commands in one transaction with their results"
+_WRITER: Final = "Kafka fences earlier writers by it; trimtab builds it from the cluster's name"
+_ONCE: Final = "with another value a record could be lost, or be written twice"
 _SIZES: Final = "it is set so that every record fits; the topics' max.message.bytes is the limit"
 #: Name -> why it is trimtab's own, and what to use instead.
 _REFUSED: Final[Mapping[str, str]] = {
@@ -63,9 +63,9 @@ _REFUSED: Final[Mapping[str, str]] = {
     "auto.commit.enable": _COMMITS,
     "auto.commit.interval.ms": _COMMITS,
     "enable.auto.offset.store": _COMMITS,
-    "auto.offset.reset": "where reading begins is remembered in the checkpoint and in the group",
-    "isolation.level": "only what was committed may be read: read_committed",
-    "enable.partition.eof": "trimtab knows by it that it has read everything",
+    "auto.offset.reset": "the checkpoint and the consumer group hold where reading begins",
+    "isolation.level": "trimtab reads committed records only: read_committed",
+    "enable.partition.eof": "trimtab needs it to know that it has read a partition to its end",
     "transactional.id": _WRITER,
     "transaction.timeout.ms": _WRITER,
     "enable.idempotence": _ONCE,
@@ -78,7 +78,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "message.send.max.retries": _ONCE,
     "delivery.timeout.ms": _ONCE,
     "message.timeout.ms": _ONCE,
-    "partitioner": "a namespace's commands and results belong into one partition",
+    "partitioner": "all commands and results of a namespace must be in one partition",
     "message.max.bytes": _SIZES,
     "max.request.size": _SIZES,
     "fetch.message.max.bytes": _SIZES,
@@ -87,11 +87,11 @@ _REFUSED: Final[Mapping[str, str]] = {
     "receive.message.max.bytes": _SIZES,
     "allow.auto.create.topics": "trimtab creates its topics itself, with their retention and time stamps",
     "plugin.library.paths": "it loads code into trimtab's processes",
-    "enable.ssl.certificate.verification": "whoever answers could be taken for Kafka; name the authority in"
+    "enable.ssl.certificate.verification": "trimtab could connect to a false server; name the authority in"
     " ssl.ca.location, or set ssl.endpoint.identification.algorithm = 'none' for other host names",
-    "sasl.jaas.config": "it is the Java client's; use sasl.mechanism, sasl.username and sasl.password_file",
+    "sasl.jaas.config": "only the Java client has it; use sasl.mechanism, sasl.username and sasl.password_file",
 }
-#: Options that name a file; as all paths they are seen from the settings file's folder.
+#: Options that name a file; relative paths start at the folder of the settings file.
 _PATHS: Final = frozenset(
     {"ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location", "ssl.crl.location"}
 )

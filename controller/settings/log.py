@@ -1,6 +1,6 @@
-"""[log]: where metrics come from and commands go to.  ``kind`` says which log system that is.
+"""[log]: where metrics are read and commands are written.  ``kind`` says which log system that is.
 
-A new log system is a section of its own here, and a class that needs it: a member of ``LogSettings``.
+A new log system is a new section here, and a class with that section in the union ``LogSettings``.
 """
 
 import re
@@ -12,7 +12,7 @@ from controller.settings.access import KafkaPrincipals
 from controller.settings.kafka_client import Scalar, client_options
 from controller.settings.section import PathText, Section, Text, Url
 
-#: Positions in a log that need no time.
+#: Starting positions that are not a time.
 _ENDS: Final = ("earliest", "latest")
 _AGE: Final = re.compile(r"[0-9]{1,6}[mhd]")
 _UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -20,7 +20,7 @@ _UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 def _start(text: str) -> str:
     if text not in _ENDS and not _AGE.fullmatch(text):
-        raise ValueError("allowed: earliest, latest, or how long ago: 90m, 4h, 7d")
+        raise ValueError("allowed: earliest, latest, or a time before now: 90m, 4h, 7d")
     return text
 
 
@@ -32,32 +32,32 @@ class KafkaLogSettings(Section):
     metrics_topic: Text = "trimtab-metrics"
     """Sweeps, load reports, states and ticks."""
     results_topic: Text = "trimtab-results"
-    """What became of the commands; as many partitions as the command topic."""
+    """The results of commands; as many partitions as the command topic."""
     commands_topic: Text = "trimtab-commands"
-    """The commands, for whoever carries them out."""
+    """The commands for executors."""
     journal_topic: Text = "trimtab-journal"
-    """The decisions with the memory they leave behind: one partition, kept without limit."""
+    """The decisions, with the controller's memory after each: one partition, without retention."""
     dead_letters_topic: Text = "trimtab-dead-letters"
-    """Records that could not be used, with the reason."""
+    """Refused records, each with the reason."""
     partitions: PositiveInt = 4
-    """Of the metrics, result and command topics, where trimtab has to create them."""
+    """Number of partitions of the metrics, result and command topics, where trimtab creates them."""
     replication_factor: PositiveInt = 1
-    """Of every topic that trimtab has to create; 3 in production.  ``min.insync.replicas`` of these topics is one less,
-    and at least 1."""
+    """Replication factor of every topic that trimtab creates; 3 in production.  Their ``min.insync.replicas`` is one
+    less, and at least 1."""
     retention_hours: PositiveInt = 168
-    """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab has to create
-    them; a week, so that a controller that was down over a weekend catches up.  The journal has a retention of its
-    own: [journal] retention_days."""
+    """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab creates them;
+    a week, so that a controller that was down over a weekend can catch up.  The journal has its own retention:
+    [journal] retention_days."""
     start_at: Annotated[str, AfterValidator(_start)] = "4h"
-    """Where a controller that has no checkpoint begins to read: so long ago (``90m``, ``4h``, ``7d``), or at the
-    ``earliest`` or the ``latest`` record there is.  Four hours are 240 samples for each average; a bundle with stored
+    """Where a controller without a checkpoint begins to read: so long before now (``90m``, ``4h``, ``7d``), or at the
+    ``earliest`` or ``latest`` record.  Four hours are 240 samples for each average; a bundle with stored
     averages (collector.zookeeper) starts from those.  Intervals that are in the journal are not decided again."""
     client: Annotated[dict[str, Scalar], BeforeValidator(client_options)] = Field(default_factory=dict, repr=False)
     """Further options of the Kafka client under librdkafka's names, for every connection (security.protocol ...).
-    "sasl.password_file" names a file with the value of "sasl.password"; so it is with every option.  What trimtab sets
-    by itself is refused."""
+    "sasl.password_file" names a file with the value of "sasl.password"; every option has such a form.  Options that
+    trimtab sets itself are refused."""
     principals: KafkaPrincipals = KafkaPrincipals()
-    """Who trimtab's processes are to Kafka's authorizer."""
+    """The principals of trimtab's processes in Kafka."""
 
     def start_ms(self, now_ms: int) -> int | None:
         """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""
@@ -67,18 +67,18 @@ class KafkaLogSettings(Section):
 
 
 class FolderLogSettings(Section):
-    """The log in a folder: no server at all, for a demo or a recording."""
+    """The log in a folder: without a server, for a demo or a recording."""
 
     path: PathText
     """Holds metrics/, results/, commands/, journal/ and dead_letters/."""
 
 
 class _Log(Section):
-    """What every log has.  The sections of other kinds may be there; nothing reads them."""
+    """Keys of every kind of log.  Sections of other kinds are allowed and ignored."""
 
     kind: str
     sweeps: Literal["json", "arrow"] = "json"
-    """In which form collectors publish sweeps; both are read.  Only a log in Kafka can hold Arrow."""
+    """The format in which collectors publish sweeps; the controller reads both.  Only a log in Kafka can hold Arrow."""
     kafka: KafkaLogSettings | None = None
     folder: FolderLogSettings | None = None
 

@@ -18,7 +18,7 @@ _EXAMPLE: Final = "expected '<minute> <hour> <day> <month> <weekday> for <n>h', 
 
 
 def check_window(text: str) -> str:
-    """*text*, where it is a window; ValueError where it is not."""
+    """Return *text* if it is a window; else raise ValueError."""
     _parse(text)
     return text
 
@@ -45,7 +45,7 @@ class Maintenance:
 def _holds(window: str, at: datetime) -> bool:
     """Whether *at* lies in *window*: from a start on, and before its end."""
     cron, length = _parse(window)
-    # In UTC, so that the length stays the length when the clocks change.
+    # In UTC, so that daylight saving time does not change the length.
     since = (at.astimezone(UTC) - length).astimezone(at.tzinfo)
     start = next(CronSim(cron, since), None)
     return start is not None and start <= at
@@ -54,7 +54,7 @@ def _holds(window: str, at: datetime) -> bool:
 def _parse(window: str) -> tuple[str, timedelta]:
     match = _WINDOW.fullmatch(window)
     if match is None:
-        raise ValueError(f"no window: {_EXAMPLE}")
+        raise ValueError(f"not a window: {_EXAMPLE}")
     number = int(match["number"])
     length = timedelta(hours=number) if match["unit"] == "h" else timedelta(minutes=number)
     if not timedelta() < length <= _LONGEST:
@@ -63,7 +63,7 @@ def _parse(window: str) -> tuple[str, timedelta]:
         raise ValueError(f"the cron expression {match['cron']!r} does not have five fields: {_EXAMPLE}")
     try:
         if next(CronSim(match["cron"], datetime(2024, 1, 1, tzinfo=UTC)), None) is None:
-            raise ValueError(f"the cron expression {match['cron']!r} never comes: {_EXAMPLE}")
+            raise ValueError(f"the cron expression {match['cron']!r} never matches a date: {_EXAMPLE}")
     except CronSimError as error:
         raise ValueError(f"the cron expression {match['cron']!r}: {error}; {_EXAMPLE}") from error
     return match["cron"], length

@@ -1,4 +1,4 @@
-"""Every option there is, as rows for `trimtab options` and the documentation."""
+"""All options, as rows for `trimtab options` and the documentation."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -25,7 +25,7 @@ class OptionRow:
 
 
 def broker_conf_rows(classes: Iterable[type[Any]]) -> list[OptionRow]:
-    """The options that *classes* read from broker.conf, by key; shared ones once, with all their readers."""
+    """The options that *classes* read from broker.conf, by key; a shared option is one row with all its readers."""
     rows: dict[str, OptionRow] = {}
     for cls in classes:
         for field in fields(cls):

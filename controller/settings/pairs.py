@@ -1,6 +1,6 @@
-"""Settings of broker.conf that do not go together: refused at the start, with the reason.
+"""Settings of broker.conf that exclude each other: refused at the start, with the reason.
 
-What Pulsar does with such a pair is either to fail, or to use something else than what was asked for.
+With such a pair, Pulsar either fails or silently uses another strategy.
 """
 
 from collections.abc import Mapping
@@ -17,26 +17,26 @@ SPLIT_ALGORITHM: Final = "defaultNamespaceBundleSplitAlgorithm"
 ASSIGNMENT: Final = "topicBundleAssignmentStrategy"
 SUPPORTED_ALGORITHMS: Final = "supportedNamespaceBundleSplitAlgorithms"
 EXTENSIBLE: Final = "ExtensibleLoadManagerImpl"
-#: By which trimtab sends the cuts that it computed.
+#: The split algorithm in the requests of trimtab, which computes the boundaries itself.
 _BY_POSITIONS: Final = "specified_positions_divide"
 _BY_BROKERS: Final = "range_equally_divide"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Needs:
-    """A setting that goes with certain values of another one only."""
+    """A setting that needs certain values of another setting."""
 
     key: str
-    #: By the catalogue's name.
+    #: Names as in the catalogue.
     value: str
     other: str
     values: frozenset[str]
     why: str
-    #: Whether the other one may also be a strategy that a user wrote, which brokers do not know and do not run.
+    #: Whether the other setting may also name a user's own strategy, which brokers do not run.
     or_own: bool = False
 
 
-#: Settings that are refused unless the other one fits.
+#: Settings that are refused unless the other setting has one of the values.
 _BELONG_TOGETHER: Final = (
     _Needs(
         key=SHEDDER,
@@ -82,7 +82,7 @@ def of_load_manager(load_manager: str, conf: Mapping[str, str]) -> dict[str, str
 
 
 def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool) -> None:
-    """Raise SettingsError where two of the names *given*, by their keys, do not go together."""
+    """Raise SettingsError where two of the settings *given* (key -> name) exclude each other."""
     for needs in _BELONG_TOGETHER:
         key, other = given[needs.key], given[needs.other]
         if needs.or_own and is_python_name(other):

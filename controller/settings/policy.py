@@ -1,4 +1,4 @@
-"""The policy of a controller: the strategies that broker.conf names, and what trimtab.toml allows them."""
+"""The policy of a controller: the strategies named in broker.conf and the limits in trimtab.toml."""
 
 import os
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ from controller.strategies.splitting.split_hours import SplitHours, WithinHours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyNames:
-    """Which strategies: by short name, by the full name of Pulsar's class, or by the Python name of a user's class."""
+    """Names of the strategies: short, the full name of Pulsar's class, or the Python name of a user's class."""
 
     shedder: str = option(
         "loadBalancerLoadSheddingStrategy", default="ThresholdShedder", meaning="which bundles leave their broker"
@@ -77,7 +77,7 @@ _SPLIT_POLICY_OF: Final[Mapping[str, str]] = {
 
 
 def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ) -> Policy:
-    """The policy of *settings*, of the broker.conf they name and of what *environment* puts in its place.
+    """The policy from *settings*, from the broker.conf that they name, and from overrides in *environment*.
 
     Raises SettingsError naming the file, and the variables that overrode it.
     """
@@ -104,7 +104,7 @@ def policy_of(
     cluster: str,
     period_ms: int,
 ) -> Policy:
-    """The policy that the options in *conf*, the *decisions* and the *guardrails* come to, or SettingsError."""
+    """The policy from the options in *conf*, the *decisions* and the *guardrails*, or SettingsError."""
     conf = of_load_manager(build(StrategyNames, conf).load_manager, conf)
     names, hot = build(StrategyNames, conf), build(HotTopic, conf)
     given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
@@ -142,13 +142,13 @@ def read_assignment(conf: Mapping[str, str]) -> TopicBundleAssignment:
 
 
 def _split_algorithm(names: StrategyNames, conf: Mapping[str, str]) -> SplitAlgorithm:
-    """Where bundles are cut; hot topics are isolated first, where that is on."""
+    """The split algorithm; where enabled, hot topics are isolated first."""
     chosen = SPLIT_ALGORITHM_KIND.choose(names.split_algorithm, conf)
     return isolating(build(HotTopic, conf), chosen)
 
 
 def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping[str, str]) -> SplitPolicy[Any]:
-    """When bundles are split, as the load manager of the brokers has it, in the hours for that."""
+    """The split policy of the brokers' load manager, limited to the hours allowed for splits."""
     policy_of = _SPLIT_POLICY_OF.get(short_name(names.load_manager))
     if policy_of is None:
         allowed = ", ".join(sorted(_SPLIT_POLICY_OF))
@@ -163,13 +163,13 @@ def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping
 
 
 def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
-    """What brokers that join or leave set off, unless nothing."""
+    """The rebalancer for brokers that join or leave; None where it is off."""
     built = build(RebalanceOnMembershipChange, conf)
     return None if built.protocol == "off" else built
 
 
 def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[str, str]) -> Shedder[Any]:
-    """Which bundles leave their broker; the shedder that asks the *filters* itself is given them."""
+    """The shedder; one that applies the *filters* itself gets them."""
     chosen = SHEDDER_KIND.choose(names.shedder, conf)
     return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder) else chosen
 

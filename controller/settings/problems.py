@@ -1,4 +1,4 @@
-"""What is wrong with a file of settings: key, value and what is allowed, but no secret."""
+"""Messages about errors in a settings file: key, value and what is allowed, without secrets."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -9,23 +9,23 @@ from pydantic_core import ErrorDetails
 from controller.settings.section import sections_in
 from controller.settings.shown import shown
 
-#: A section or a table was expected.  What stands there could be anything, so it is not shown.
+#: Error types of a missing section or table.  The value there is not shown, since it may hold secrets.
 _NO_TABLE: Final = {"model_type", "model_attributes_type", "dict_type"}
 
 
 class _Place(NamedTuple):
-    """Where an error is."""
+    """The place of an error in the file."""
 
-    #: The keys on the way, as the file has them.
+    #: The keys from the top of the file down.
     keys: tuple[str, ...]
     #: The section that the last key belongs to.
     section: type[BaseModel]
-    #: The key and the value that chose this section among several, as "kind is 'kafka'"; "" where there is one alone.
+    #: The key and value that chose this variant of the section, as "kind is 'kafka'"; "" without variants.
     choice: str
 
 
 def problems(error: ValidationError, settings: type[BaseModel]) -> Iterator[str]:
-    """A line for each thing that *error* says about *settings*."""
+    """One line for each error in *error* about *settings*."""
     for details in error.errors(include_url=False):
         yield _problem(details, settings)
 
@@ -45,34 +45,34 @@ def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:
             allowed = error["ctx"]["expected_tags"].replace(", ", " or ")
             return f"{key}.{name} = {shown((*place.keys, name), given[name])}: Input should be {allowed}"
         case "extra_forbidden":
-            # A misspelt key may be anything, a password too: only a number or a switch is shown.
+            # The value of a misspelt key may be a password: only numbers and booleans are shown.
             told = f"{key} = {shown(place.keys, given)}" if isinstance(given, int | float) else key
             return f"{told}: unknown key; allowed: {', '.join(place.section.model_fields)}"
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] in _NO_TABLE:
-        return f"{key}: a section or a table belongs here, [{key}]"
+        return f"{key}: expected a section or a table, [{key}]"
     if isinstance(given, dict):
         return f"[{key}] {message}"
     return f"{key} = {shown(place.keys, given)}: {message}"
 
 
 def _discriminator(error: ErrorDetails) -> str:
-    """The key that says which of several sections it is."""
+    """The key that chooses between the variants of a section."""
     return str(error["ctx"]["discriminator"]).strip("'")
 
 
 def _place(location: tuple[int | str, ...], settings: type[BaseModel]) -> _Place:
-    """Pydantic's *location*, without the names of variants: pydantic adds one behind a key that may hold several."""
+    """Pydantic's *location* without the names of variants, which pydantic adds after a key with variants."""
     names = iter(location)
     keys: list[str] = []
     section, choice = settings, ""
-    #: What the next key belongs to.
+    #: The section that the next key belongs to.
     inner: tuple[type[BaseModel], ...] = (settings,)
     chosen = ""
     for name in names:
         keys.append(str(name))
         if not inner:
-            continue  # inside of a value: its parts
+            continue  # inside a value
         section, choice = inner[0], chosen
         field = section.model_fields.get(str(name))
         inner, chosen = (() if field is None else sections_in(field.annotation)), ""

@@ -1,4 +1,4 @@
-"""A group of workers and what happens to it, described in a file: the input of ``trimtab rebalance``.
+"""A file that describes a group of workers and the changes to it: the input of ``trimtab rebalance``.
 
 TOML, or JSON of the same shape where the name ends in .json:
 
@@ -8,19 +8,19 @@ TOML, or JSON of the same shape where the name ends in .json:
     [connectors]                              # connector = number of its tasks
     orders = 4
 
-    [[members]]                               # the one that has been there longest first: it leads
+    [[members]]                               # in the order in which they joined: the first one leads
     name = "worker-a"
     connectors = ["orders"]
     tasks = ["orders:0", "orders:1"]
 
-    [[changes]]                               # each brings about a rebalance
-    after_ms = 60000                          # since the one before; without it, once that has come to rest
+    [[changes]]                               # each causes a rebalance
+    after_ms = 60000                          # since the change before; default: when the group is stable
     join = ["worker-b"]
     leave = ["worker-a"]
     create = { payments = 2 }                 # new connectors, or another number of tasks
     delete = ["orders"]
-    does_not_stop = ["worker-b"]              # goes on with what it is told to stop, this once
-    answer_lost = false                       # true: what the leader answers reaches nobody, this once
+    does_not_stop = ["worker-b"]              # does not stop what it is told to stop, once
+    answer_lost = false                       # true: the leader's answer is lost, once
 """
 
 import json
@@ -49,14 +49,14 @@ _TASK: Final = re.compile(r"(?P<connector>.+):(?P<task>\d{1,9})")
 
 def _task(text: str) -> str:
     if not _TASK.fullmatch(text):
-        raise ValueError("a task is connector:number, as in orders:0")
+        raise ValueError("a task is connector:number, for example orders:0")
     return text
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise ValueError(f"{name!r} is in it twice")
+            raise ValueError(f"{name!r} is listed twice")
     return names
 
 
@@ -78,7 +78,7 @@ class MemberPart(_Part):
     tasks: Tasks = ()
 
     def held(self) -> ConnectorsAndTasks:
-        """What it runs."""
+        """The connectors and tasks that it runs."""
         found = [match for match in map(_TASK.fullmatch, self.tasks) if match is not None]
         return ConnectorsAndTasks(
             connectors=self.connectors,
@@ -87,7 +87,7 @@ class MemberPart(_Part):
 
 
 class ChangePart(_Part):
-    """What happens to the group at once."""
+    """Changes that happen to the group at the same time."""
 
     after_ms: NonNegativeInt | None = None
     join: Names = ()
@@ -117,7 +117,7 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
     is_json = path.suffix == ".json"
     try:
         values: Any = json.loads(text) if is_json else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also of numbers too long, and of what is nested too deeply
+    except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep
         raise SettingsError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from error
     try:
         group = RebalanceGroup.model_validate(values)
@@ -131,7 +131,7 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
 
 
 def _impossible(group: RebalanceGroup) -> str | None:
-    """The first thing that cannot be as it is written, with its key and value."""
+    """The first contradiction in *group*, with its key and value; None if there is none."""
     present: set[str] = set()
     for i, member in enumerate(group.members):
         if member.name in present:

@@ -1,4 +1,4 @@
-"""Passwords and tokens: each lies in a file of its own, which the settings name."""
+"""Passwords and tokens: each is in its own file, which the settings name."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from controller.model.errors import SettingsError
 def read_secret(path: str, key: str) -> str:
     """The content of the file *path*, which the setting *key* names, without white space around it.
 
-    SettingsError where it cannot be read, is not text, or is empty.  Neither content nor path is shown: somebody may
-    have written the secret where the path belongs.
+    SettingsError where it cannot be read, is not text, or is empty.  Errors show neither content nor path: somebody may
+    have written the secret in place of the path.
     """
     try:
         secret = Path(path).read_text(encoding="utf-8").strip()

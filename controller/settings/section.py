@@ -1,4 +1,4 @@
-"""What every section of trimtab.toml is made of: strict, frozen, and without unknown keys."""
+"""The base of every section of trimtab.toml: strict, frozen, and without unknown keys."""
 
 import re
 from pathlib import Path
@@ -13,27 +13,27 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def is_uri(path: str) -> bool:
-    """Whether *path* names a place in a file system of its own: s3a://bucket/path, hdfs:/path ..."""
+    """Whether *path* is a URI of another file system: s3a://bucket/path, hdfs:/path ..."""
     return _URI.match(path) is not None
 
 
 def beside(path: str, info: ValidationInfo) -> str:
-    """*path* as seen from the file it is written in; URIs stay as they are."""
+    """*path* relative to the folder of the settings file; URIs stay as they are."""
     return path if is_uri(path) else str(Path(info.context or ".", path).resolve())
 
 
-#: Relative paths start at the folder of the settings file.
+#: A path; relative ones start at the folder of the settings file.
 PathText: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(beside)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 def _names_nobody(url: str) -> str:
     if has_userinfo(url):
-        raise ValueError("it holds a user or a password, which errors and logs would show: name a file for it")
+        raise ValueError("it holds a user or a password, which errors and logs would show: put them into a file")
     return url
 
 
-#: Of a server, without a user or a password in it.
+#: The URL or address of a server, without user and password.
 Url: TypeAlias = Annotated[str, AfterValidator(_names_nobody)]
 
 
@@ -46,7 +46,7 @@ class Section(BaseModel):
         strict=True,
         validate_default=True,
         use_attribute_docstrings=True,
-        # A section's error would show it whole, with what is secret in it.
+        # Otherwise a section's error would show all of its values, secrets too.
         hide_input_in_errors=True,
     )
 

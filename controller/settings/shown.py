@@ -1,30 +1,30 @@
-"""Settings in error messages and logs: without passwords, tokens and keys, wherever somebody has written them."""
+"""Settings as error messages and logs show them: without passwords, tokens and keys."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 HIDDEN: Final = "<hidden>"
-#: Names of what is secret, and of files that hold a secret: somebody may have written the secret itself there.
+#: Names of secrets and of files with secrets: somebody may have written the secret in place of the file name.
 _SECRET: Final = re.compile(
     r"passw|passphrase|secret|token|credential|jaas|authorization|private|(?:^|[._-])(?:key|auth|pin)$", re.IGNORECASE
 )
-#: What stands in front of @ and a host, behind the scheme of a URL.
+#: The user information of a URL: the text between the scheme and @.
 _USERINFO: Final = re.compile(r"(\w[\w+.-]*://)?[^\s@'\"]+@(?=[\w\[.-])")
 
 
 def is_secret(name: str) -> bool:
-    """Whether what is called *name* is not to be shown."""
+    """Whether the value of the setting *name* must not be shown."""
     return bool(_SECRET.search(name))
 
 
 def shown(path: Iterable[object], value: object) -> str:
-    """*value*, which stands at *path* in the settings, as a message may show it."""
+    """*value* at *path* in the settings, as a message may show it."""
     return repr(_without_secrets([str(name) for name in path], value))
 
 
 def without_userinfo(text: str) -> str:
-    """*text*, with every user and password in front of a host hidden."""
+    """*text*, with user and password hidden in every URL."""
     return _USERINFO.sub(rf"\g<1>{HIDDEN}@", text)
 
 

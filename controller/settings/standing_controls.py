@@ -1,4 +1,4 @@
-"""The controls that hold where no person has set others: mode, pause, staleness and calendar of the settings."""
+"""The controls from the settings: mode, pause, staleness and maintenance windows.  Those that an operator set win."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from controller.settings.trimtab_toml import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingControls:
-    """The controls that the settings name."""
+    """The controls in the settings."""
 
     #: "active", "dry_run" or "observe".
     mode: str

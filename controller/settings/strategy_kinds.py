@@ -2,8 +2,8 @@
 
 A name is that of a strategy of trimtab (controller/strategies/catalogue.py), short or as Pulsar's full class name; or
 the full Python name of a class that a user wrote, ``my_package.my_module.MyShedder``.  Such a class is imported from
-where Python finds it, and checked before anything is decided: it has to be a frozen dataclass with the methods of its
-protocol, options of a kind that broker.conf can hold, and a memory that the journal can hold.
+Python's path and checked at the start: it must be a frozen dataclass with the methods of its protocol, options of types
+that broker.conf can hold, and a memory that the journal can hold.
 """
 
 import importlib
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyKind(Generic[T]):
-    """One kind of strategy: where broker.conf names it, and which there are."""
+    """One kind of strategy: its key in broker.conf and the strategies of this kind."""
 
-    #: In words.
+    #: The kind with its article, for messages.
     what: str
     #: The key in broker.conf.
     key: str
@@ -73,7 +73,7 @@ class StrategyKind(Generic[T]):
 
 
 class _UnusableError(SettingsError):
-    """What is wrong with a name or a class, without the key and the name."""
+    """An error about a strategy's name or class, without key and name."""
 
 
 class _NotThereError(_UnusableError):
@@ -81,7 +81,7 @@ class _NotThereError(_UnusableError):
 
 
 def imported(name: str) -> Any:
-    """What Python finds under the full *name*, ``package.module.Class``; SettingsError where it finds nothing."""
+    """The object with the full Python *name*, ``package.module.Class``; SettingsError where there is none."""
     module, _, attribute = name.rpartition(".")
     try:
         found = importlib.import_module(module)
@@ -89,7 +89,7 @@ def imported(name: str) -> Any:
         if _is_part_of(error.name, module):
             raise _NotThereError(f"there is no Python module {module} ({error})") from error
         raise _UnusableError(f"cannot import {module}: {error}") from error
-    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
+    except (Exception, SystemExit) as error:  # a user's module may raise anything when it is imported
         raise _UnusableError(f"cannot import {module}: {type(error).__name__}: {error}") from error
     if not hasattr(found, attribute):
         raise _UnusableError(f"the module {module} has no {attribute} ({found.__file__})")
@@ -110,7 +110,7 @@ def kind_of(name: str) -> StrategyKind[Any]:
             if hasattr(found, kind.method):
                 return kind
         methods = ", ".join(f"{kind.method} ({kind.what})" for kind in STRATEGY_KINDS)
-        raise SettingsError(f"{name}: is no strategy: it has none of the methods {methods}")
+        raise SettingsError(f"{name}: is not a strategy: it has none of the methods {methods}")
     known = ", ".join(sorted({one for kind in STRATEGY_KINDS for one in kind.catalogue}))
     raise SettingsError(f"{name}: is no strategy of trimtab ({known}), nor the full Python name of a class")
 
@@ -122,7 +122,7 @@ def _built(cls: type[Any], conf: Mapping[str, str]) -> Any:
         memory = strategy.initial_memory() if hasattr(strategy, "initial_memory") else None
     except SettingsError:
         raise
-    except Exception as error:  # whatever the class does when it is made
+    except Exception as error:  # a user's class may raise anything when it is built
         raise _UnusableError(f"cannot be built: {type(error).__name__}: {error}") from error
     if memory is not None and not isinstance(memory, get_args(StrategyMemory)):
         kinds = ", ".join(kind.__name__ for kind in get_args(StrategyMemory))
@@ -134,11 +134,11 @@ def _built(cls: type[Any], conf: Mapping[str, str]) -> Any:
 
 
 def flaw_of(cls: Any, protocol: type[Any]) -> str | None:
-    """What keeps *cls* from being a strategy of *protocol*, in words; None: nothing that can be seen from outside."""
+    """Why *cls* is not a strategy of *protocol*; None where its signature shows no error."""
     if not isinstance(cls, type):
         return f"is a {type(cls).__name__}, not a class"
     if not is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return "is no frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
+        return "is not a frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
     for member, wanted in vars(protocol).items():
         if member.startswith("_"):
             continue
@@ -163,7 +163,7 @@ def _takes_as_many(found: Any, wanted: Any) -> bool:
 
 
 def _is_part_of(missing: str | None, module: str) -> bool:
-    """Whether the module that was not found is *module* or one of the packages around it."""
+    """Whether the *missing* module is *module* or one of its parent packages."""
     return missing is not None and (module == missing or module.startswith(f"{missing}."))
 
 

@@ -59,35 +59,36 @@ class ClusterSettings(Section):
 
 
 class IntervalSettings(Section):
-    """How time is cut."""
+    """Intervals: their length, and how much is kept of them."""
 
     period_seconds: PositiveInt = 60
-    """Seconds from one interval to the next; 60, since brokers renew their statistics once a minute."""
+    """Seconds from one interval to the next; 60, since brokers update their statistics once a minute."""
     shards: Annotated[int, Field(ge=1, le=4096)] = 16
-    """Into how many parts the bundles' state is divided.  Fixed for the life of a checkpoint; well above the
-    cores that will ever work on it."""
+    """Number of parts that the bundles' state is divided into.  It cannot change during the life of a checkpoint.
+    Choose more than the number of cores that will ever process it."""
     warm_up_samples: PositiveInt = 2
-    """Closed intervals without a gap before the first command: averages of one sample are no averages."""
+    """Closed intervals without a gap before the first command: one sample is not enough for an average."""
     stale_after_seconds: PositiveInt = 300
-    """An interval decided later than this after its end is too old to act on; it still moves the averages."""
+    """An interval decided later than this after its end is too old to act on; it still updates the averages."""
     stalled_after_seconds: PositiveInt = 600
     """A controller whose query has finished no micro-batch for so long, though ticks arrive, ends with exit code 70, so
-    that it is started anew.  Well above what a micro-batch of a few intervals takes."""
+    that it is restarted.  Choose well above the duration of a micro-batch of a few intervals."""
     bundle_ttl_intervals: PositiveInt = 10
-    """Intervals for which a bundle that no broker lists is remembered: it may only be between two owners."""
+    """Intervals for which a bundle that no broker lists is remembered: it may be moving between two owners."""
     close_at_most: PositiveInt = 20
     """Intervals that one micro-batch closes at most, so that catching up does not exhaust the driver's memory; later
     batches close the rest.  At 100,000 bundles an interval comes to 22 MB: twenty are two fifths of what Spark takes
     from one batch (spark.driver.maxResultSize, 1 GiB).  Lower it for a larger cluster; a small one catches up faster
     with more.  A log in a folder is read by whole files instead, so that nothing stays open when no more ticks come."""
     waiting_intervals: Annotated[int, Field(ge=2)] = 10
-    """Of sweeps that wait for a tick, those of so many intervals are kept, the newest.  When ticks stop, 100,000
+    """Sweeps that wait for a tick are kept for so many intervals, the newest ones.  When ticks stop, 100,000
     bundles come to 16 MB an interval.  A tick that is late by more intervals finds no sweeps, and its brokers are
     without data."""
     waiting_mbytes: Annotated[int, Field(ge=16)] = 512
-    """MB that wait for a tick, of each partition; the oldest go first.  A bundle takes 160 bytes, and so does a topic
-    in a record of its own: a million topics in one partition come to 160 MB an interval.  It bounds a flood of made-up
-    records; brokers whose records were in it are without data for that interval."""
+    """MB of records at most that wait for a tick, for each partition; the oldest are dropped first.  A bundle takes 160
+    bytes, and so does a topic in a record of its own: a million topics in one partition come to 160 MB an interval.
+    The limit protects the memory against a flood of forged records; brokers with dropped records are without data for
+    that interval."""
     state_ttl_intervals: PositiveInt = 1440
     """Namespaces, states of brokers and stored averages of bundles that nobody wrote again while so many intervals were
     closed are forgotten; a day.  Collectors write them every collector.state_every intervals, so a deleted namespace
@@ -96,7 +97,7 @@ class IntervalSettings(Section):
     """Topics one by one are kept for bundles at this share of a split threshold or above; lower costs memory,
     higher makes more splits wait an interval for detail."""
     max_record_bytes: Annotated[int, Field(ge=65_536)] = 8 * 1024 * 1024
-    """A longer record goes to the dead letters unread."""
+    """Bytes; a longer record becomes a dead letter without being read."""
 
     @property
     def period_ms(self) -> int:
@@ -119,7 +120,7 @@ class IntervalSettings(Section):
 
 
 class CheckpointSettings(Section):
-    """Spark's memory of the stream."""
+    """Where Spark keeps the state of the stream."""
 
     path: PathText
     """Folder, or URI of a file system that Spark can read and write (hdfs://, s3a:// ...); where several controllers
@@ -128,7 +129,7 @@ class CheckpointSettings(Section):
 
 
 class JournalSettings(Section):
-    """How long decisions are kept, and what was looked at for them."""
+    """How long decisions and their verdicts are kept."""
 
     retention_days: PositiveInt = 30
     """Days after which decisions leave the journal.  The last entry with the whole memory stays, however old it is, and
@@ -169,13 +170,13 @@ class SparkSettings(Section):
 
 
 class DecisionSettings(Section):
-    """What may be done to the cluster."""
+    """What the controller may do to the cluster."""
 
     mode: Literal["active", "dry_run", "observe"] = "dry_run"
     """active moves load; dry_run issues commands that executors answer without acting; observe issues none.
-    dry_run, since nothing should move on a machine's first day.  It holds until somebody runs `trimtab mode`."""
+    The default is dry_run, so that a new installation moves nothing.  It holds until somebody runs `trimtab mode`."""
     paused: bool = False
-    """No commands; averages go on.  It holds until somebody runs `trimtab pause` or `trimtab resume`."""
+    """Issue no commands, but update averages.  It holds until somebody runs `trimtab pause` or `trimtab resume`."""
     shed: bool = True
     """Unload bundles from overloaded brokers."""
     split: bool = True
@@ -183,39 +184,40 @@ class DecisionSettings(Section):
     command_ttl_seconds: PositiveInt = 300
     """A command not begun this long after its interval expires unexecuted: the load has moved on."""
     executor_timeout_seconds: PositiveInt = 60
-    """An executor gives up a command after this long; with the time above, when one without a result is lost."""
+    """An executor gives up a command after this long.  A command without a result counts as lost after this time and
+    command_ttl_seconds."""
     retry_failed_after_seconds: PositiveInt = 300
     """A bundle is left alone for this long when a command about it failed, twice as long with each further failure, and
     for an hour at most."""
     excluded: Excluded = ()
     """Namespaces (tenant/namespace) and bundles that are never touched, besides Pulsar's own."""
     seed: NonNegativeInt = 0
-    """Of the choice among equally good brokers: the same seed, the same choices."""
+    """Seed of the choice among equally good brokers: the same seed gives the same choices."""
 
 
 class PulsarSettings(Section):
     """How the brokers' admin API is reached."""
 
     admin_url: Annotated[tuple[Url, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
-    """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and send callers on to them;
-    credentials go to nobody else."""
+    """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and redirect requests to
+    them; credentials are sent to no other server."""
     token_file: PathText | None = None
-    """A file with the token to show."""
+    """A file with the token for token authentication."""
     user: str = ""
-    """For basic authentication, with a password."""
+    """User name for basic authentication; password_file is needed with it."""
     password_file: PathText | None = None
     """A file with the user's password."""
     connect_timeout_seconds: PositiveInt = 5
-    """A broker that does not take a connection by then is taken for gone."""
+    """A broker that accepts no connection within this time counts as gone."""
     tls: TlsSettings = TlsSettings()
     """For admin URLs that begin with https."""
 
     @model_validator(mode="after")
     def _shows_one_thing(self) -> Self:
         if self.token_file and self.user:
-            raise ValueError("token_file and user are both given: brokers want one of them")
+            raise ValueError("token_file and user are both given: choose one of them")
         if bool(self.user) != bool(self.password_file):
-            raise ValueError("user and password_file go together")
+            raise ValueError("user and password_file are needed together: one of them is missing")
         return self
 
 
@@ -223,26 +225,26 @@ class ExecutorSettings(Section):
     """How commands are carried out."""
 
     group: Text = "trimtab-executor"
-    """Kafka: executors of a cluster share the command topic out in the consumer group "<group>-<cluster name>"."""
+    """Kafka: executors of a cluster share the command topic in the consumer group "<group>-<cluster name>"."""
     session_timeout_seconds: Annotated[int, Field(ge=6)] = 10
-    """An executor that stays silent for this long is replaced, and if it comes back it acts no more."""
+    """An executor that stays silent for this long is replaced; it carries out no more commands when it comes back."""
     max_concurrent: PositiveInt = 4
-    """Namespaces worked on at once; within a namespace it is one command after the other."""
+    """Namespaces with a running command at most; within a namespace commands run one after the other."""
     max_per_second: Annotated[float, Field(gt=0)] = 5.0
-    """Commands begun a second: every unload makes clients connect again."""
+    """Commands begun in one second at most: every unload makes clients reconnect."""
     batch: Annotated[int, Field(ge=1, le=64)] = 16
     """Commands taken at once and answered together."""
     attempts: PositiveInt = 3
-    """How often an act is tried that the brokers refused for a reason that may pass."""
+    """Attempts at most for a command that the brokers refuse for a temporary reason."""
     dry_run: bool = False
-    """Look, answer what would be done, and do nothing, whatever the commands say."""
+    """Check each command and report what would be done, but change nothing, whatever the command's mode."""
 
 
 class CollectorSettings(Section):
-    """How the brokers are swept."""
+    """How collectors read the brokers' load."""
 
     timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
-    """A broker that takes longer for an answer gives none in this interval."""
+    """A broker that takes longer to answer has no sweep in this interval."""
     max_concurrent: PositiveInt = 16
     """Brokers that a collector asks at once."""
     deadline_share: Annotated[float, Field(gt=0, le=0.9)] = 0.5
@@ -250,21 +252,21 @@ class CollectorSettings(Section):
     state_every: PositiveInt = 10
     """Intervals after which namespaces, brokers and stored averages are published again, changed or not."""
     capacity_overrides: PathText | None = None
-    """A TOML file of what brokers can really do, where their own limits are wrong."""
+    """A TOML file with the real capacity of brokers that report wrong limits."""
     zookeeper: str = ""
     """Pulsar's own metadata store, host:port[,host:port ...][/chroot], for the averages and quotas of bundles that
     Pulsar keeps there; without it new bundles start from Pulsar's defaults."""
     zookeeper_auth: ZooKeeperAuthSettings | None = None
-    """Who trimtab is in Pulsar's metadata store; it only reads there."""
+    """trimtab's credentials in Pulsar's metadata store; it only reads there."""
     zookeeper_tls: TlsSettings | None = None
-    """TLS to Pulsar's metadata store, where the section is there."""
+    """With this section, connections to Pulsar's metadata store use TLS."""
     service_url: Url = ""
     """With the extensible load manager, pulsar:// or pulsar+ssl://host:port of some broker; without it, what the
     cluster's own data says."""
 
 
 class Settings(Section):
-    """conf/trimtab.toml as a value."""
+    """All settings of conf/trimtab.toml."""
 
     cluster: ClusterSettings
     intervals: IntervalSettings = IntervalSettings()
@@ -315,11 +317,11 @@ def read_settings(path: Path) -> Settings:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # also of numbers too long, and of what is nested too deeply
+    except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep
         raise SettingsError(f"{path}: not TOML: {error}") from error
     try:
         return Settings.model_validate(values, context=path.parent)
     except ValidationError as error:
         told = "\n".join(f"{path}: {problem}" for problem in problems(error, Settings))
-    # Not "from error": that holds the values, secrets too.
+    # Not "from error": that error holds the values, secrets too.
     raise SettingsError(told)

@@ -60,7 +60,7 @@ def test_the_last_section_that_fits_counts_resource_by_resource(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('[[brokers]]\nmatch = "("\n', "no regular expression"),
+        ('[[brokers]]\nmatch = "("\n', "not a regular expression"),
         ('[[brokers]]\nmatch = "a"\ncpu_cores = 0\n', "cpu_cores"),
         ('[[brokers]]\nmatch = "a"\ncores = 1\n', "brokers.0.cores"),
         ("[[brokers]]\ncpu_cores = 1\n", "brokers.0.match"),

@@ -108,7 +108,7 @@ def test_a_window_keeps_its_length_when_the_clocks_change() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('allowed = ["at night"]', r"guardrails\.maintenance\.allowed\.0 = 'at night': no window: expected"),
+        ('allowed = ["at night"]', r"guardrails\.maintenance\.allowed\.0 = 'at night': not a window: expected"),
         ('allowed = ["0 25 * * * for 1h"]', r"allowed\.0 = '0 25 .*': the cron expression '0 25 \* \* \*': Bad hour"),
         ('frozen = ["0 22 * * for 1h"]', r"frozen\.0 = .*does not have five fields"),
         ('frozen = ["0 22 * * * for 200h"]', r"frozen\.0 = .*a window lasts from 1m to 168h"),

@@ -203,11 +203,11 @@ def test_an_unknown_java_class_is_refused() -> None:
         ("acme_balance.lazy.a_function", "is a function, not a class"),
         (
             "acme_balance.lazy.NoDataclass",
-            "is no frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class",
+            "is not a frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class",
         ),
         (
             "acme_balance.lazy.NotFrozen",
-            "is no frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class",
+            "is not a frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class",
         ),
         ("acme_balance.lazy.NoDecide", "has no decide, which controller.strategies.protocols.Shedder asks for"),
         ("acme_balance.lazy.First", "has no decide, which controller.strategies.protocols.Shedder asks for"),
@@ -253,7 +253,7 @@ def test_the_kind_of_a_strategy_follows_from_its_methods() -> None:
         ("Lazy", "Lazy: is no strategy of trimtab (AvgShedder, ConsistentHashing"),
         (
             "acme_balance.lazy.NotFrozen",
-            "acme_balance.lazy.NotFrozen: is no strategy: it has none of the methods decide",
+            "acme_balance.lazy.NotFrozen: is not a strategy: it has none of the methods decide",
         ),
         ("acme_balance.lazy.Lasy", "acme_balance.lazy.Lasy: the module acme_balance.lazy has no Lasy ("),
     ],

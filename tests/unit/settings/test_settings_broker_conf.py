@@ -100,8 +100,8 @@ def test_a_file_is_read_as_latin_1_and_a_continued_comment_is_not_continued(tmp_
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a=1\n\nb=x,\\\n  y\nc=\\u00zz\nd=2\n", r"line 5: \\u00zz is no character"),
-        (b"a=1\r\nb=\\u12", r"line 2: \\u12 is no character"),
+        (b"a=1\n\nb=x,\\\n  y\nc=\\u00zz\nd=2\n", r"line 5: \\u00zz is not a character"),
+        (b"a=1\r\nb=\\u12", r"line 2: \\u12 is not a character"),
         (b"a=1\n\x1f\x8b\x08\x00", r"line 2: has the control character '\\x1f'"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_variable_has_the_escapes_of_the_file_that_it_is_written_to(tmp_path: 
     (tmp_path / "broker.conf").write_text("a=1")
     conf = read_broker_conf(tmp_path / "broker.conf", {"PULSAR_PREFIX_a": r" x\\y ", "PULSAR_PREFIX_b": "= 1:2"})
     assert conf == {"a": r"x\y", "b": "= 1:2"}
-    with pytest.raises(SettingsError, match=r"variable PULSAR_PREFIX_a: line 1: \\u1 is no character"):
+    with pytest.raises(SettingsError, match=r"variable PULSAR_PREFIX_a: line 1: \\u1 is not a character"):
         read_broker_conf(tmp_path / "broker.conf", {"PULSAR_PREFIX_a": r"\u1"})
 
 
