@@ -73,25 +73,19 @@ def _view(chance: np.random.Generator, brokers: int, rate: Floats, owner: Ints) 
     """A cluster of bundles with *rate* msg/s (n,) in, and as much out, owned by *owner* (n,)."""
     n = len(rate)
     names, namespace = _names(n)
-    load = np.empty((n, 4))
-    load[:, RATE_IN] = load[:, RATE_OUT] = rate
-    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = rate * _BYTES_OF_MESSAGE
+    load = _load(rate)
     now = load * chance.uniform(0.9, 1.1, (n, 1))
     topics = chance.integers(2, 20, n)
     # Over the limit of topics or of messages: one bundle in a thousand, and those that the skew made so.
     topics[chance.random(n) < 0.001] = 2000
     total = np.zeros((brokers, 4))
     np.add.at(total, owner, now)
-    usage = np.zeros((brokers, 5))
-    busy = total[:, RATE_IN] / total[:, RATE_IN].mean()
-    usage[:, CPU] = (40 * busy).clip(max=100)
-    usage[:, BANDWIDTH_IN] = usage[:, BANDWIDTH_OUT] = (30 * busy).clip(max=100)
     spaces = n // _BUNDLES_OF_NAMESPACE + 1
     return ClusterView(
         as_of_ms=_INTERVAL,
         brokers=BrokerTable(
             names=tuple(f"broker-{i:05d}:8080" for i in range(brokers)),
-            usage=usage,
+            usage=_usage(total),
             limit=np.full((brokers, 5), 100.0),
             load=total,
             long_term=total,
@@ -117,6 +111,23 @@ def _view(chance: np.random.Generator, brokers: int, rate: Floats, owner: Ints) 
         recently_unloaded=np.zeros(n, np.bool_),
         namespace_bundle_count=np.bincount(namespace, minlength=spaces),
     )
+
+
+def _load(rate: Floats) -> Floats:
+    """(n, 4) load of bundles with *rate* msg/s (n,) in, and as much out."""
+    load = np.empty((len(rate), 4))
+    load[:, RATE_IN] = load[:, RATE_OUT] = rate
+    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = rate * _BYTES_OF_MESSAGE
+    return load
+
+
+def _usage(total: Floats) -> Floats:
+    """(brokers, 5) usage, percent, of brokers with the load *total* (brokers, 4)."""
+    usage = np.zeros((len(total), 5))
+    busy = total[:, RATE_IN] / total[:, RATE_IN].mean()
+    usage[:, CPU] = (40 * busy).clip(max=100)
+    usage[:, BANDWIDTH_IN] = usage[:, BANDWIDTH_OUT] = (30 * busy).clip(max=100)
+    return usage
 
 
 def _names(n: int) -> tuple[tuple[str, ...], Ints]:

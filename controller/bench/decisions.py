@@ -1,7 +1,7 @@
 """How long the decisions of a cycle take: every shedder, placement and split check, and the update of the averages.
 
 Every time is of a decision on a view that nothing was asked of before, so that no cached order or sum of an earlier
-one shortens it.  Where Pulsar's real class runs beside, the two take turns: the machine's mood meets both.
+one shortens it.  Where Pulsar's real class runs beside, the two take turns, so changes in machine speed affect both.
 """
 
 import gc
@@ -214,7 +214,7 @@ def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:
 
 
 def bundle_lines(bundles: BundleTable) -> Iterator[str]:
-    """Lines on which the rival reads *bundles*."""
+    """*bundles* as lines of text that the Java process reads."""
     columns = np.hstack([bundles.load, bundles.short_term, bundles.long_term]).tolist()
     counts = np.stack([bundles.topics, bundles.producers, bundles.consumers], axis=1).tolist()
     for name, broker, loads, numbers in zip(bundles.names, bundles.broker.tolist(), columns, counts, strict=True):

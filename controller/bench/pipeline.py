@@ -1,7 +1,7 @@
 """How fast the real query is: a modelled cluster on a real Kafka, through the whole of it, interval by interval.
 
 What is measured is a controller that has been running for a while: one query that goes on, and for each interval the
-micro-batch that closes and decides it.  The floor is what nobody can go below: the same records read from the same
+micro-batch that closes and decides it.  The floor is the lower limit: the same records read from the same
 Kafka and parsed with the same schema, into Spark's noop sink.  It comes second each time, when its input is in memory
 already, so the ratio is rather too high than too low.
 """
@@ -52,7 +52,7 @@ class Figures:
     topics_per_second: float
     seconds_per_interval: float
     floor_seconds: float
-    #: Median of the runs' own quotients: floor and query take turns, so the machine's mood cancels out.
+    #: Median of the runs' own quotients: floor and query take turns, so changes in machine speed cancel out.
     ratio_to_floor: float
     lowest_ratio: float
     highest_ratio: float
@@ -135,7 +135,7 @@ def _settings(kafka: KafkaLogSettings, folder: Path) -> Settings:
     return Settings.model_validate(
         {
             "cluster": {"name": _CLUSTER, "broker_conf": str(conf)},
-            # The modelled clock is far behind the one on the wall.
+            # The modelled clock is far behind the real time.
             "intervals": {"stale_after_seconds": 3_153_600_000},
             "log": {"kind": "kafka", "kafka": kafka},
             "election": {"kind": "file", "path": str(folder / "election")},
@@ -185,5 +185,5 @@ def _seconds(progress: Sequence[Any]) -> float:
     """Seconds that the micro-batches among *progress* took."""
     batches = [batch for batch in progress if batch["numInputRows"]]
     if not batches:
-        raise TrimtabError("nothing was read of what was published")
+        raise TrimtabError("the query read none of the published records: see its log")
     return sum(float(batch["durationMs"]["triggerExecution"]) for batch in batches) / 1000

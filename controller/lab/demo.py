@@ -1,8 +1,8 @@
-"""The demo: the real controller balances a modelled cluster, and a person watches.
+"""The demo: the real controller balances a modelled cluster while a user watches.
 
-Cluster and controller go in lock step: the cluster publishes its sweeps and the tick of T, waits until the journal
-holds the decision on T, obeys its commands, answers, and goes on to the next interval.  Its time is its own, a
-minute an interval however fast the machine is, so the same seed gives the same decisions.
+Cluster and controller run in lock step: the cluster publishes its sweeps and the tick of T, waits until the journal
+holds the decision on T, executes its commands, publishes the results, and goes on to the next interval.  Its clock
+advances one minute per interval on any machine, so the same seed gives the same decisions.
 """
 
 import threading
@@ -28,13 +28,13 @@ T = TypeVar("T")
 #: The demo's settings, with a broker.conf beside them.
 SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
 
-#: Enough to see it all.
+#: Enough to show the cluster become balanced.
 INTERVALS: Final = 20
 
 #: The cluster's clock begins on 2025-01-01, 00:00 UTC.
 _START_MS: Final = 1_735_689_600_000
 
-#: So long the controller may take to end when the user has ended the demo: nobody needs what it has begun.
+#: How long the controller may take to stop after the user has interrupted the demo.
 _STOP_SECONDS: Final = 2.0
 
 #: Starts the controller that settings describe; it ends soon after the event is set.
@@ -43,7 +43,7 @@ StartController: TypeAlias = Callable[[Settings, threading.Event], Controller]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOutcome:
-    """What the demo came to."""
+    """The result of a demo."""
 
     #: False: interrupted by the user.
     finished: bool
@@ -54,7 +54,7 @@ class DemoOutcome:
 
 
 def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
-    """The settings of *scenario* for one run in a folder of its own under *base*: no run meets another's log."""
+    """The settings of *scenario* for one run in a new folder under *base*, so that runs do not share a log."""
     settings = read_settings(scenario)
     folder = new_run(base)
     log = FolderLogSettings(path=str(folder))
@@ -85,7 +85,7 @@ def run_demo(
 ) -> DemoOutcome:
     """Play *intervals* intervals and show them on *console*; Ctrl-C ends it early, and cleanly.
 
-    Raises TrimtabError when the controller ends, or is silent, before it has decided.
+    Raises TrimtabError when the controller ends, or takes too long, before it has decided.
     """
     if not isinstance(settings.log, LogInFolder):
         raise SettingsError(f"log.kind = {settings.log.kind!r}: the demo needs 'folder'")
@@ -144,9 +144,9 @@ def _frames(
 
 
 def command_line(command: Command, result: CommandResult, *, ports: bool = False) -> str:
-    """What a person is told of a command: what, where to, and why; its status where that is not ``done``.
+    """A command on one line: action, destination and reason; also its status where that is not ``done``.
 
-    *ports*: brokers are told apart by them.
+    *ports*: brokers differ only in their ports, so ports are shown.
     """
     source, destination = (name if ports else name.partition(":")[0] for name in (command.source, command.destination))
     move = f"  {source} -> {destination or 'any'}" if command.action == "unload" else ""

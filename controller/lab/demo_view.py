@@ -1,4 +1,4 @@
-"""What a person sees of a running demo: a live screen on a terminal, one line an interval anywhere else."""
+"""Shows a running demo: a live screen on a terminal, one line per interval anywhere else."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from rich.text import Text
 from controller.model.load import Floats
 
 _BAR_WIDTH = 40
-#: The spinner turns so often.
+#: How often the spinner is drawn.
 _REFRESHES_PER_SECOND = 10
 #: The newest commands that fit a screen of 24 lines beside the bars.
 _COMMANDS_SHOWN = 8
@@ -26,10 +26,10 @@ _WARM, _HOT = 1.15, 1.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """What load is told in."""
+    """The unit in which load is shown."""
 
     name: str
-    #: One of it, in what load is counted in.
+    #: One unit, in the unit of the load's numbers.
     size: float
 
     def told(self, load: float, width: int = 0) -> str:
@@ -65,7 +65,7 @@ class ShownImbalance:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frame:
-    """One moment of the demo: interval *number* of *intervals* has been decided and its commands obeyed."""
+    """The demo after interval *number* of *intervals* has been decided and its commands executed."""
 
     number: int
     intervals: int
@@ -75,7 +75,7 @@ class Frame:
     #: (brokers,) in + out that the decision was made on, counted as the imbalance at the start.
     load: Floats
     at_start: ShownImbalance
-    #: The controller's own sentence about T.
+    #: The controller's summary of its decision on T.
     summary: str
     #: The commands of T, a line each, and those of all intervals so far, oldest first.
     commands: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class View(Protocol):
         ...
 
     def waiting(self, text: str) -> None:
-        """Say what is waited for, below what is shown."""
+        """Show below the last frame what the demo waits for."""
         ...
 
     def show(self, frame: Frame) -> None:
@@ -122,7 +122,7 @@ def view_on(console: Console) -> View:
 
 
 class LiveView:
-    """A screen that is drawn anew for each frame, with a spinner while something is waited for."""
+    """Redraws the screen for each frame, with a spinner while the demo waits."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, refresh_per_second=_REFRESHES_PER_SECOND)
@@ -148,7 +148,7 @@ class LiveView:
 
 
 class PlainView:
-    """One line an interval, and one indented line a command."""
+    """Prints one line per interval, and one indented line per command."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

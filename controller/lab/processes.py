@@ -1,4 +1,4 @@
-"""trimtab's own commands as processes, each with a log of its own: as they run beside a cluster."""
+"""Runs trimtab's commands as processes, each with its own log file, as in production."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ _LOG_LINES_SHOWN: Final = 15
 
 
 class Processes:
-    """Commands on the settings *conf*; a block ends those that still run, the last one started first."""
+    """Commands with the settings file *conf*.  A context manager: its end stops them, last started first."""
 
     def __init__(self, conf: Path, logs: Path) -> None:
         self._conf, self._logs = conf, logs
@@ -34,16 +34,16 @@ class Processes:
         self.stop()
 
     def start(self, command: str) -> None:
-        """Begin with ``trimtab`` *command*."""
+        """Start ``trimtab`` *command*."""
         words = [sys.executable, "-m", "controller.cli", command, "--conf", str(self._conf)]
         with self.log(command).open("ab") as log:
-            # A session of its own: Ctrl-C in the terminal is for us, and we stop it in order.
+            # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the others.
             self._running[command] = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
 
     def wait_for(self, command: str, text: str) -> None:
-        """Until the log of *command* says *text*.  TrimtabError where it ends before, or takes too long."""
+        """Wait until the log of *command* contains *text*.  TrimtabError when it ends before, or takes too long."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while text not in self.log(command).read_text(encoding="utf-8", errors="replace"):
             self.check()
@@ -52,11 +52,11 @@ class Processes:
             time.sleep(_POLL_SECONDS)
 
     def log(self, command: str) -> Path:
-        """What *command* says."""
+        """The log file of *command*."""
         return self._logs / f"{command}.log"
 
     def check(self) -> None:
-        """TrimtabError, with its last words, when one of them has ended."""
+        """Raise TrimtabError, with the end of its log, when one of them has ended."""
         for command, process in self._running.items():
             if process.poll() is not None:
                 lines = self.log(command).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -64,7 +64,7 @@ class Processes:
                 raise TrimtabError(f"trimtab {command} has ended; {self.log(command)} ends with\n{last}")
 
     def stop(self) -> dict[str, int]:
-        """End all in order, and those that do not end, with what they started, by force: their exit codes."""
+        """Stop all with SIGTERM; kill those that do not end, with their children.  Returns the exit codes."""
         codes = {}
         for command, process in reversed(self._running.items()):
             process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""How the Pulsar cluster for try-outs and tests is configured: see pulsar_server."""
+"""The configuration of the Pulsar cluster for demos and tests; see pulsar_server."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Final
 CLUSTER: Final = "standalone"
 LOOPBACK: Final = "127.0.0.1"
 
-#: Seen to start fastest, with what Pulsar's own script opens.
+#: The options with the fastest start, and the packages that Pulsar's own script opens.
 JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -33,7 +33,7 @@ JAVA_OPTIONS: Final = (
     ),
 )
 
-#: Small, quick to report, and without decisions of its own.
+#: Small, with frequent load reports, and without load balancing of its own.
 BROKER_CONF: Final[Mapping[str, str]] = {
     "clusterName": CLUSTER,
     "bindAddress": LOOPBACK,

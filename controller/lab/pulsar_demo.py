@@ -1,7 +1,7 @@
 """The demo on real Pulsar: three real brokers, real traffic, and trimtab's own commands beside them.
 
 All bundles begin on one broker.  `trimtab collect`, `run` and `execute` run as processes, as they would in production;
-what a person is shown is asked of the brokers and read from the log.
+what the user sees comes from the brokers and from the log.
 """
 
 import json
@@ -37,22 +37,22 @@ SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "pulsar.tom
 _READY: Final = "reads the log"
 NAMESPACE: Final = "demo/orders"
 _BUNDLES: Final = 24
-#: Enough to see it all.
+#: Enough to show the cluster become balanced.
 PULSAR_INTERVALS: Final = 12
-#: What the scenario has in the place of the run's own brokers.
+#: The text in the scenario that the URLs of the run's brokers replace.
 _ADMIN_URL: Final = '["http://127.0.0.1:8080"]'
 _POLL_SECONDS: Final = 0.2
-#: Far beyond a start of Spark, or of anything else, on a slow machine.
+#: Much longer than any start takes on a slow machine.
 _PATIENCE_SECONDS: Final = 120.0
-#: Intervals for which answers are waited for.
+#: Intervals to wait for the results of commands.
 _PATIENCE_OF_ANSWERS: Final = 2
-#: Rates are those of the traffic when they come to this share of it.
+#: The brokers report the whole traffic once their rates reach this share of it.
 _ALL: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulsarDemoOutcome:
-    """What the demo came to."""
+    """The result of a demo."""
 
     #: False: interrupted by the user.
     finished: bool
@@ -67,7 +67,7 @@ class PulsarDemoOutcome:
 
 
 def write_conf(folder: Path, cluster: PulsarCluster, scenario: Path = SCENARIO) -> Path:
-    """The settings of *scenario* for *cluster*, with its broker.conf, in *folder*: no run meets another's log."""
+    """The settings of *scenario* for *cluster*, with its broker.conf, written to *folder*."""
     text = scenario.read_text(encoding="utf-8")
     if _ADMIN_URL not in text:
         raise TrimtabError(f"{scenario}: expected admin_url = {_ADMIN_URL}")
@@ -150,12 +150,12 @@ class _Show:
             view.show(self._last)
 
     def drain(self) -> int:
-        """Send no more: how many messages were acknowledged and do not arrive."""
+        """Stop sending.  Returns how many acknowledged messages were not received."""
         assert self._traffic is not None, "it has been played"
         return sum(map(len, self._traffic.drain(_PATIENCE_SECONDS / 4).values()))
 
     def outcome(self, intervals: int) -> PulsarDemoOutcome:
-        """As far as it came."""
+        """The result so far."""
         last = self._last
         return PulsarDemoOutcome(
             finished=last is not None and last.number == intervals,
@@ -168,7 +168,7 @@ class _Show:
 
 
 def flowing(stage: Stage, brokers: tuple[str, ...]) -> Floats:
-    """(brokers,) msg/s, once they tell of nearly all that is sent and received."""
+    """(brokers,) msg/s, once the brokers report nearly all that is sent and received."""
     wanted, deadline = 2 * sum(stage.rates.values()) * _ALL, Deadline.after(_PATIENCE_SECONDS)
     while (load := stage.msg_rates(brokers)).sum() < wanted:
         if deadline.passed:
@@ -178,7 +178,7 @@ def flowing(stage: Stage, brokers: tuple[str, ...]) -> Floats:
 
 
 def start_all(processes: Processes) -> None:
-    """Start executor, controller and collector; the latter when the others wait, so that no interval has to."""
+    """Start executor, controller and collector; the collector last, so that every interval is decided at once."""
     processes.start("execute")
     processes.start("run")
     processes.wait_for("run", _READY)
@@ -186,7 +186,7 @@ def start_all(processes: Processes) -> None:
 
 
 def next_entry(settings: Settings, after: int, processes: Processes) -> JournalEntry:
-    """The first decision behind the interval *after*.  TrimtabError where none comes."""
+    """The first decision after the interval *after*.  TrimtabError where none comes."""
     deadline = Deadline.after(_PATIENCE_SECONDS)
     while True:
         for entry in log_system(settings).decisions():
@@ -199,7 +199,7 @@ def next_entry(settings: Settings, after: int, processes: Processes) -> JournalE
 
 
 def answers_to(entry: JournalEntry, settings: Settings, processes: Processes) -> Mapping[str, Result | None]:
-    """What became of each command of *entry*, by its id; None where that takes longer than two intervals."""
+    """The result of each command of *entry*, by id; None where it takes longer than two intervals."""
     wanted = [command.id for command in entry.decision.commands]
     deadline = Deadline.after(_PATIENCE_OF_ANSWERS * settings.intervals.period_seconds)
     found: Mapping[str, Result] = {}

@@ -1,8 +1,8 @@
-"""A real Pulsar cluster of three brokers on loopback, for try-outs and tests: needs nothing but Java.
+"""A real Pulsar cluster of three brokers on loopback, for demos and tests.  It needs only Java.
 
-ZooKeeper, a bookie and the brokers share one JVM, which is there within ten seconds; or each has its own, so that one
-can be killed.  The brokers report every few seconds and leave all balancing to others.  Every start is a new cluster:
-what an earlier one left behind is deleted.
+ZooKeeper, a bookie and the brokers share one JVM, which starts within ten seconds; or each has its own, so that one
+can be killed.  The brokers report every few seconds and do not balance load themselves.  Each start makes a new cluster
+and deletes the data of an earlier one.
 """
 
 import os
@@ -47,14 +47,14 @@ class PulsarPart(Server):
         return os.pathsep.join([f"{distribution()}/*", *map(str, jars.janino())])
 
     def _prepare(self, classpath: str) -> None:
-        """Nothing: the cluster has written what is needed."""
+        """No-op: the cluster has written the configuration."""
 
     def _java_options(self) -> list[str]:
         memory = ("-Xmx512m", "-XX:MaxDirectMemorySize=384m") if self._web else ("-Xmx192m",)
         return [*memory, *JAVA_OPTIONS]
 
     def _main(self) -> list[str]:
-        # Janino compiles the source in memory and calls its main.  By the last word the process is known as ours.
+        # Janino compiles the source in memory and calls its main.  The last argument identifies the process as ours.
         return ["org.codehaus.janino.SimpleCompiler", str(_SOURCE), "PulsarParts", *self._words, str(self.folder)]
 
     def _answers(self) -> bool:
@@ -134,7 +134,7 @@ class PulsarCluster:
         return f"the logs in {self.folder}"
 
     def start(self) -> None:
-        """Start on nothing, and return when all brokers are in service."""
+        """Delete old data, start, and return when all brokers serve."""
         running = [part.name for part in _all_parts(self.folder) if part.pid() is not None]
         if running:
             raise TrimtabError(f"pulsar runs already in {self.folder} ({', '.join(running)}): stop it first")
@@ -152,7 +152,7 @@ class PulsarCluster:
             raise
 
     def stop(self) -> bool:
-        """End what runs in the folder, whoever started it; False: nothing did."""
+        """Stop all parts that run in the folder, whichever process started them.  False: none ran."""
         # Brokers first: without a bookie they take half a minute to end.
         own = list(reversed(self.parts.values()))
         others = [part for part in reversed(_all_parts(self.folder)) if part.name not in self.parts]
@@ -218,7 +218,7 @@ def distribution(folder: Path = jars.FOLDER) -> Path:
 
 
 def _all_parts(folder: Path) -> list[PulsarPart]:
-    """Whatever may run in *folder*, to be found or stopped, not to be started."""
+    """All parts that may run in *folder*; used to find and stop them, not to start them."""
     names = ("zookeeper", "bookie", *(f"broker-{nth}" for nth in range(_BROKERS)), "pulsar")
     return [PulsarPart(folder / name, (), plain=[1]) for name in names]
 
@@ -239,6 +239,6 @@ def _serves(port: int) -> bool:
     try:
         return broker in http.brokers()
     except PulsarError as error:
-        return error.status == _UNAUTHORIZED  # it serves those whom it knows
+        return error.status == _UNAUTHORIZED  # it serves, but only clients that authenticate
     finally:
         http.close()

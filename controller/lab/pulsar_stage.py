@@ -1,4 +1,4 @@
-"""A namespace on a real Pulsar cluster, made for trying things out: a topic in every bundle, all on one broker."""
+"""A namespace on a real Pulsar cluster, for demos and tests: a topic in every bundle, all bundles on one broker."""
 
 import json
 import time
@@ -22,7 +22,7 @@ _AGAIN_SECONDS: Final = 0.2
 
 
 class StageAdmin(PulsarAdmin):
-    """Pulsar's admin API, with what makes a namespace."""
+    """Pulsar's admin API, with a call that creates a namespace."""
 
     def create_namespace(self, name: str, bundles: int) -> None:
         """The namespace *name* with so many bundles, and its tenant where there is none yet."""
@@ -68,7 +68,7 @@ class Stage:
         problem = ""
         for _ in range(_TRIES):
             try:
-                # Asking places a bundle that nobody has, and a destination is for those alone that somebody has.
+                # A lookup assigns an unowned bundle; only an owned bundle can be unloaded to a destination.
                 if self.admin.lookup(bundle) == broker:
                     return
                 self.admin.unload(bundle, broker)

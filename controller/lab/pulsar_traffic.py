@@ -1,7 +1,7 @@
 """Traffic of known rates on a real Pulsar cluster, by Pulsar's own client: for the demo and for tests.
 
-Every message carries its number within its topic, which is its sequence id, too.  So it can be told in the end whether
-each one that the brokers acknowledged was received.
+Every message carries its number within its topic, which is its sequence id, too.  At the end this shows whether
+each acknowledged message was received.
 """
 
 import threading
@@ -27,9 +27,9 @@ _PAYLOAD_BYTES: Final = 200
 class Traffic:
     """*rates*: topic -> msg/s sent to it; all of it is received and acknowledged by one consumer.
 
-    The client tells the file *log* what it meets with: connections that close are no errors here.
+    The client logs to the file *log*; closed connections are no errors here.
 
-    A block: it flows from its beginning to its end, or until it is drained.
+    A context manager: traffic flows from its start to its end, or until it is drained.
     """
 
     def __init__(self, service_url: str, rates: Mapping[str, float], log: Path) -> None:
@@ -69,7 +69,7 @@ class Traffic:
             self._client.close()
 
     def drain(self, seconds: float) -> dict[str, list[int]]:
-        """Send no more, wait until all is acknowledged and received: what was acknowledged and is missing, by topic.
+        """Stop sending, wait until all is acknowledged and received, and return ``missing()``.
 
         Gives up after *seconds*.
         """

@@ -1,4 +1,4 @@
-"""The real servers again, closed to whoever does not authenticate: for tests and try-outs of security settings.
+"""The real servers, which refuse clients that do not authenticate: for tests and demos of security settings.
 
 Kafka: SASL_SSL (PLAIN) and ACLs, everything denied by default.  ZooKeeper: TLS, and digest or SASL demanded.
 """
@@ -14,14 +14,14 @@ from controller.adapters import files
 from controller.adapters.kafka import topics as kafka_topics
 from controller.lab.servers import KafkaServer, ZooKeeperServer, free_port, is_free
 
-#: Who may do everything, for whoever prepares a server; the password is worth nothing outside of this machine.
+#: The superuser that prepares a server; the password is used only on this machine.
 SUPER: Final = "super"
 SUPER_PASSWORD: Final = "super-secret"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTls:
-    """A server's certificate, and whom it trusts; PEM."""
+    """A server's certificate, and the authorities it trusts; PEM."""
 
     certificate: Path
     key: Path

@@ -17,10 +17,10 @@ from controller.model.errors import TrimtabError
 app = typer.Typer(help="Start and stop a server on this machine.", no_args_is_help=True, add_completion=False)
 
 Action: TypeAlias = Annotated[
-    Literal["start", "stop", "run"], typer.Argument(help="run: until Ctrl-C; start: until stop.")
+    Literal["start", "stop", "run"], typer.Argument(help="run: run until Ctrl-C; start: run until stop.")
 ]
-Folder: TypeAlias = Annotated[Path, typer.Option("--dir", help="The folder of its state.")]
-Port: TypeAlias = Annotated[int, typer.Option(help="Its port, 0 for a free one.")]
+Folder: TypeAlias = Annotated[Path, typer.Option("--dir", help="Folder of the server's state.")]
+Port: TypeAlias = Annotated[int, typer.Option(help="The server's port; 0 picks a free one.")]
 
 
 class Service(Protocol):
@@ -64,9 +64,9 @@ def zookeeper(
 @app.command()
 def pulsar(
     action: Action = "start",
-    processes: Annotated[bool, typer.Option("--processes", help="A JVM for each part, not one for all.")] = False,
+    processes: Annotated[bool, typer.Option("--processes", help="Run each part in its own JVM.")] = False,
     folder: Folder = FOLDER / "pulsar",
-    port: Annotated[int, typer.Option(help="The first broker's, HTTP; 0 for a free one.")] = 8080,
+    port: Annotated[int, typer.Option(help="HTTP port of the first broker; 0 picks a free one.")] = 8080,
 ) -> None:
     """A Pulsar cluster of three brokers, with a bookie and a ZooKeeper."""
     _act(PulsarCluster(folder, port, processes=processes), action)
@@ -91,7 +91,7 @@ def _stop(service: Service) -> None:
 
 
 def _run(service: Service) -> None:
-    # A service manager says TERM; and a shell lets jobs in the background ignore Ctrl-C.
+    # A service manager sends SIGTERM; background jobs of a shell ignore Ctrl-C.
     with signals.interrupts():
         try:
             _start(service)

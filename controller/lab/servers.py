@@ -1,4 +1,4 @@
-"""A real Kafka broker and a real ZooKeeper server of one node each, on loopback, for try-outs and tests.
+"""A real Kafka broker and a real ZooKeeper server of one node each, on loopback, for demos and tests.
 
 Everything a server writes lies in its folder: data, log, configuration, and the pid by which it is stopped.
 """
@@ -78,7 +78,7 @@ class Server(ABC):
         with self.log.open("ab") as log:
             self._prepare(classpath)
             command = [jars.java(), *self._java_options(), "-cp", classpath, *self._main()]
-            # A session of its own: Ctrl-C in the terminal is for us, and we stop it in order.
+            # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the server.
             self._process = subprocess.Popen(
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
@@ -107,7 +107,7 @@ class Server(ABC):
             pid = int(self._pid_file.read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
             return None
-        # The number may be another process's by now.
+        # Another process may have this pid by now.
         return pid if self._is_ours(pid) else None
 
     def wait(self) -> None:
@@ -183,7 +183,7 @@ class KafkaServer(Server):
 
     @property
     def bootstrap(self) -> str:
-        """The address, in Kafka's word."""
+        """The address, under Kafka's name for it."""
         return self.address
 
     def _prepare(self, classpath: str) -> None:
@@ -249,7 +249,7 @@ class ZooKeeperServer(Server):
 
     @property
     def hosts(self) -> str:
-        """The address, in ZooKeeper's word."""
+        """The address, under ZooKeeper's name for it."""
         return self.address
 
     def _prepare(self, classpath: str) -> None:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Laws that every strategy keeps, whoever wrote it, and a check that looks for an example that breaks one.
+"""Laws that every strategy must keep, and a check that searches for an example that breaks one.
 
     from controller.laws import broken_laws
 

@@ -1,4 +1,4 @@
-"""Look for an example that breaks a law, and tell the simplest one that there is."""
+"""Search for an example that breaks a law, and report the simplest one found."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Small clusters for the laws: Hypothesis makes them, and makes one that breaks a law as simple as it can be."""
+"""Small clusters for the laws.  Hypothesis generates them, and simplifies one that breaks a law."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a law is: a sentence, examples to try it on, and the question whether a strategy's answer breaks it."""
+"""A law: a sentence, examples to check it on, and a function that says whether a strategy breaks it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

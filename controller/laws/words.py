@@ -1,4 +1,4 @@
-"""Clusters in words, for people who look at an example that breaks a law."""
+"""Clusters as text, for reports of an example that breaks a law."""
 
 from collections.abc import Iterable, Sequence
 

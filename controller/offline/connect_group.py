@@ -1,7 +1,7 @@
 """A modelled group of Kafka Connect workers that does what its leader tells it, rebalance by rebalance.
 
-The leader is the member that has been there longest, and only it remembers: when it leaves, the next one knows nothing.
-Work that stops for a member that left is not counted: no protocol can help that.
+The leader is the oldest member.  Only the leader keeps state: when it leaves, the next leader starts without any.
+Work that stops because its member left is not counted: no protocol can prevent that.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ from controller.strategies.rebalance.incremental_cooperative import (
     Release,
 )
 
-#: Two rebalances settle a change, three one that went wrong; more would go on for ever.
+#: Two rebalances settle a change, three a failed one; this limit stops a loop that would not end.
 _MOST_REBALANCES: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What happens to the group at once, and so brings about a rebalance."""
+    """Events that happen to the group together and cause one rebalance."""
 
     #: Since the change before, ms; None: once that has come to rest, its delay included.
     after_ms: int | None = None
@@ -38,7 +38,7 @@ class Change:
     #: Connector -> number of its tasks, new or from now on.
     create: Mapping[str, int] = field(default_factory=dict)
     delete: tuple[str, ...] = ()
-    #: Members that go on with what they are told to stop, this once.
+    #: Members that do not stop what they are told to stop, in this rebalance only.
     does_not_stop: tuple[str, ...] = ()
     #: The leader's answer gets lost, this once.
     answer_lost: bool = False
@@ -46,9 +46,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalance:
-    """One rebalance and what is so after it."""
+    """One rebalance, and the group after it."""
 
-    #: Which change brought it about, from 1, and which rebalance since then, from 1.
+    #: The number of the change that caused it, from 1, and which rebalance since then, from 1.
     change: int
     step: int
     at_ms: int

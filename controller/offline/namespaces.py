@@ -1,4 +1,4 @@
-"""What is known of a namespace without asking its cluster: from what an admin saved, or from a log."""
+"""Reads a namespace without asking its cluster: from a saved answer of the admin API, or from a log."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from controller.wire.base import read_object, validate
 from controller.wire.metrics import BrokerLoadRecord, MetricRecord, NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.sweep import BrokerSweep
 
-#: Ticks of a log in Kafka that are looked beyond; collectors publish every namespace more often.
+#: How many ticks of a log in Kafka are read backwards at most; collectors publish every namespace more often.
 _FARTHEST: Final = 200
 
 
 class Claim(NamedTuple):
-    """A broker that lists a bundle; the last one has it, and of two at one time the one with the higher name."""
+    """A broker lists a bundle.  The latest claim is the owner's; of two at the same time, that of the higher name."""
 
     #: T of a sweep, else 0; epoch ms.
     interval: int
@@ -104,7 +104,7 @@ def _backwards(
 
     Without a *cluster* it is that of the last record.
     """
-    # To read the sweeps of a large cluster takes its time, and few of them tell anything.
+    # Skip the sweeps that do not name the namespace: decoding all sweeps of a large cluster is slow.
     for value in log.backwards("metrics", (namespace.encode(), b'"tick"')):
         record = _decoded(value, cluster)
         cluster = cluster or (record.cluster if record is not None else None) or None

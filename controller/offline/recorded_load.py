@@ -1,4 +1,4 @@
-"""Load reports and recordings, read as a log that ends where they end: for commands that decide on what was kept.
+"""Load reports and recordings, read as a log that ends where they end: for commands that decide on recorded load.
 
 Ticks that are missing are placed as ``trimtab ticks`` places them; those that are there count as they are.
 """
@@ -25,7 +25,7 @@ class RecordedLoad:
 
     cluster: str
     records: tuple[Located, ...]
-    #: Brokers that said something, by name, with when they last did: epoch ms.
+    #: Broker -> time of its last report or sweep, epoch ms.
     heard: dict[str, int]
     #: One line for each record that could not be used: where it lies, and why.
     refused: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Recordings: folders of records that were kept, made into a log that can be replayed."""
+"""Turns recordings, which are folders of records, into logs that can be replayed."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,6 @@
-"""What would be done about a recorded load: the real fold and the real engine, on its last interval.
+"""Decides on a recorded load without issuing commands: the real fold and the real engine, on its last interval.
 
-The guardrails that hold a new controller back, or one with old data, do not apply: the question is what the strategies
-say.
+The guardrails for a new controller, for old data and for budgets do not apply: the answer is that of the strategies.
 """
 
 from collections.abc import Sequence
@@ -24,13 +23,13 @@ from controller.wire.rows import Located, rows_from_records
 
 #: Nothing is forgotten on the way to the last interval.
 _NEVER_MS: Final = 1 << 60
-#: Every topic is kept: it is one load, and it is gone after the answer.
+#: Keep every topic: one load fits in memory.
 _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """What would be done, and in which round of how many asked for."""
+    """The decision, and the round in which it was made."""
 
     view: ClusterView
     decision: Decision

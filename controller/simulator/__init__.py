@@ -1,1 +1,1 @@
-"""A modelled Pulsar cluster and the demo that runs on it."""
+"""A modelled Pulsar cluster."""

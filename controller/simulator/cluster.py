@@ -1,4 +1,4 @@
-"""A modelled Pulsar cluster: it has load, it is swept, and it obeys unloads and splits.
+"""A modelled Pulsar cluster: it has load, can be swept, and executes unloads and splits.
 
 The demo, the benchmark and the tests of the whole loop run against it.  Everything follows from a shape and
 a seed: no clock, no IO, no global randomness.  Topics are columns, so a million of them is a few arrays.
@@ -219,9 +219,9 @@ class ModelledCluster:
             )
 
     def apply(self, command: Command, *, now_ms: int) -> CommandResult:
-        """Obey *command* as an executor would: compare its preconditions with the cluster, then act.
+        """Execute *command* as an executor would: compare its preconditions with the cluster, then act.
 
-        A command that was obeyed before is told by looking alone, so applying it twice does nothing more.
+        Applying a command twice has no further effect: the preconditions show that it was executed.
         """
         before = self.owner(command.bundle)
         if now_ms >= command.expires_at_ms:

@@ -1,7 +1,7 @@
 """An executor for the modelled cluster: command events in, results out.
 
-The smallest one that keeps the contract: it fences off lower epochs, and the cluster is looked at before it is
-changed, so that an event that comes twice is carried out once.
+The smallest one that keeps the contract: it fences off lower epochs, and it checks the cluster before it
+changes it, so that a repeated event is executed once.
 """
 
 from controller.model.decision import Command

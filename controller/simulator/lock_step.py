@@ -1,6 +1,6 @@
 """A modelled cluster and a real controller, one interval after the other: publish, wait for the decision, obey, answer.
 
-They know each other through the log alone, be it in Kafka or in a folder.
+They communicate only through the log, in Kafka or in a folder.
 """
 
 import time
@@ -20,11 +20,11 @@ from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.executor import ModelledExecutor, result_record
 
 T = TypeVar("T")
-#: A command, and what became of it.
+#: A command and its result.
 AnsweredCommand: TypeAlias = tuple[Command, CommandResult]
 
 _POLL_SECONDS: Final = 0.02
-#: Far beyond a start of Spark on a slow machine: whoever waits longer waits in vain.
+#: Much longer than Spark takes to start on a slow machine.
 PATIENCE_SECONDS: Final = 300.0
 
 
@@ -77,7 +77,7 @@ def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
     """What *ready* says once it says something; TrimtabError when the controller ends before, or hangs."""
     deadline = Deadline.after(PATIENCE_SECONDS)
     while True:
-        # Asked first, so that its last words are heard.
+        # Read before ready(), so that a decision made just before the end is not missed.
         alive = controller.is_alive()
         answer = ready()
         if answer is not None:
