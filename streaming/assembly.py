@@ -15,7 +15,6 @@ from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
-from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.aggregate.backlog import Backlog
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.shard import DetailLimits, FoldOptions
@@ -92,20 +91,19 @@ class Assembly:
     def check_shared_checkpoint(self, leader: Leadership, files: CheckpointFiles) -> None:
         """Refuse, with a SettingsError, a checkpoint that the other controllers of this cluster do not see.
 
-        A checkpoint says who it is in its file ``identity``, and the first leader writes that into ZooKeeper.
+        A checkpoint says who it is in its file ``identity``, and the first leader proposes that to the others.
         """
-        if not isinstance(leader, ZooKeeperLeadership):
+        agreement = leader.agreement("checkpoint")
+        if agreement is None:
             return
         files.create("identity", uuid4().hex.encode())
         ours = (files.read("identity") or b"").decode(errors="replace")
-        agreed = leader.agreed("checkpoint", ours)
+        agreed = agreement.propose(ours)
         if agreed != ours:
-            settings = self._settings
-            node = f"{settings.election.path.rstrip('/')}/{settings.cluster.name}/checkpoint"
             raise SettingsError(
-                f"checkpoint.path = {settings.checkpoint.path!r}: its file identity is {ours}, the controllers of this"
-                f" cluster use {agreed}: choose a place that all of them share; where the old one is gone for good,"
-                f" delete {node} in ZooKeeper ({settings.election.hosts})"
+                f"checkpoint.path = {self._settings.checkpoint.path!r}: its file identity is {ours}, the controllers of"
+                f" this cluster use {agreed}: choose a place that all of them share; where the old one is gone for"
+                f" good, delete {agreement.where}"
             )
 
     def has_committed(self, files: CheckpointFiles) -> bool:

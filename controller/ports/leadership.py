@@ -1,11 +1,20 @@
 """Leader election: of all processes that balance the same cluster, one leads."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 def no_preparation() -> None:
     """No-op standby callback."""
+
+
+class Agreement(NamedTuple):
+    """One value that all processes of an election share: that of the process that proposes first."""
+
+    #: What to delete so that another value can be agreed on, for messages.
+    where: str
+    #: Propose a value; returns the one agreed on.  Only after ``acquire``; LeadershipLostError without an answer.
+    propose: Callable[[str], str]
 
 
 class Leadership(Protocol):
@@ -32,6 +41,10 @@ class Leadership(Protocol):
 
     def check(self) -> None:
         """Raise LeadershipLostError unless this process still leads, by the flag and by the election's store."""
+        ...
+
+    def agreement(self, name: str) -> Agreement | None:
+        """What all processes of this election agree on under *name*; None where all of them are on one machine."""
         ...
 
     def lost(self) -> bool:

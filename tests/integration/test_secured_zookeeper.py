@@ -86,7 +86,7 @@ def test_who_authenticates_leads_and_collects_and_all_its_nodes_are_closed_to_ot
         assert acquired(leader)
         assert leader.claim(0) == 1
         leader.check()
-        assert leader.agreed("checkpoint", "here") == "here"
+        assert leader.agreement("checkpoint").propose("here") == "here"
         me = group.look().me
         assert group.look().leads
         group.share({me: ["broker:8080"]})

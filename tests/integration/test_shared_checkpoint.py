@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.lab.servers import ZooKeeperServer
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings
@@ -30,7 +29,6 @@ def settings(zookeeper: ZooKeeperServer, folder: Path, checkpoint: str) -> Setti
 def check(settings: Settings, spark: SparkSession) -> None:
     assembly = Assembly(settings)
     leader = assembly.leadership()
-    assert isinstance(leader, ZooKeeperLeadership)
     try:
         assert leader.acquire(lambda: False)
         assembly.check_shared_checkpoint(leader, assembly.files(spark))

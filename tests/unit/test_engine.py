@@ -75,6 +75,9 @@ class Ports:
     def check(self) -> None:
         self.ask("check")
 
+    def agreement(self, name: str) -> None:
+        raise AssertionError(f"an engine has nothing to agree on, not {name}")
+
     def lost(self) -> bool:
         raise AssertionError("the flag alone is not enough")
 

@@ -51,6 +51,9 @@ class FileLeadership:
         if self._epoch is not None and self._stored() != self._epoch:
             self._lose(f"{self._epoch_file} holds {self._stored()}, not epoch {self._epoch}")
 
+    def agreement(self, name: str) -> None:
+        """See Leadership."""
+
     def lost(self) -> bool:
         """See Leadership."""
         return self._lost

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -35,7 +36,7 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import no_preparation
+from controller.ports.leadership import Agreement, no_preparation
 
 _POLL_SECONDS: Final = 0.1
 #: No answer: the request may have been carried out or not.
@@ -124,12 +125,12 @@ class ZooKeeperLeadership:
         self._settled = None
         self._connection.close()
 
-    def agreed(self, name: str, value: str) -> str:
-        """What all contenders agree on under *name*: *value*, unless another one has come first with its own.
-
-        Only after ``acquire``.  Raises LeadershipLostError where ZooKeeper does not answer.
-        """
+    def agreement(self, name: str) -> Agreement:
+        """See Leadership."""
         node = f"{self._root}/{name}"
+        return Agreement(where=f"{node} in ZooKeeper ({self._hosts})", propose=partial(self._agreed, node))
+
+    def _agreed(self, node: str, value: str) -> str:
         try:
             with suppress(NodeExistsError):
                 self._ask(self._client.create_async(node, value.encode()), node)

@@ -11,6 +11,7 @@ import pytest
 
 from controller.adapters.folder.leadership import FileLeadership
 from controller.model.errors import LeadershipLostError, StateError
+from controller.ports.leadership import Leadership
 from tests.contracts.leadership import Contender, LeadershipContract, after
 
 
@@ -41,6 +42,12 @@ def test_nobody_claims_before_acquire(tmp_path: Path) -> None:
         leadership.check()
     with pytest.raises(LeadershipLostError):
         leadership.claim(0)
+
+
+def test_the_processes_of_one_machine_have_nothing_to_agree_on(tmp_path: Path) -> None:
+    election: Leadership = leader(tmp_path)
+    assert election.agreement("checkpoint") is None
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["lock"]
 
 
 def test_a_process_told_to_stop_does_not_try_to_lead(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.model.errors import JournalError, LeadershipLostError, StalledError, TrimtabError
+from controller.model.errors import JournalError, LeadershipLostError, SettingsError, StalledError, TrimtabError
+from controller.ports.leadership import Agreement
 from controller.settings.trimtab_toml import Settings
 from streaming import supervisor
 from streaming.assembly import Assembly
@@ -32,6 +33,9 @@ class PlayedLeadership:
         before, self._checked = self._checked, True
         if self._gone and before:
             raise LeadershipLostError("another leads")
+
+    def agreement(self, name: str) -> Agreement | None:
+        """Nobody else takes part."""
 
     def lost(self) -> bool:
         return False
@@ -155,3 +159,21 @@ def test_the_sink_learns_whether_spark_has_committed_anything(tmp_path: Path) ->
     with pytest.raises(TrimtabError):
         run(tmp_path, PlayedLeadership(gone=False), decision_sink=made, has_committed=Mock(return_value=True))
     assert made.call_args.kwargs == {"has_begun": True}
+
+
+def test_a_checkpoint_that_others_do_not_share_is_refused_with_what_to_delete(tmp_path: Path) -> None:
+    class AgreedOnAnother(PlayedLeadership):
+        def agreement(self, name: str) -> Agreement:
+            return Agreement(where=f"/lab/{name} in ZooKeeper (zk:2181)", propose=lambda _: "theirs")
+
+    files = Mock(**{"read.return_value": b"ours"})
+    told = r"is ours, .* use theirs: .* delete /lab/checkpoint in ZooKeeper \(zk:2181\)$"
+    with pytest.raises(SettingsError, match=told):
+        run(tmp_path, AgreedOnAnother(gone=False), files=Mock(return_value=files))
+
+
+def test_where_all_controllers_are_on_one_machine_a_checkpoint_gets_no_identity(tmp_path: Path) -> None:
+    files = Mock()
+    with pytest.raises(TrimtabError):
+        run(tmp_path, PlayedLeadership(gone=False), files=Mock(return_value=files))
+    files.create.assert_not_called()
