@@ -1,4 +1,4 @@
-"""The dead letters' sink: what the main query could not use, with the reason in full."""
+"""The sink of dead letters: records that the main query refused, with the full reason."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class DeadLetterSink:
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Keep the dead letters of one batch."""
-        batch.persist()  # looked at twice or more; the function that finds suspects is the dear part
+        batch.persist()  # read twice or more; the function that finds suspects is expensive
         try:
             for part, rows in enumerate(_parts(batch)):
                 self._keep(rows, batch_id, part)
@@ -75,7 +75,7 @@ class DeadLetterSink:
             return error
         if record is None or not row["refused"]:
             return None
-        # Never silently lost, even if the two should ever disagree.
+        # The query refused it, but controller.wire does not: keep it, so that no record is lost silently.
         return WireError("bad_value", "refused by the query")
 
 

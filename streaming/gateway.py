@@ -70,7 +70,7 @@ def end_in_order() -> None:
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
     """End the JVM when this process does: left to itself it ends later, and others wait for what it holds."""
     signals.be_silent()
-    jvm.send_signal(signal.SIGSTOP)  # it does not see its Python workers end
+    jvm.send_signal(signal.SIGSTOP)  # so that it does not report the end of its Python workers
     kill_descendants(jvm.pid)
     jvm.kill()
     jvm.wait()

@@ -1,4 +1,4 @@
-"""Whether the queries get on: a query that stands still while ticks arrive is to be ended and started anew."""
+"""Whether the queries make progress: a query without progress while ticks arrive must be ended and restarted."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ from controller.model.errors import StalledError, TrimtabError
 
 log = logging.getLogger(__name__)
 
-#: So often it is looked in the time after which a query has stalled.
+#: Number of looks within the time after which a query counts as stalled.
 _LOOKS = 10
 
 

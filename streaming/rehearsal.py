@@ -27,7 +27,7 @@ _INTERVALS: Final = 2
 def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> None:
     """Run the queries that a leader runs, with *options*, and look at the log of *source*.
 
-    An error is logged, and met again by whoever leads.
+    An error is only logged: the leader meets the same error and reports it.
     """
     with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:

@@ -1,4 +1,4 @@
-"""The sink: hands the snapshots of each batch to the engine, and tells what was decided.
+"""The sink: hands the snapshots of each batch to the engine, and logs the decisions.
 
 Spark may run a batch again; the engine decides each interval once all the same.  Every error is raised, so that Spark
 does not commit the batch.
@@ -100,7 +100,7 @@ class DecisionSink:
         self._dropped = max(self._dropped, decided.dropped_rows)
 
     def _prune(self, committed: int | None) -> None:
-        """Let old entries go, now and then, once Spark has committed them; deciding never waits for it to succeed."""
+        """Prune old entries from time to time, once Spark has committed them; a failure never stops decisions."""
         now = self._now_ms()
         if committed is None or now - self._pruned_ms < _PRUNE_EVERY_MS:
             return
@@ -114,7 +114,7 @@ class DecisionSink:
             self._prune_failed = True
 
     def _keep_verdicts(self, decision: Decision) -> None:
-        """Keep the verdicts where there is room: they are for people, and no decision waits for them."""
+        """Write the verdicts; a failure is only logged, since no decision depends on them."""
         try:
             self._verdicts.write(decision)
             self._verdicts_failed = False

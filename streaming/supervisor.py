@@ -27,9 +27,9 @@ from streaming.progress import ProgressWatch
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-#: So long a micro-batch, and the end of Spark, may still take when this process is told to stop.
+#: Seconds that a micro-batch and the end of Spark may take after this process is told to stop.
 _FINISH_SECONDS = 10.0
-#: So long a query may take to stop, which breaks its micro-batch off.
+#: Seconds that a query may take to stop; stopping interrupts its micro-batch.
 _STOP_SECONDS = 15.0
 _TRIGGER = "0 seconds"
 
@@ -43,7 +43,7 @@ def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = withou
     started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
     stopped ends this process, with the exit code of what was to be raised.
     """
-    # A mistake in broker.conf is told at once, not when this process comes to lead.
+    # Report a mistake in broker.conf at once, not only when this process becomes the leader.
     balance(Assembly(settings), stop, may_take)
 
 
@@ -142,7 +142,7 @@ def _stop(query: StreamingQuery, stop_seconds: float, exit_now: Callable[[int], 
     if stopped.late:
         error = sys.exception()
         log.critical("a query has not stopped for %g s: this process ends now (%s)", stop_seconds, error)
-        # Spark's JVM sees its input end, and ends too.
+        # Spark's JVM ends when its standard input closes.
         exit_now(error.exit_code if isinstance(error, TrimtabError) else StalledError.exit_code)
     else:
         stopped.result()

@@ -1,8 +1,8 @@
 """The columns of a sweep in its Arrow form: an IPC stream of one record batch.
 
 It is read here, and not by Arrow's own reader, so that every length is checked against the bytes there are before
-anything is allocated by it.  Columns that a sweep does not have are passed over, nested ones are refused.
-streaming/jvm/ArrowStream.java draws the same line.
+anything is allocated by it.  Other columns than a sweep's are ignored; nested ones are refused.
+streaming/jvm/ArrowStream.java applies the same rules.
 """
 
 import struct
@@ -230,7 +230,7 @@ class _Part:
             raise _spoilt(f"a compressed buffer of {length} bytes")
         (size,) = _SIZE.unpack_from(found)
         packed = found[_SIZE.size :]
-        if size == -1:  # not worth it, says who wrote it
+        if size == -1:  # the writer left this buffer uncompressed
             return packed
         self.stream.take_room(size)
         return _unpacked(packed, self.codec, size) if size else b""

@@ -1,4 +1,4 @@
-"""What all records share: the envelope, the meaning of numbers, encoding, and the words for bad input.
+"""The common parts of all records: envelope, number types, encoding, and errors for bad input.
 
 Records are JSON objects with camelCase keys.  An unknown field is ignored, a missing one is not.
 """
@@ -139,7 +139,7 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(" ", kept)
 
 
-#: What people read, and nothing else is made of.
+#: Text for people only; no program interprets it.
 AnyText: TypeAlias = Annotated[str, AfterValidator(printable)]
 
 
@@ -271,7 +271,7 @@ def refuse_not_finite(value: bytes) -> None:
 
 
 def is_foreign(fields: Mapping[str, Any], cluster: str) -> bool:
-    """True for a record of another cluster: none of our business, whatever else it holds."""
+    """True for a record of another cluster: it is ignored, even if it has errors."""
     theirs = fields.get("cluster")
     return isinstance(theirs, str) and theirs != cluster
 
@@ -310,7 +310,7 @@ def check_interval(interval: int, *, period_ms: int, append_time_ms: int | None)
 def check_version(version: int, *, period_ms: int, append_time_ms: int | None) -> None:
     """Raise WireError when *version*, which may be a time, lies over a period ahead of the record's append time.
 
-    The highest version counts, so one that is too high would count for ever.
+    The highest version wins, so one that is too high would win for ever.
     """
     if append_time_ms is not None and version > append_time_ms + period_ms:
         raise WireError("future_version", f"{version}, but the record was appended at {append_time_ms}")

@@ -113,7 +113,7 @@ def _seed(record: metrics.BundleData) -> model.BundleSeed:
 def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, period_ms: int, files: bool) -> Rows:
     """Rows from the columns of streaming.schemas.ROW, unpacked; facts that do not decode are left out.
 
-    (They are the dead letters' business: the second query finds them in the same log.)  ``files``: the log is a
+    (The second query finds them in the same log and writes dead letters.)  ``files``: the log is a
     folder, and ``file`` orders before ``offset``.  O(bytes), nothing a bundle in Python but its name.
     """
     packed = columns["kind"].astype(np.int64)
@@ -195,7 +195,7 @@ def _fact_in(body: str, source: int, cluster: str, period_ms: int) -> model.Fact
 def _read_fact(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
     decode = metrics.decode_metric if source == METRICS else results.decode_result
     value = body.encode()
-    # Longer than allowed, or ahead of its append time, it would not be here.
+    # The query has already refused records that are too long or ahead of their append time.
     record = decode(value, cluster=cluster, period_ms=period_ms, max_bytes=len(value))
     return None if record is None else fact_of(record)
 

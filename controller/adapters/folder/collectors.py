@@ -10,7 +10,7 @@ from controller.wire.chunks import Arrived, KeyValue, glance
 
 
 class FileGroup:
-    """CollectorGroup on one machine: who holds the lock in *folder* does everything, the others wait."""
+    """CollectorGroup on one machine: the process with the lock in *folder* does all the work; others wait."""
 
     def __init__(self, folder: Path) -> None:
         self._lock = FileLeadership(folder)
@@ -38,7 +38,7 @@ class FileGroup:
 
 
 class FolderCollectorLog:
-    """CollectorLog on a folder: its lock lets one collector in, so what it wrote itself is all that arrives."""
+    """CollectorLog on a folder: only the collector with the lock writes, so only its own records arrive."""
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
         self._folder, self._cluster = folder, cluster

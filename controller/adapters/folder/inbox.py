@@ -19,7 +19,7 @@ _TRIES: Final = 100
 class FolderInbox:
     """Inbox on the log in *folder*, whose commands are one partition.
 
-    ``executor/position.json`` holds how far it has come.  Raises TakenOverError where another executor is at it, and
+    ``executor/position.json`` holds its position.  Raises TakenOverError where another executor uses the folder, and
     SettingsError where the folder is another cluster's log.
     """
 
@@ -72,12 +72,12 @@ class FolderInbox:
         return newest_epoch(self._folder)
 
     def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
-        """See Inbox.  Nobody is replaced here: the lock is this process's as long as it lives."""
+        """See Inbox.  No other executor can take over: this process holds the lock until it ends."""
         self._memory.begun.add(command)
         self._write()
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
-        """See Inbox.  Where the process dies in between, the answers tell at the next start."""
+        """See Inbox.  If the process dies before the position is stored, the next start finds it in the answers."""
         self._publish([(answer.key, answer.value) for answer in answers])
         self._file, self._line = self._next
         self._memory.settle()
@@ -101,7 +101,7 @@ class FolderInbox:
     def _publish(self, records: list[tuple[str, bytes]]) -> None:
         for _ in range(_TRIES):
             try:
-                # A new one each time: the collector writes its ticks beside us.
+                # A new name each time: the collector writes its ticks into the same folder.
                 return FolderMetricsLog(self._folder, cluster=self._cluster).results(records)
             except FileExistsError:
                 continue

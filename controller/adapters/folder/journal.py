@@ -22,7 +22,7 @@ from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader
 
 
 class FolderJournal:
-    """Journal on a folder: whoever creates an entry first has decided, and its commands follow from it."""
+    """Journal on a folder: the first process to create an entry decides; its commands are derived from the entry."""
 
     def __init__(self, folder: Path, *, cluster: str, whole_every_ms: int = WHOLE_EVERY_MS) -> None:
         self._cluster, self._whole_every_ms = cluster, whole_every_ms
@@ -30,7 +30,7 @@ class FolderJournal:
         self._journal, self._commands = folder / "journal", folder / "commands"
 
     def open(self) -> JournalHead:
-        """See Journal.  Commands of the last entry that its writer did not come to write are written now."""
+        """See Journal.  Writes the commands of the last entry where its writer died before it wrote them."""
         self._journal.mkdir(parents=True, exist_ok=True)
         self._commands.mkdir(parents=True, exist_ok=True)
         epoch = newest_epoch(self._folder)
@@ -83,7 +83,7 @@ class FolderJournal:
         old = [path for path in _entries(self._folder) if (t := _number(path)) < before and t <= committed]
         kept = next((number for number in reversed(range(len(old))) if _is_whole(old[number])), 0)
         try:
-            # The oldest first: where this is broken off, what is left is still in one piece.
+            # The oldest first: if this is interrupted, the remaining entries have no gap.
             for path in old[:kept]:
                 self._commands_of(_number(path)).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)

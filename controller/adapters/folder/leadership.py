@@ -59,7 +59,7 @@ class FileLeadership:
         return self._lost
 
     def session_lost(self) -> bool:
-        """See Leadership.  Never: a lock can be taken again."""
+        """See Leadership.  Never true: a lock can be taken again."""
         return False
 
     def release(self) -> None:
@@ -82,7 +82,7 @@ class FileLeadership:
         return held
 
     def _holds_the_file(self) -> bool:
-        """True while the locked file is the one others would find: a deleted one locks nobody out."""
+        """True while the locked file is the one others would find: the lock of a deleted file keeps nobody out."""
         if self._descriptor is None:
             return False
         try:

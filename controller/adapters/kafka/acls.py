@@ -25,7 +25,7 @@ _AUTHORIZER: Final = "authorizer.class.name"
 
 
 class Acl(NamedTuple):
-    """One entry, in the words of kafka-acls.sh."""
+    """One ACL, with the terms of kafka-acls.sh."""
 
     principal: str
     #: "topic", "group", "transactional-id", "cluster"; others by Kafka's name.
@@ -57,7 +57,7 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
     )
     try:
         found: Any = admin.describe_acls(wanted, request_timeout=answer_seconds).result(answer_seconds + 1)
-        # librdkafka gives none, too, where they may not be read, and where there is no authorizer.
+        # librdkafka also returns an empty list without the right to read ACLs, and without an authorizer.
         return tuple(map(_acl, found)) or _none_found(admin, where, client, answer_seconds)
     except ck.KafkaException as error:
         if error.args[0].code() == ck.KafkaError.SECURITY_DISABLED:
@@ -68,7 +68,7 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
 
 
 def _none_found(admin: AdminClient, where: str, client: Client, seconds: float) -> tuple[Acl, ...] | None:
-    """What no ACLs at all mean: () an authorizer without any, None no authorizer."""
+    """The meaning of an empty list: () an authorizer without ACLs, None no authorizer."""
     cluster = admin.describe_cluster(include_authorized_operations=True, request_timeout=seconds).result(seconds + 1)
     if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
         denied = ck.KafkaError(ck.KafkaError.CLUSTER_AUTHORIZATION_FAILED)

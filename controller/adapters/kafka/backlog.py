@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 Offsets = Mapping[str, Mapping[int, int]]
 
 _ANSWER_SECONDS: Final = 5.0
-#: Every partition is ticked.  This one of the result topic holds little else, so its ticks are soon counted.
+#: Every partition has all ticks.  This one of the result topic has few other records, so counting is quick.
 _TICKED: Final = 0
 
 

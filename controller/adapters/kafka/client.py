@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 Client: TypeAlias = Mapping[str, str | int | float | bool]
 Headers: TypeAlias = Mapping[str, bytes]
 
-#: How long Kafka may be out of reach before a call gives up.
+#: How long Kafka may be unreachable before a call gives up, seconds.
 PATIENCE_SECONDS: Final = 60.0
 #: The largest record that is read or written, in bytes.  librdkafka's own limit is 1 MB; the brokers' limit counts.
 LARGEST_RECORD: Final = 16 << 20

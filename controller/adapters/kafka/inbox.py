@@ -39,9 +39,9 @@ log = logging.getLogger(__name__)
 
 #: A dead executor's open transaction keeps its successor waiting for this long.
 _TRANSACTION_MS: Final = 10_000
-#: How often new partitions are looked for: of the command topic, and of the result topic where it has too few.
+#: How often to check for new partitions: of the command topic, and of the result topic where it has too few.
 _REFRESH_MS: Final = 10_000
-#: A batch that takes longer goes to other executors, which find what this one has begun.
+#: The partitions of a batch that takes longer go to other executors, which see the commands that this one began.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
 #: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
 _LOOK_AGAIN_SECONDS: Final = 1.0
@@ -90,7 +90,7 @@ class KafkaInbox:
         except ck.KafkaException as error:
             raise self._meaning(error) from error
         if self._is_lost:
-            # After a standstill or an outage, producers do not always recover.
+            # Producers do not always recover after a pause of the process or an outage.
             raise TakenOverError(f"{self._commands}: the group has gone on without this member")
         self._look_for_results()
         taken = []
@@ -104,7 +104,7 @@ class KafkaInbox:
                 self._read[partition] = (message.offset() or 0) + 1
                 taken.append(Delivery(partition, message.value() or b""))
         if taken:
-            # Kept as it is now: later this consumer may have no member id, and the brokers accept offsets without one.
+            # Stored now: later this consumer may have no member id, and brokers accept offsets without one.
             self._member = self._consumer.consumer_group_metadata()
         return taken
 
@@ -215,13 +215,13 @@ class KafkaInbox:
                 known.pop(each.partition, None)
 
     def _look_for_results(self) -> None:
-        """Start anew once the result topic has the partitions that were missing."""
+        """Raise TakenOverError when the result topic has the partitions that were missing."""
         if not self._without_results or not self._next_look.passed:
             return
         self._next_look = Deadline.after(_REFRESH_MS / 1000)
         try:
             results = self._producer.partitions(self._results, online=False)[self._results]
-        except TrimtabError:  # Kafka is away, which others say
+        except TrimtabError:  # Kafka is unreachable: other calls report it
             return
         if results > max(self._without_results):
             raise TakenOverError(f"{self._results} has {results} partitions now, so all commands can be answered")
@@ -261,7 +261,7 @@ def _consumer_options(log_settings: KafkaLogSettings, settings: ExecutorSettings
         "heartbeat.interval.ms": settings.session_timeout_seconds * 1000 // 5,
         "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
         "fetch.wait.max.ms": 100,
-        # New partitions of the command topic are found by then, and shared out.
+        # New partitions of the command topic are found within this time and assigned.
         "topic.metadata.refresh.interval.ms": _REFRESH_MS,
         **log_settings.client,
     }

@@ -1,4 +1,4 @@
-"""Reads Kafka without disturbing anybody: its topics, its clock, and its newest records first."""
+"""Reads Kafka without effect on other clients: its topics, its clock, and its records, newest first."""
 
 import heapq
 import logging
@@ -23,7 +23,7 @@ _WINDOW: Final = 256
 _LARGEST_WINDOW: Final = 16_384
 _ANSWER_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 0.05
-#: The errors of a new topic whose leader does not know of it yet.
+#: Errors of a new topic whose leader does not know it yet.
 _BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
 
@@ -132,8 +132,8 @@ def newest_first(
 ) -> Iterator[KafkaRecord]:
     """The committed records of *topic* that *keep* wants, from the present end backwards, by their append times.
 
-    Read in windows of so many offsets of a partition, then of more, so that little is read by who soon stops; nothing
-    that lies farther back than *reach* offsets.  Raises TrimtabError.
+    Reads windows of offsets of a partition that grow, so that a caller who stops soon reads little; never farther
+    back than *reach* offsets.  Raises TrimtabError.
     """
     where = f"Kafka at {bootstrap}, topic {topic!r}"
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}

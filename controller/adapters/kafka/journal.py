@@ -1,6 +1,6 @@
 """The journal in Kafka: a topic of one partition, written in one transaction with the command topic.
 
-The transactional id is the cluster's: whoever comes last writes, and all others are fenced by the brokers.
+Each cluster has one transactional id: the last process to init it writes, and Kafka fences all others.
 """
 
 import time
@@ -87,7 +87,7 @@ class KafkaJournal:
                     command_event(command, epoch, issued_at_ms),
                     key=command_key(command).encode(),
                 )
-            transaction.flush()  # whoever dies from here on leaves an open transaction behind, not an empty one
+            transaction.flush()  # after this, a process that dies leaves an open transaction with records
             before_commit()
             failpoint("inside-transaction")
         self._writer.wrote(encoded)
@@ -141,7 +141,7 @@ def read_journal(settings: KafkaLogSettings, *, cluster: str) -> Iterator[Journa
 
 
 def journal_head(settings: KafkaLogSettings, *, cluster: str) -> JournalHead:
-    """How far the journal of *cluster* has come; disturbs no writer."""
+    """The head of the journal of *cluster*; no effect on its writer."""
     return _read_end(settings, cluster).head
 
 

@@ -1,24 +1,24 @@
 """The names under which processes of one cluster meet in Kafka: transactional ids and the executors' group.
 
-Several clusters may share one Kafka, and even the topics.  So each name holds the cluster's, behind a word of its own:
-whatever clusters are called, no name of one is a name of another.
+Several clusters may share one Kafka, and even the topics.  So each name has a prefix of its
+own and then the cluster's name: no two clusters share a name.
 """
 
 from uuid import uuid4
 
 
 def journal_writer(cluster: str) -> str:
-    """The transactional id of the controller that leads: whoever takes it over fences the one before."""
+    """The transactional id of the leading controller: a new leader that uses it fences the previous one."""
     return f"trimtab-journal-{cluster}"
 
 
 def tick_writer(cluster: str) -> str:
-    """The transactional id of the collector that leads: whoever takes it over fences the one before."""
+    """The transactional id of the leading collector: a new leader that uses it fences the previous one."""
     return f"trimtab-ticks-{cluster}"
 
 
 def result_writer(cluster: str) -> str:
-    """A transactional id for one executor; nobody else ever has it."""
+    """A transactional id for one executor; no other process ever uses it."""
     return f"{result_writers(cluster)}{uuid4()}"
 
 

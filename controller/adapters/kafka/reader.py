@@ -1,4 +1,4 @@
-"""Reading Kafka's topics: committed records, in order within a partition, up to the present end or on and on."""
+"""Reads Kafka's topics: committed records, in order within a partition, up to the current end or without end."""
 
 import logging
 import time
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 2.0
 _LOOK_ANSWER_SECONDS: Final = 1.0
 _READING: Final[Client] = {
-    # librdkafka demands a group; it is never joined, and nothing is committed in it.
+    # librdkafka requires a group; the reader never joins it and commits nothing in it.
     "group.id": "trimtab-reader",
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
@@ -35,7 +35,7 @@ _READING: Final[Client] = {
     "fetch.wait.max.ms": 100,
     "fetch.message.max.bytes": LARGEST_RECORD,
 }
-#: Errors that reading on does not overcome.
+#: Errors that do not go away by reading on.
 _GONE: Final = frozenset(
     {
         ck.KafkaError._UNKNOWN_TOPIC,
@@ -99,7 +99,7 @@ class Reader:
         if since_ms is not None:
             offset = self._offset_of(ck.TopicPartition(topic, partition, since_ms))
         if offset is None:
-            # Asked for now: an offset of "end" would be looked up some time later, past what came meanwhile.
+            # Looked up now: librdkafka resolves "end" later, and would skip the records appended until then.
             try:
                 _, offset = self._consumer.get_watermark_offsets(start, timeout=PATIENCE_SECONDS)
             except ck.KafkaException as error:
@@ -146,7 +146,7 @@ class Reader:
             there = topics_there(self._consumer, self._bootstrap, self._client, self._topic, _LOOK_ANSWER_SECONDS).get(
                 self._topic
             )
-        except TrimtabError:  # reading will say so, if it lasts
+        except TrimtabError:  # if it lasts, reading reports it
             there = None
         self._next_look = Deadline.after(_LOOK_SECONDS)
         if there is None or there.partitions <= self._partitions:

@@ -1,8 +1,8 @@
 """The collectors' log in Kafka.
 
-Ticks are written under one transactional id of the cluster: who begins to write them fences whoever did before, and
-only then reads how far that one came.  So no interval is ticked twice, whatever an old writer that hung wakes up to do.
-The ticks of an interval are one transaction: they lie in every partition, or in none.
+Ticks are written under one transactional id of the cluster: a new writer fences the previous one, and only then
+reads how far that one came.  So no interval is ticked twice, even when an old writer that hung continues.
+The ticks of an interval are one transaction: they are in every partition, or in none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _TRANSACTION_MS: Final = 10_000
 #: How long catching up with the log may take when the ticks are taken over.
 _CATCH_UP_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
-#: So long is read at once, whatever comes: a collector has other things to do.
+#: Seconds that one call reads at most: a collector has other work, too.
 _AT_ONCE_SECONDS: Final = 0.5
 
 
@@ -48,7 +48,7 @@ class KafkaCollectorLog:
                 self._producer.send(self._settings.metrics_topic, value, key=key.encode())
             self._producer.flush(within_seconds)
         except TrimtabError:
-            self._producer = None  # with it goes what is still unwritten
+            self._producer = None  # drops the records that are still unwritten
             raise
 
     def lead(self, since_ms: int) -> None:
@@ -61,8 +61,8 @@ class KafkaCollectorLog:
             {"transaction.timeout.ms": _TRANSACTION_MS, **settings.client},
         )
         writer.init()
-        writer.partitions(*self._topics)  # one that is offline would be waited for below
-        # Only behind the fence is the end of the log the end of what the one before has ticked.
+        writer.partitions(*self._topics)  # fails at once; below, an offline partition would be waited for
+        # Only after fencing does the end of the log show the last tick of the previous writer.
         self._reader = Reader(settings.bootstrap, settings.metrics_topic, since_ms=since_ms, client=settings.client)
         self._ticks = writer
 

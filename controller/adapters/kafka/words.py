@@ -127,7 +127,7 @@ def _tls_problem(bootstrap: str, client: Client) -> str:
             if not wants_tls:
                 return f"it speaks TLS: [{_SECTION}] needs security.protocol = SASL_SSL or SSL"
             encrypted.settimeout(0.5)
-            encrypted.recv(1)  # a certificate of ours is refused only now
+            encrypted.recv(1)  # the server refuses our certificate only now
     except ssl.SSLError as error:
         if not (wants_tls and tls.is_refusal(error)):
             return ""
@@ -150,7 +150,7 @@ def _context(client: Client) -> ssl.SSLContext:
 
 
 def _trusting() -> ssl.SSLContext:
-    """Trusts everybody: only to see whether the server speaks TLS."""
+    """A context that trusts every certificate: only to see whether the server speaks TLS."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

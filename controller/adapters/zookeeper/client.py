@@ -91,7 +91,7 @@ class ZooKeeperConnection:
 
     def _answers(self) -> bool:
         try:
-            # A request that needs no permission: its answer shows that the server has accepted us.
+            # A request that needs no permission: an answer shows that the server accepted our credentials.
             self.client.exists_async("/").get(timeout=min(self._seconds, _PROBE_SECONDS))
         except (SessionClosedRequireSaslError, AuthFailedError) as error:
             raise self.access.refusal(error) from error
@@ -114,7 +114,7 @@ class ZooKeeperConnection:
 
     def _on_state(self, state: str) -> None:
         if state == KazooState.LOST:
-            # kazoo closes the client right after: only now it can be seen that the credentials were refused.
+            # kazoo closes the client right after this: only now is it visible that the credentials were refused.
             self._auth_failed = self.client.client_state == KeeperState.AUTH_FAILED
             self._ended = self.client.client_state == KeeperState.CLOSED
 

@@ -3,8 +3,8 @@
     <path>/<cluster>/collectors/members/<id>-<sequence>   ephemeral, one a collector; the lowest sequence leads
     <path>/<cluster>/collectors/shares                    member -> brokers, JSON
 
-ZooKeeper says who is to write the ticks; the log makes sure that nobody else can.  So a group that loses ZooKeeper goes
-on as it was, and a member whose session ended joins again.
+ZooKeeper says which collector writes the ticks; the log ensures that no other can.  So a group that loses ZooKeeper
+keeps its leader and shares, and a member whose session ended joins again.
 """
 
 import json
@@ -78,7 +78,7 @@ class ZooKeeperGroup:
     def share(self, shares: Mapping[str, Sequence[str]]) -> None:
         """See CollectorGroup."""
         told = json.dumps({name: list(brokers) for name, brokers in shares.items()}, separators=(",", ":")).encode()
-        with suppress(BadVersionError, KazooException, KazooTimeoutError):  # the next look tells what holds
+        with suppress(BadVersionError, KazooException, KazooTimeoutError):  # the next look shows the result
             self._ask(self._client.set_async(self._shares, told, version=self._version), self._shares)
 
     def step_back(self) -> None:

@@ -2,7 +2,7 @@
 
     <folder>/<id>-<sequence>
 
-A node ends with its session.  What follows from leading, and what from a lost connection, is for the callers to say.
+A node ends with its session.  Callers decide what to do as the leader, and when the connection is lost.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,8 +4,8 @@
     <path>/<cluster>/epoch                        the number of the newest leadership
     <path>/<cluster>/checkpoint                   which checkpoint all contenders share
 
-kazoo's Lock and Election trust themselves beyond the end of their session.  Here the listener only
-counts doubts, so it never delays the session; only an answer from ZooKeeper settles a doubt.
+kazoo's Lock and Election still report that they hold after their session ended.  Here the listener only counts
+interruptions, so it never delays the session; only an answer from ZooKeeper confirms leadership again.
 """
 
 import threading
@@ -46,7 +46,7 @@ _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError
 class ZooKeeperLeadership:
     """Leadership by an ephemeral node under *path* in the ZooKeeper of *access*.
 
-    A process that stays silent for the session's timeout is replaced, and has to be started anew.
+    A process that stays silent for the session's timeout is replaced, and must be restarted.
     """
 
     def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
@@ -56,7 +56,7 @@ class ZooKeeperLeadership:
         self._contender = ""
         self._epoch_version: int | None = None
         self._doubts = 0
-        #: How many doubts an answer has settled; this process leads while there are no more.
+        #: Interruptions after which an answer confirmed leadership; this process leads while there were no more.
         self._settled: int | None = None
         self._started = self._session_lost = False
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
