@@ -1,6 +1,6 @@
 """Two controllers and two executors on real Kafka and real ZooKeeper, and one fault after the other (tests/faults).
 
-They share one set of processes.  After every fault all that ever happened is looked at: each interval decided once and
+They share one set of processes, and servers of their own, which faults stop.  After every fault all that ever happened is looked at: each interval decided once and
 as a run without faults would have, each command issued, carried out and answered once, none of a dead epoch behind a
 newer one.  How long recovery takes is measured by scripts/faults, on a machine that does nothing else.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.lab.servers import kafka_server, zookeeper_server
 from tests.faults.audit import Findings
 from tests.faults.faults import FAULTS, Around, Fault
 from tests.faults.prove import prove
@@ -26,15 +26,14 @@ BACKLOG_INTERVALS = 120
 
 
 @pytest.fixture(scope="module")
-def around(
-    kafka: KafkaServer, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Around]:
-    second = SecondBroker(tmp_path_factory.mktemp("second-broker"), kafka)
-    yield Around(kafka, zookeeper, second, kafka_away_seconds=KAFKA_AWAY_SECONDS, backlog_intervals=BACKLOG_INTERVALS)
-    second.stop()
-    for server in (kafka, zookeeper):
-        if server.pid() is None:
-            server.start()
+def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
+    folder = tmp_path_factory.mktemp("around")
+    with kafka_server(folder / "kafka") as kafka, zookeeper_server(folder / "zookeeper") as zookeeper:
+        second = SecondBroker(folder / "second-broker", kafka)
+        yield Around(
+            kafka, zookeeper, second, kafka_away_seconds=KAFKA_AWAY_SECONDS, backlog_intervals=BACKLOG_INTERVALS
+        )
+        second.stop()
 
 
 @pytest.fixture(scope="module")

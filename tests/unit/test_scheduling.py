@@ -1,0 +1,43 @@
+"""How a test run is shared among workers: what belongs together stays together, and what is named is there."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("xdist")
+
+from tests.scheduling import BY_FUNCTION, IN_SPARK, LONGEST, ON_PULSAR, group_of, in_order, rank
+
+ROOT = Path(__file__).parents[2]
+
+
+def files_with(text: str) -> set[str]:
+    folders = (ROOT / "tests" / "integration", ROOT / "tests" / "e2e")
+    files = [file for folder in folders for file in folder.glob("test_*.py")]
+    return {str(file.relative_to(ROOT)) for file in files if text in file.read_text(encoding="utf-8")}
+
+
+def test_all_files_that_are_named_exist() -> None:
+    named = {*BY_FUNCTION, *IN_SPARK, *ON_PULSAR, *(each for each in LONGEST if "/" in each)}
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+
+
+def test_whatever_uses_the_shared_session_is_in_the_group_of_spark() -> None:
+    assert files_with("spark: SparkSession") == IN_SPARK
+
+
+def test_whatever_uses_the_shared_pulsar_is_in_the_group_of_pulsar() -> None:
+    servers_of_its_own = {"tests/e2e/test_secured.py"}
+    assert files_with("pulsar: PulsarCluster") - servers_of_its_own == ON_PULSAR
+
+
+def test_a_file_is_a_group_unless_its_functions_are() -> None:
+    assert group_of("tests/unit/test_a.py::test_x[1]") == group_of("tests/unit/test_a.py::test_y")
+    ending = "tests/e2e/test_ending.py"
+    assert group_of(f"{ending}::test_x[a]") == group_of(f"{ending}::test_x[b]") != group_of(f"{ending}::test_y")
+
+
+def test_the_longest_begin_and_the_rest_keeps_its_order() -> None:
+    nodeids = ["tests/unit/b.py::t", "tests/unit/a.py::t", "tests/property/p.py::t", "tests/e2e/test_ending.py::t"]
+    assert in_order(nodeids) == [3, 2, 0, 1]
+    assert rank("tests/unit/a.py") == len(LONGEST)
