@@ -154,7 +154,7 @@ class Assembly:
         """How many records a batch may read while the main query is far behind; see streaming.catching_up."""
 
         def ahead() -> Backlog | None:
-            return self._source.backlog(offsets_read(spark, self.checkpoint), now_ms())
+            return self._source.backlog(lambda: offsets_read(spark, self.checkpoint), now_ms())
 
         few, most = self._settings.intervals.close_at_most, self._settings.spark.max_offsets_per_trigger
         return offsets_a_batch(ahead, few=few, max_offsets=most)

@@ -3,7 +3,7 @@
 ``source_of`` is the one place where ``[log] kind`` says how Spark reads the log.  A new log system gets a Source here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, assert_never
 
@@ -54,8 +54,11 @@ class LogSource(Protocol):
         """Read a record or two and forget them, so that Spark has met this log."""
         ...
 
-    def backlog(self, read: Offsets | None, now_ms: int) -> Backlog | None:
-        """What lies ahead of a query that has *read* so far; None where batches need no other limit to catch up."""
+    def backlog(self, read: Callable[[], Offsets | None], now_ms: int) -> Backlog | None:
+        """What lies ahead of the query; None where batches need no other limit to catch up.
+
+        *read* looks up how far the query has come, in Kafka's offsets: only Kafka's checkpoints hold such.
+        """
         ...
 
     def refusal(self, error: str) -> TrimtabError | None:
@@ -100,10 +103,10 @@ class KafkaSource:
         """See Source."""
         spark.read.format("kafka").options(**kafka_options(self._log)).load().limit(2).collect()
 
-    def backlog(self, read: Offsets | None, now_ms: int) -> Backlog | None:
+    def backlog(self, read: Callable[[], Offsets | None], now_ms: int) -> Backlog | None:
         """See Source."""
         cluster, period_ms, few = self._cluster, self._period_ms, self._few
-        return backlog(self._log, cluster=cluster, period_ms=period_ms, read=read, now_ms=now_ms, few=few)
+        return backlog(self._log, cluster=cluster, period_ms=period_ms, read=read(), now_ms=now_ms, few=few)
 
     def refusal(self, error: str) -> TrimtabError | None:
         """See Source."""
@@ -131,7 +134,7 @@ class FolderSource:
     def peek(self, spark: SparkSession) -> None:
         """See Source.  The rehearsal has read files already."""
 
-    def backlog(self, read: Offsets | None, now_ms: int) -> Backlog | None:  # noqa: ARG002
+    def backlog(self, read: Callable[[], Offsets | None], now_ms: int) -> Backlog | None:  # noqa: ARG002
         """See Source."""
         return None
 
