@@ -17,6 +17,7 @@ from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError
 from controller.ports.journal import Journal
+from controller.wire.readable import counted, utc
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +70,11 @@ class DecisionSink:
     def _decide(self, table: pa.Table) -> None:
         decided = self._engine.decide(_snapshots(table), self._tell)
         if decided.known:
-            log.info("%d intervals were in the journal already: the batch came again", decided.known)
+            log.info("the batch came again: the journal has %s of it already", counted(decided.known, "interval"))
         if decided.too_old:
             log.info(
-                "%d intervals are too old to act on: they changed the memory and are not journalled", decided.too_old
+                "too old to act on, so it changed the memory and is not journalled: %s",
+                counted(decided.too_old, "interval"),
             )
 
     def _tell(self, decided: DecidedInterval) -> None:
@@ -86,15 +88,15 @@ class DecisionSink:
         if decided.breaker_tripped:
             why = entry.memory.breaker.why
             log.error("the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`", why)
-        log.info("interval %d: %s", entry.interval, entry.decision.summary)
+        log.info("interval %s: %s", utc(entry.interval), entry.decision.summary)
 
     def _tell_dropped(self, decided: DecidedInterval) -> None:
         if decided.dropped_rows > self._dropped:
             log.warning(
-                "interval %d: %d rows dropped since the checkpoint began, as more waited for a tick than"
+                "interval %s: %d rows dropped since the checkpoint began, as more waited for a tick than"
                 " intervals.waiting_intervals and intervals.waiting_mbytes allow; brokers whose sweeps lost a part have"
                 " no data: see whether collectors write ticks, and who else writes to the metrics topic",
-                decided.entry.interval,
+                utc(decided.entry.interval),
                 decided.dropped_rows,
             )
         self._dropped = max(self._dropped, decided.dropped_rows)

@@ -1,26 +1,27 @@
 """``trimtab bench``: how fast trimtab is on this machine."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from controller.adapters import signals
 from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import TimedDecision, largest
-from controller.cli.common import console
+from controller.cli.common import console, json_option
+from controller.cli.layout import Column, columns, print_table
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
+from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.bench import OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
+from controller.wire.readable import counted
 
 if TYPE_CHECKING:
     from controller.bench.pipeline import Figures
@@ -68,7 +69,7 @@ def decisions(
     java: _Java = False,
     slope: _Slope = False,
     overloaded: _Overloaded = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: Annotated[bool, json_option("answer.bench_{decisions,slope,overloaded}", each="measurement")] = False,
 ) -> None:
     """Measure every shedder, placement and split check, and the update of the averages.
 
@@ -82,12 +83,12 @@ def decisions(
         raise typer.BadParameter("--overloaded measures whole intervals of trimtab alone", param_hint="--overloaded")
     if overloaded:
         decided = list(largest(brokers, bundles, intervals=runs))
-        table = _overload_table(decided, f"{bundles:,} bundles on {brokers:,} brokers, the largest of {runs} intervals")
-        _tell([asdict(one) for one in decided], table, as_json=as_json)
+        title = f"{bundles:,} bundles on {brokers:,} brokers, the largest of {counted(runs, 'interval')}"
+        _tell([OverloadAnswer(**asdict(one)) for one in decided], _overload_table(decided, title), as_json=as_json)
         return
     if slope:
         grown = [one for cluster in CLUSTERS for one in slopes(cluster, runs=runs)]
-        _tell([asdict(one) for one in grown], _slope_table(grown), as_json=as_json)
+        _tell([SlopeAnswer(**asdict(one)) for one in grown], _slope_table(grown), as_json=as_json)
         return
     timed: list[Timing] = []
     for cluster, make in CLUSTERS.items():
@@ -95,7 +96,7 @@ def decisions(
         with java_rival(view) if java else nullcontext() as rival:
             timed += timings(cluster, view, runs=runs, rival=rival)
     table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
-    _tell([{**asdict(one), "ratio": one.ratio} for one in timed], table, as_json=as_json)
+    _tell([TimingAnswer(**asdict(one), ratio=one.ratio) for one in timed], table, as_json=as_json)
 
 
 @app.command()
@@ -108,7 +109,7 @@ def pipeline(
         list[str] | None, typer.Option(help=f"Form of the records; can be repeated.  Default: {', '.join(FORMS)}.")
     ] = None,
     bootstrap: Annotated[str, typer.Option(help="Kafka to use; without it, one is started for this run.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: Annotated[bool, json_option("answer.bench_pipeline", each="form")] = False,
 ) -> None:
     """Measure the real query on a real Kafka: seconds per interval, and the ratio to only reading and parsing."""
     from controller.bench import pipeline as bench  # here, because importing Spark takes seconds
@@ -133,9 +134,9 @@ def pipeline(
             for name in forms:
                 measured.append(bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print))
                 if as_json:  # print each at once: all forms together take minutes
-                    typer.echo(json.dumps(asdict(measured[-1])))
+                    typer.echo(PipelineAnswer(**asdict(measured[-1])).as_line())
     if not as_json:
-        _print_table(_pipeline_table(measured))
+        _pipeline_table(measured).print()
 
 
 @contextmanager
@@ -145,52 +146,62 @@ def _own_kafka(folder: Path) -> Iterator[str]:
         yield server.bootstrap
 
 
-def _tell(objects: Sequence[dict[str, Any]], table: Table, *, as_json: bool) -> None:
+class _Table(NamedTuple):
+    """A table that may be printed."""
+
+    title: str
+    header: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    #: The cells that name a row.
+    head: int = 2
+
+    def print(self) -> None:
+        """To the standard output."""
+        print_table(console(), self.header, self.rows, title=self.title, head=self.head)
+
+
+def _tell(answers: Sequence[JsonAnswer], table: _Table, *, as_json: bool) -> None:
     if not as_json:
-        _print_table(table)
+        table.print()
         return
-    for one in objects:
-        typer.echo(json.dumps(one))
+    for one in answers:
+        typer.echo(one.as_line())
 
 
-def _print_table(table: Table) -> None:
-    console().print(table)
-
-
-def _timing_table(timed: Sequence[Timing], title: str) -> Table:
-    table = _table(title, "ms", "chosen", "Pulsar ms", "chosen", "ratio")
+def _timing_table(timed: Sequence[Timing], title: str) -> _Table:
+    rows = []
     for one in timed:
         theirs = ("", "", "")
         if one.java_ms is not None and one.ratio is not None:
             theirs = (f"{one.java_ms:,.2f}", f"{one.java_chosen:,}", f"{one.ratio:.3f}")
-        table.add_row(*map(Text, (one.cluster, one.subject, f"{one.ms:,.3f}", f"{one.chosen:,}", *theirs)))
-    return table
+        rows.append((one.cluster, one.subject, f"{one.ms:,.3f}", f"{one.chosen:,}", *theirs))
+    return _Table(title, _header("ms", "chosen", "Pulsar ms", "Pulsar chose", "ratio"), rows)
 
 
-def _overload_table(decided: Sequence[TimedDecision], title: str) -> Table:
-    table = _table(title, "view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
+def _overload_table(decided: Sequence[TimedDecision], title: str) -> _Table:
+    header = _header("view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
+    rows = []
     for one in decided:
         times = (one.view, one.decision, one.encoding, one.verdicts_file)
         counts = (one.commands, one.held_back)
         cells = (*(f"{1000 * each:,.0f}" for each in times), *(f"{each:,}" for each in counts))
-        table.add_row(*map(Text, (one.cluster, one.shedder, *cells, f"{one.entry_bytes / 1000:,.0f}")))
-    return table
+        rows.append((one.cluster, one.shedder, *cells, f"{one.entry_bytes / 1000:,.0f}"))
+    return _Table(title, header, rows)
 
 
-def _slope_table(grown: Sequence[Slope]) -> Table:
-    table = _table("Log-log slopes: 1 is linear", "time", "memory", *(f"ms at {size:,}" for size in SLOPE_SIZES))
-    for one in grown:
-        numbers = (f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
-        table.add_row(*map(Text, (one.cluster, one.subject, *numbers)))
-    return table
+def _slope_table(grown: Sequence[Slope]) -> _Table:
+    rows = [
+        (one.cluster, one.subject, f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
+        for one in grown
+    ]
+    header = _header("time", "memory", *(f"ms at {size:,}" for size in SLOPE_SIZES))
+    return _Table("Log-log slopes: 1 is linear", header, rows)
 
 
-def _pipeline_table(measured: Sequence["Figures"]) -> Table:
+def _pipeline_table(measured: Sequence["Figures"]) -> _Table:
     title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
     headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest")
-    table = Table("records", title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    rows = []
     for one in measured:
         ratios = (one.ratio_to_floor, one.lowest_ratio, one.highest_ratio)
         numbers = (
@@ -200,12 +211,9 @@ def _pipeline_table(measured: Sequence["Figures"]) -> Table:
             one.floor_seconds,
             *ratios,
         )
-        table.add_row(one.form, *(f"{number:,}" for number in numbers))
-    return table
+        rows.append((one.form, *(f"{number:,}" for number in numbers)))
+    return _Table(title, columns("records", *headings, numbers=headings), rows, head=1)
 
 
-def _table(title: str, *numbers: str) -> Table:
-    table = Table("cluster", "what", title=title, title_justify="left")
-    for heading in numbers:
-        table.add_column(heading, justify="right")
-    return table
+def _header(*numbers: str) -> list[Column]:
+    return columns("cluster", "what", *numbers, numbers=numbers)

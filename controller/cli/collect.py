@@ -19,7 +19,7 @@ from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
-from controller.cli.common import DEFAULT_CONF, Conf, console, start_logging
+from controller.cli.common import DEFAULT_CONF, Conf, start_logging
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
 from controller.collector.reports import SweepName
@@ -29,6 +29,7 @@ from controller.collector.sweeper import Sweeper, Swept
 from controller.model.errors import SettingsError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.answers.status import CollectAnswer
 from controller.wire.chunks import FORMS
 
 #: The number of brokers whose connections stay open between intervals.
@@ -47,7 +48,10 @@ def collect(
     conf: Conf = DEFAULT_CONF,
     once: Annotated[bool, typer.Option("--once", help="Stop after one interval.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Sweep all brokers once, publish nothing, print a summary as JSON.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Sweep all brokers once, publish nothing, print docs/schemas/answer.collect.json."
+        ),
     ] = False,
 ) -> None:
     """Sweep the brokers every interval until SIGTERM or Ctrl-C.  Several collectors divide the brokers among them."""
@@ -59,7 +63,7 @@ def collect(
 def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: bool) -> None:
     with _parts(settings) as parts:
         if dry_run:
-            console().print_json(data=_summary(settings, parts))
+            typer.echo(_summary(settings, parts).model_dump_json(by_alias=True, indent=2))
         else:
             _collect(settings, parts, until, once=once)
 
@@ -124,7 +128,7 @@ def _deadline_seconds(settings: Settings) -> float:
     return settings.collector.deadline_share * settings.intervals.period_seconds
 
 
-def _summary(settings: Settings, parts: _Parts) -> dict[str, object]:
+def _summary(settings: Settings, parts: _Parts) -> CollectAnswer:
     cluster, period_ms = settings.cluster.name, settings.intervals.period_ms
     now_ms = time.time_ns() // 1_000_000
     interval = now_ms // period_ms * period_ms

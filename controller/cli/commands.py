@@ -1,37 +1,32 @@
 """``trimtab commands tail``: print the commands that the controller issued, and new ones, as rows or as JSON."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Final, NamedTuple
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from controller.adapters.opened import log_system
-from controller.cli.common import DEFAULT_CONF, Conf, console
-from controller.model.decision import Command
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.layout import print_line
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
-from controller.wire.commands import CommandEvent, EpochEvent, parse_event, to_command
+from controller.status.told import does, reason_text
+from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, parse_event, to_command
 from controller.wire.dead_letter import Source
+from controller.wire.readable import utc
 
 app = typer.Typer(help="The command topic.", no_args_is_help=True)
 
 _POLL_SECONDS: Final = 0.2
-#: Heading, fixed width or 0, and share of the width that the fixed columns leave.
-_COLUMNS: Final = (
-    ("interval", 20, 0),
-    ("action", 6, 0),
-    ("bundle", 0, 4),
-    ("move or cut", 0, 5),
-    ("mode", 7, 0),
-    ("epoch", 5, 0),
-    ("reason", 0, 4),
-)
+#: Heading of each column but the last, and its width; a longer value is printed whole.
+_COLUMNS: Final = (("interval", 20), ("action", 6), ("bundle", 44), ("move or cut", 52), ("mode", 7), ("epoch", 5))
+_LAST_COLUMN: Final = "reason"
+#: On a narrower line a command is printed on several lines.
+_ONE_LINE: Final = 170
 
 
 @app.callback()
@@ -45,11 +40,11 @@ def tail(
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Wait for new commands until Ctrl-C, or stop at the end.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the CloudEvents unchanged, one per line.")] = False,
+    as_json: Annotated[bool, json_option("trimtab.{unload,split,epoch}", each="event, unchanged")] = False,
 ) -> None:
-    """Print the commands, oldest first."""
+    """Print the commands in order of time, oldest first, and where each epoch starts."""
     log = log_system(read_settings(conf)).commands()
-    events = _followed(log) if follow else log.read()
+    events = _each_once(_followed(log) if follow else iter([list(log.read())]))
     try:
         if as_json:
             _print_json(events)
@@ -59,10 +54,45 @@ def tail(
         return  # Ctrl-C ends --follow
 
 
-def _followed(log: CommandLog) -> Iterator[IssuedEvent]:
+class _Read(NamedTuple):
+    """An event of the log, as bytes and parsed; the error where it cannot be parsed."""
+
+    issued: IssuedEvent
+    event: CommandEvent | WireError
+
+
+def _followed(log: CommandLog) -> Iterator[list[IssuedEvent]]:
+    """What there is, then what came since; each part is read whole, because partitions are read in any order."""
     while True:
-        yield from log.read()
+        yield list(log.read())
         wait_for_more()
+
+
+def _each_once(parts: Iterable[list[IssuedEvent]]) -> Iterator[_Read]:
+    """The events of each part in order of time; an epoch, which is in every partition, only once."""
+    begun: set[int] = set()
+    for part in parts:
+        for read in _in_order(part):
+            if isinstance(read.event, EpochEvent):
+                if read.event.epoch in begun:
+                    continue
+                begun.add(read.event.epoch)
+            yield read
+
+
+def _in_order(part: list[IssuedEvent]) -> list[_Read]:
+    """By time, an epoch before its commands; what cannot be parsed stays behind what it follows in its partition."""
+    timed, last = [], dict[int | str | None, tuple[int, bool]]()
+    for issued in part:
+        try:
+            event: CommandEvent | WireError = parse_event(issued.value)
+        except WireError as error:
+            event = error
+        place = issued.source.file or issued.source.partition
+        if not isinstance(event, WireError):
+            last[place] = (event.time_ms, not isinstance(event, EpochEvent))
+        timed.append((last.get(place, (0, False)), _Read(issued, event)))
+    return [read for _, read in sorted(timed, key=lambda each: each[0])]
 
 
 def wait_for_more() -> None:
@@ -70,65 +100,47 @@ def wait_for_more() -> None:
     time.sleep(_POLL_SECONDS)
 
 
-def _print_json(events: Iterator[IssuedEvent]) -> None:
+def _print_json(events: Iterator[_Read]) -> None:
     """Events to standard output; what is not an event to standard error, so that programs read only events."""
-    for issued in events:
-        try:
-            parse_event(issued.value)
-        except WireError as error:
-            typer.echo(_undecodable(issued, error), err=True)
+    for issued, event in events:
+        if isinstance(event, WireError):
+            typer.echo(_undecodable(issued, event), err=True)
         else:
             # JSON strings contain no line breaks; elsewhere a line break is white space.
             typer.echo(b" ".join(issued.value.splitlines()))
 
 
-def _print_rows(events: Iterator[IssuedEvent], out: Console) -> None:
-    out.print(_row([Text(heading, style="bold") for heading, _, _ in _COLUMNS]))
-    for issued in events:
-        try:
-            event = parse_event(issued.value)
-        except WireError as error:
-            out.print(Text(_undecodable(issued, error), style="red"), soft_wrap=True)
+def _print_rows(events: Iterator[_Read], out: Console) -> None:
+    wide = out.width >= _ONE_LINE
+    if wide:
+        out.print(_row([heading for heading, _ in _COLUMNS], _LAST_COLUMN), style="bold", markup=False, soft_wrap=True)
+    for issued, event in events:
+        if isinstance(event, WireError):
+            print_line(out, _undecodable(issued, event), style="red")
+        elif isinstance(event, EpochEvent):
+            began = f"{utc(event.time_ms)}  epoch {event.epoch} of {event.data.cluster} starts"
+            print_line(out, f"{began}: executors refuse commands of lower epochs from here on", style="cyan")
         else:
-            out.print(_shown(event))
+            _print_command(event, out, wide=wide)
 
 
-def _shown(event: CommandEvent) -> Table | Text:
-    if isinstance(event, EpochEvent):
-        began = f"{_utc(event.time_ms)}  epoch {event.epoch} of {event.data.cluster} starts"
-        return Text(f"{began}: executors refuse commands of lower epochs from here on", style="cyan")
+def _print_command(event: UnloadEvent | SplitEvent, out: Console, *, wide: bool) -> None:
     command = to_command(event)
-    cells = (
-        _utc(command.interval),
-        command.action,
-        command.bundle,
-        _DOES[command.action](command),
-        command.mode,
-        str(event.epoch),
-        str(command.why).removeprefix(f"{command.why.subject}: "),
-    )
-    return _row([Text(cell) for cell in cells])
+    reason = reason_text(command.why)
+    when, way = utc(command.interval), does(command)
+    if wide:
+        cells = [when, command.action, command.bundle, way, command.mode, str(event.epoch)]
+        out.print(_row(cells, reason), markup=False, soft_wrap=True)
+        return
+    print_line(out, f"{when}  {command.action} {command.bundle}", rest="    ")
+    for line in (way, f"{command.mode}, epoch {event.epoch}", reason):
+        print_line(out, line, first="    ", rest="      ")
 
 
-def _unload(command: Command) -> str:
-    return f"{command.source} -> {command.destination or 'chosen by the brokers'}"
-
-
-def _split(command: Command) -> str:
-    at = "".join(f" 0x{boundary:08x}" for boundary in command.boundaries)
-    return f"{command.algorithm}{at}{', then unload' if command.unload_after_split else ''}"
-
-
-_DOES: Final[dict[str, Callable[[Command], str]]] = {"unload": _unload, "split": _split}
-
-
-def _row(cells: Sequence[Text]) -> Table:
-    """A table of one row.  All have the same widths, so they look like one table, and each is printed at once."""
-    row = Table.grid(expand=True, padding=(0, 2, 0, 0))
-    for _, width, share in _COLUMNS:
-        row.add_column(width=width or None, ratio=share or None, overflow="fold")
-    row.add_row(*cells)
-    return row
+def _row(cells: Sequence[str], last: str) -> str:
+    """A line of a table whose columns have the same widths in every line, so each can be printed at once."""
+    padded = (cell + " " * (width - cell_len(cell)) for cell, (_, width) in zip(cells, _COLUMNS, strict=True))
+    return "  ".join([*padded, last])
 
 
 def _undecodable(issued: IssuedEvent, error: WireError) -> str:
@@ -139,7 +151,3 @@ def _place(source: Source) -> str:
     if source.file is not None:
         return f"{source.file}, line {source.offset + 1}"
     return f"topic {source.topic}, partition {source.partition}, offset {source.offset}"
-
-
-def _utc(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,14 +1,15 @@
 """What the commands share: the option --conf, the console and the log format."""
 
 import logging
+import os
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
 
-#: Width of the output to a file or a pipe, in characters: wide enough for every table.
-WIDTH_OF_NO_TERMINAL: Final = 240
+#: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
+_UNLIMITED: Final = 1_000_000
 DEFAULT_CONF: Final = Path("conf/trimtab.toml")
 _LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -16,13 +17,23 @@ _LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
 
 
+def json_option(schema: str, each: str = "") -> Any:
+    """The option --json of a command that prints what *schema* describes: once, or a line for *each* of several."""
+    what = f"a line of JSON for each {each}" if each else "one JSON object"
+    return typer.Option("--json", help=f"Print {what}: docs/schemas/{schema}.json.")
+
+
 def console(*, stderr: bool = False) -> Console:
-    """A console on the terminal; for a file or a pipe, one of fixed width.
+    """A console as wide as the terminal, or as COLUMNS says; for a file or a pipe without COLUMNS, of unlimited width.
 
     Numbers and names are not coloured, so that colours keep their meaning.
     """
-    found = Console(stderr=stderr, highlight=False)
-    return found if found.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_OF_NO_TERMINAL)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdigit() and int(columns) > 0 else None
+    found = Console(stderr=stderr, highlight=False, width=width)
+    if width is None and not found.is_terminal:
+        return Console(stderr=stderr, highlight=False, width=_UNLIMITED)
+    return found
 
 
 def start_logging(*quiet: str) -> None:

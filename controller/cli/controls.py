@@ -10,12 +10,13 @@ from typing import Annotated, Final
 import typer
 
 from controller.adapters.opened import election_system, log_system
-from controller.cli.common import DEFAULT_CONF, Conf
+from controller.cli.common import DEFAULT_CONF, Conf, json_option
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.answers.status import ControlsAnswer
 
 _TRIES: Final = 5
 
@@ -26,6 +27,7 @@ _By = Annotated[
         help="Who does this; shown by `trimtab status` and kept in the journal.", show_default="your user name"
     ),
 ]
+_AsJson = Annotated[bool, json_option("answer.controls")]
 
 
 class Mode(StrEnum):
@@ -38,16 +40,19 @@ class Mode(StrEnum):
     SETTINGS = "settings"
 
 
-def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
+def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json: _AsJson = False) -> None:
     """Issue no more commands from the next interval on, until `trimtab resume`.  Holds over restarts and takeovers."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
     with_store(settings, lambda store: change(store, lambda now: replace(now, pause=choice)))
+    if as_json:
+        typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
+        return
     typer.echo(f"Paused {settings.cluster.name}: no commands from the next interval on, until `trimtab resume`.")
     typer.echo("Executors still execute the commands that were issued before; `trimtab stop-all` stops those, too.")
 
 
-def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> None:
+def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json: _AsJson = False) -> None:
     """Issue commands again, and reset the circuit breaker if it has tripped."""
     settings = read_settings(conf)
     choice = _choice(RUNNING, reason, by)
@@ -56,7 +61,10 @@ def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "") -> Non
         return replace(now, pause=choice, resumed_ms=max(choice.at_ms, now.resumed_ms + 1))
 
     with_store(settings, lambda store: change(store, resumed))
-    typer.echo(f"Resumed {settings.cluster.name}: commands may be issued from the next interval on.")
+    if as_json:
+        typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=False).as_line())
+    else:
+        typer.echo(f"Resumed {settings.cluster.name}: commands may be issued from the next interval on.")
 
 
 def mode(
@@ -64,6 +72,7 @@ def mode(
     conf: Conf = DEFAULT_CONF,
     reason: _Reason = "",
     by: _By = "",
+    as_json: _AsJson = False,
 ) -> None:
     """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set."""
     settings = read_settings(conf)
@@ -71,10 +80,13 @@ def mode(
     in_force = settings.decisions.mode if choice is None else choice.value
     refuse_rivals(settings, mode=in_force)
     with_store(settings, lambda store: change(store, lambda now: replace(now, mode=choice)))
-    typer.echo(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
+    if as_json:
+        typer.echo(ControlsAnswer(cluster=settings.cluster.name, mode=in_force).as_line())
+    else:
+        typer.echo(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
 
 
-def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "") -> None:
+def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
     """Pause, and make executors refuse every command that they have not started.  No controller needs to run."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
@@ -83,13 +95,17 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
         failure = ""
         try:
             change(store, lambda now: replace(now, pause=choice))
-            typer.echo(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
+            if not as_json:
+                typer.echo(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
         except TrimtabError as error:
             # Still stop the commands in flight.
             failure = f"the pause could not be stored, so a running controller still issues new commands: {error}"
         epoch = fence(settings, store, may_be_unknown=bool(failure))
-        typer.echo(f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.")
-        typer.echo("A running leader loses its leadership, restarts, and reads the pause.")
+        if as_json:
+            typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=not failure, epoch=epoch).as_line())
+        else:
+            typer.echo(f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.")
+            typer.echo("A running leader loses its leadership, restarts, and reads the pause.")
         if failure:
             raise TrimtabError(failure)
 

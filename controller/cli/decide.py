@@ -1,19 +1,16 @@
 """``trimtab decide``: print what trimtab would do about recorded load, and why; no command is issued."""
 
-import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from controller.cli.common import console
+from controller.cli.common import console, json_option
+from controller.cli.layout import columns, print_line, print_table
 from controller.cycle import Policy
-from controller.model.decision import Command, Verdict
+from controller.model.decision import Command, Decision, Verdict
 from controller.model.errors import SettingsError
 from controller.offline.recorded_load import RecordedLoad, read_load
 from controller.offline.what_if import WhatIf, what_would_be_done
@@ -22,15 +19,28 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
+from controller.status.told import reason_text
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, short_name
+from controller.wire.answers.base import VerdictAnswer
+from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
+from controller.wire.readable import amounts, counted, lasting
 
 _MOVED: Final = 3
 
 _Load: TypeAlias = Annotated[
-    Path,
+    list[Path],
     typer.Option(
         help="A load report as a broker serves it, JSON lines of reports or sweeps, a folder of such files, or the"
-        " folder of a log.  The last interval is decided.",
+        " folder of a log; can be repeated.  Give the reports of all brokers.  The last interval is decided.",
+        exists=True,
+        show_default=False,
+    ),
+]
+_More: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILE]...",
+        help="More files and folders, as in --load reports/*.json.",
         exists=True,
         show_default=False,
     ),
@@ -76,6 +86,7 @@ _Cluster: TypeAlias = Annotated[
 def decide(
     load: _Load,
     strategy: _Strategy,
+    more: _More = None,
     broker_conf: _BrokerConf = None,
     placement: _Placement = None,
     split: Annotated[bool, typer.Option("--split", help="Also look for bundles to split.")] = False,
@@ -83,7 +94,7 @@ def decide(
     cluster: _Cluster = None,
     period_seconds: Annotated[int, typer.Option(min=1, help="Length of an interval.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the choice among equally good brokers.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, json_option("answer.decide")] = False,
 ) -> None:
     """Decide once on recorded load, and explain why.  Nothing is moved.
 
@@ -92,11 +103,11 @@ def decide(
     Exit codes: 0 nothing would be moved or split; 3 something would; 2 an option or the load is invalid.
     """
     policy = _policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
-    recorded = read_load(load, cluster=cluster, period_ms=period_seconds * 1000)
+    recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_seconds * 1000)
     answer = what_would_be_done(recorded.records, policy, seed=seed, rounds=rounds)
     notes = _notes(recorded, answer)
     if as_json:
-        typer.echo(json.dumps(_as_json(recorded.cluster, policy, answer, notes), ensure_ascii=False))
+        typer.echo(_answer(recorded.cluster, policy, answer, notes).as_line())
     else:
         _print(answer, notes)
     if answer.decision.commands:
@@ -127,71 +138,92 @@ def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, s
 
 
 def _notes(recorded: RecordedLoad, answer: WhatIf) -> list[str]:
-    """Notes on the load: brokers that are not counted, and records that are not used."""
+    """Notes on the load: one broker alone, brokers that are not counted, and records that are not used."""
     at = max(recorded.heard.values())
+    alone = [
+        f"a decision needs the reports of all brokers, and this load has that of {broker} alone: give the other files"
+        " with --load, too, or a folder that holds all"
+        for broker in recorded.heard
+        if len(recorded.heard) == 1
+    ]
     silent = [
-        f"{broker} is not counted: its last report is {(at - time_ms) / 60_000:.0f} min older than the newest"
+        f"{broker} is not counted: its last report is {lasting((at - time_ms) / 1000)} older than the newest"
         for broker, time_ms in sorted(recorded.heard.items())
         if broker not in answer.view.brokers.code_of
     ]
-    return [*silent, *(f"not used: {refused}" for refused in recorded.refused)]
+    return [*alone, *silent, *(f"not used: {refused}" for refused in recorded.refused)]
 
 
-def _as_json(cluster: str, policy: Policy, answer: WhatIf, notes: Sequence[str]) -> dict[str, Any]:
+def _answer(cluster: str, policy: Policy, answer: WhatIf, notes: Sequence[str]) -> DecideAnswer:
     decision, brokers = answer.decision, answer.view.brokers
-    return {
-        "cluster": cluster,
-        "interval": answer.view.as_of_ms,
-        "strategy": type(policy.shedder).__name__,
-        "placement": type(policy.placement).__name__,
-        "round": answer.round,
-        "brokers": len(brokers),
-        "bundles": len(answer.view.bundles),
-        "missing": list(answer.view.missing),
-        "summary": decision.summary,
-        "commands": [_command_json(command) for command in decision.commands],
-        "verdicts": [_verdict_json(verdict) for verdict in decision.verdicts],
-        "notes": list(notes),
-    }
+    return DecideAnswer(
+        cluster=cluster,
+        interval=answer.view.as_of_ms,
+        strategy=type(policy.shedder).__name__,
+        placement=type(policy.placement).__name__,
+        round=answer.round,
+        brokers=len(brokers),
+        bundles=len(answer.view.bundles),
+        missing=list(answer.view.missing),
+        summary=decision.summary,
+        commands=[_planned(command) for command in decision.commands],
+        verdicts=[VerdictAnswer.short(verdict) for verdict in decision.verdicts],
+        notes=list(notes),
+    )
 
 
-def _command_json(command: Command) -> dict[str, Any]:
-    if command.action == "unload":
-        details: Mapping[str, Any] = {"destination": command.destination}
-    else:
+def _planned(command: Command) -> PlannedCommandAnswer:
+    details: dict[str, Any] = {"destination": command.destination}
+    if command.action == "split":
         details = {
             "algorithm": command.algorithm,
-            "boundaries": list(command.boundaries),
-            "unloadAfterSplit": command.unload_after_split,
+            "boundaries": command.boundaries,
+            "unload_after_split": command.unload_after_split,
         }
-    return {
-        "action": command.action,
-        "bundle": command.bundle,
-        "broker": command.source,
+    return PlannedCommandAnswer(
+        action=command.action,  # type: ignore[arg-type]  # one of the two that it allows, or an error
+        bundle=command.bundle,
+        broker=command.source,
         **details,
-        "why": _verdict_json(command.why),
-    }
-
-
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
-    return {key: value for key, value in asdict(verdict).items() if value not in (None, "")}
+        why=VerdictAnswer.short(command.why),
+    )
 
 
 def _print(answer: WhatIf, notes: Sequence[str]) -> None:
     out, decision = console(), answer.decision
     if decision.commands:
-        table = Table("do", "bundle", "from", "to, or cut at", "because", title="Would be done", title_justify="left")
-        for one in decision.commands:
-            how = one.destination or ", ".join(f"0x{cut:08x}" for cut in one.boundaries) or one.algorithm
-            table.add_row(*map(Text, (one.action, one.bundle, one.source, how, str(one.why))))
-        out.print(table)
-    table = Table("what", "reason", "observed", "limit", "unit", "by", "", title="Verdicts", title_justify="left")
-    for verdict in decision.verdicts:
-        numbers = ("" if n is None else f"{n:.6g}" for n in (verdict.observed, verdict.limit))
-        row = (verdict.subject, verdict.reason, *numbers, verdict.unit, verdict.by, verdict.detail)
-        table.add_row(*map(Text, row))
-    out.print(table)
+        header = columns("do", "bundle", "from", "to, or cut at", "because", prose=("to, or cut at", "because"))
+        rows = [(each.action, each.bundle, each.source, _where(each), _because(each)) for each in decision.commands]
+        print_table(out, header, rows, title="Would be done", head=2)
+        out.print()
+    header = columns("what", "reason", "observed", "limit", "by", "", prose=("",))
+    print_table(out, header, [_cells(verdict) for verdict in decision.verdicts], title="Verdicts", head=2)
     for note in notes:
-        out.print(Text(note))
+        print_line(out, note)
+    print_line(out, _summary(answer, decision))
+
+
+def _where(command: Command) -> str:
+    return command.destination or ", ".join(f"0x{cut:08x}" for cut in command.boundaries) or command.algorithm
+
+
+def _because(command: Command) -> str:
+    """The reason; with its subject where that is neither the bundle nor the broker of the same row."""
+    subject = command.why.subject
+    return f"{'' if subject in (command.bundle, command.source) else f'{subject}: '}{reason_text(command.why)}"
+
+
+def _cells(verdict: Verdict) -> tuple[str, ...]:
+    given = [number for number in (verdict.observed, verdict.limit) if number is not None]
+    shown = iter(amounts(given, verdict.unit))
+    observed, limit = ("" if number is None else next(shown) for number in (verdict.observed, verdict.limit))
+    return verdict.subject, verdict.reason, observed, limit, verdict.by, verdict.detail
+
+
+def _summary(answer: WhatIf, decision: Decision) -> str:
+    view = answer.view
+    counts = {action: sum(each.action == action for each in decision.commands) for action in ("split", "unload")}
+    done = ", ".join(counted(number, action) for action, number in counts.items() if number)
+    looked = f"{counted(len(view.bundles), 'bundle')} on {counted(len(view.brokers), 'broker')}"
     rounds = f" (round {answer.round})" if answer.round > 1 else ""
-    out.print(Text(f"{decision.summary}{rounds}"))
+    return f"{looked}: {done or 'nothing to do'}{rounds}"

@@ -1,29 +1,35 @@
 """``trimtab doctor``: check whether trimtab can balance the cluster, and say what to change."""
 
-import json
 from collections import Counter
 from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from controller.adapters.kafka.rights import rights
-from controller.cli.common import DEFAULT_CONF, Conf, console
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.layout import Column, print_line, print_table
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.answers.offline import DoctorAnswer, FindingAnswer
+from controller.wire.readable import counted
 
-_STYLES: Final = {"error": "bold red", "warning": "yellow", "ok": "green"}
+_COLUMNS: Final = (
+    Column(heading="", styles={"error": "bold red", "warning": "yellow", "ok": "green"}),
+    Column(heading="finding"),
+    Column(heading="where", prose=True),
+    Column(heading="seen", prose=True),
+    Column(heading="wanted", prose=True),
+)
 
 
 def doctor(
     conf: Conf = DEFAULT_CONF,
     strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, json_option("answer.doctor")] = False,
     grants: Annotated[
         bool,
         typer.Option("--grants", help="Only print the kafka-acls.sh commands that grant the rights trimtab needs."),
@@ -38,7 +44,8 @@ def doctor(
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
     if as_json:
-        typer.echo(json.dumps({"healthy": not sick, "findings": [asdict(each) for each in findings]}))
+        told = [FindingAnswer(**asdict(each)) for each in findings]
+        typer.echo(DoctorAnswer(healthy=not sick, findings=told).as_line())
     else:
         _print(findings, counts)
     raise typer.Exit(1 if sick else 0)
@@ -53,18 +60,12 @@ def _print_grants(settings: Settings) -> None:
 
 def _print(findings: list[Finding], counts: Counter[str]) -> None:
     out = console()
-    table = Table("", "finding", "where", "seen", "wanted", expand=True)
-    for finding in findings:
-        table.add_row(
-            Text(finding.severity, style=_STYLES[finding.severity]),
-            Text(finding.code),
-            Text(listed(finding.objects), overflow="fold"),
-            Text(finding.seen, overflow="fold"),
-            Text(finding.wanted, overflow="fold"),
-        )
-    out.print(table)
-    # Below the table, because a command that a column wraps cannot be copied.
+    rows = [(each.severity, each.code, listed(each.objects), each.seen, each.wanted) for each in findings]
+    print_table(out, _COLUMNS, rows, head=2)
+    # Below the table, on lines that are not wrapped, so that a command can be copied.
     for finding in findings:
         if finding.advice:
-            out.print(Text(f"{finding.code}, {listed(finding.objects)}:\n  {finding.advice}"), soft_wrap=True)
-    out.print(f"{counts['error']} errors, {counts['warning']} warnings, {counts['ok']} fine")
+            print_line(out, f"{finding.code}, {listed(finding.objects)}:")
+            out.print(f"  {finding.advice}", markup=False, soft_wrap=True)
+    problems = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
+    out.print(f"{problems}, {counts['ok']} fine")

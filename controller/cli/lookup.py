@@ -1,9 +1,7 @@
 """``trimtab lookup``: find the bundle of a topic, and its owner.  Only --live asks the cluster."""
 
-import json
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -12,6 +10,8 @@ import typer
 from controller.adapters.opened import log_system, recording
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.cli.common import DEFAULT_CONF, console, json_option
+from controller.cli.layout import print_fields
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic
@@ -21,11 +21,14 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.policy import read_assignment
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
-from controller.status.told import bundle_fields, decision_lines, live_rows
+from controller.status.told import decision_fields, decision_rows, live_fields, live_rows
+from controller.wire.answers.status import LookupAnswer
+from controller.wire.readable import counted, utc
 
 _MAX_BUNDLES: Final = 1 << 20
 _ANSWER_SECONDS: Final = 10.0
-
+#: Width of the names in front of the values.
+_LABEL: Final = 9
 
 _Topic: TypeAlias = Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")]
 _Bundles: TypeAlias = Annotated[
@@ -56,7 +59,7 @@ _Conf: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         help="Settings that give the log, the cluster and the topic-to-bundle assignment.",
-        show_default=False,
+        show_default=f"with --live {DEFAULT_CONF}",
     ),
 ]
 _Cluster: TypeAlias = Annotated[
@@ -64,7 +67,7 @@ _Cluster: TypeAlias = Annotated[
     typer.Option(help="Use the records of this cluster.", show_default="that of --conf, else of the log's last record"),
 ]
 _Live: TypeAlias = Annotated[
-    bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; also print the last decision.")
+    bool, typer.Option("--live", help="Ask the brokers in \\[pulsar] of --conf; also print the last decision.")
 ]
 
 
@@ -76,20 +79,18 @@ def lookup(
     conf: _Conf = None,
     cluster: _Cluster = None,
     live: _Live = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, json_option("answer.lookup")] = False,
 ) -> None:
     """Print a topic's position on the hash ring, its bundle, and the bundle's owner."""
     if bundles is not None and boundaries is not None:
         raise typer.BadParameter("give --bundles or --boundaries, not both", param_hint="--bundles")
-    settings = None if conf is None else read_settings(conf)
     name = parse_topic(topic)
     if live:
-        if settings is None or (bundles, boundaries, log) != (None, None, None):
-            raise typer.BadParameter(
-                "needs --conf, and excludes --bundles, --boundaries and --log", param_hint="--live"
-            )
-        _tell_live(name, settings, as_json=as_json)
+        if (bundles, boundaries, log) != (None, None, None):
+            raise typer.BadParameter("excludes --bundles, --boundaries and --log", param_hint="--live")
+        _tell_live(name, read_settings(conf or DEFAULT_CONF), as_json=as_json)
         return
+    settings = None if conf is None else read_settings(conf)
     place = recording(log) if log else _log_tail(settings, needed=bundles is None and boundaries is None)
     logged = None
     if place is not None:
@@ -97,7 +98,10 @@ def lookup(
         logged = read_namespace(place, name.namespace, cluster=whose)
     edges = _edges(name, bundles, boundaries, place, logged)
     found = _found(name, edges, _bundle(name, edges, settings), logged)
-    typer.echo(json.dumps(found, ensure_ascii=False) if as_json else _text(found))
+    if as_json:
+        typer.echo(LookupAnswer(**found).as_line())
+    else:
+        print_fields(console(), _rows(found), label=_LABEL)
 
 
 def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
@@ -107,10 +111,9 @@ def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
     found = _found(topic, edges, bundle, None)
     now, decided = _now(admin, settings, str(bundle))
     if as_json:
-        typer.echo(json.dumps({**found, **bundle_fields(str(bundle), now, decided)}, ensure_ascii=False))
+        typer.echo(LookupAnswer(**found, **live_fields(now), **decision_fields(decided)).as_line())
     else:
-        rows = [f"{key:<10} {value}" for key, value in live_rows(now).items()]
-        typer.echo("\n".join([_text(found), *rows, *decision_lines(decided)]))
+        print_fields(console(), [*_rows(found), *live_rows(now), *decision_rows(decided)], label=_LABEL)
 
 
 def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundle, LastDecision]:
@@ -176,23 +179,18 @@ def _found(
     if logged is not None:
         owner = logged.owners.get(str(bundle))
         seen = (owner.interval or owner.last_update) if owner is not None else logged.ticked
-        found |= {"owner": None if owner is None else owner.broker, "asOf": seen}
+        found |= {"owner": None if owner is None else owner.broker, "as_of": seen}
     return found
 
 
-def _text(found: dict[str, Any]) -> str:
-    rows = {
-        "topic": found["topic"],
-        "namespace": f"{found['namespace']}, {found['bundles']} bundle{'s' * (found['bundles'] != 1)}",
-        "hash": f"{found['position']} ({found['hash']})",
-        "bundle": found["bundle"],
-    }
+def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [
+        ("topic", found["topic"]),
+        ("namespace", f"{found['namespace']}, {counted(found['bundles'], 'bundle')}"),
+        ("hash", f"{found['position']} ({found['hash']})"),
+        ("bundle", found["bundle"]),
+    ]
     if "owner" in found:
-        rows["owner"] = (found["owner"] or "none: no broker lists the bundle") + _as_of(found["asOf"])
-    return "\n".join(f"{key:<10} {value}" for key, value in rows.items())
-
-
-def _as_of(time_ms: int | None) -> str:
-    if time_ms is None:
-        return ""
-    return f", as of {datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        as_of = "" if found["as_of"] is None else f", as of {utc(found['as_of'])}"
+        rows.append(("owner", (found["owner"] or "none: no broker lists the bundle") + as_of))
+    return rows

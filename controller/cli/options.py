@@ -1,16 +1,24 @@
 """``trimtab options``: print the options that trimtab reads."""
 
-from rich.markup import escape
-from rich.table import Table
+from dataclasses import asdict
+from typing import Annotated
 
-from controller.cli.common import console
+import typer
+
+from controller.cli.common import console, json_option
+from controller.cli.layout import columns, print_table
 from controller.settings.policy import options_table
+from controller.wire.answers.offline import OptionAnswer
 
 
-def options() -> None:
+def options(
+    as_json: Annotated[bool, json_option("answer.option", each="option")] = False,
+) -> None:
     """Print every option of broker.conf and trimtab.toml that trimtab reads."""
-    table = Table("key", "default", "unit", "meaning")
-    for row in options_table():
-        # Escaped: Rich would read brackets as markup.
-        table.add_row(*map(escape, (row.key, row.default, row.unit, row.meaning)))
-    console().print(table)
+    rows = options_table()
+    if as_json:
+        for row in rows:
+            typer.echo(OptionAnswer(**asdict(row)).as_line())
+        return
+    header = columns("key", "default", "unit", "meaning", prose=("default", "meaning"))
+    print_table(console(), header, [(row.key, row.default, row.unit, row.meaning) for row in rows])

@@ -1,21 +1,21 @@
 """``trimtab rebalance``: simulate a rebalance protocol on a group of workers that a file describes."""
 
-import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from controller.cli.common import console
+from controller.cli.common import console, json_option
+from controller.cli.layout import columns, print_line, print_table
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.connect_group import Change, Rebalance, play
-from controller.offline.rebalance_example import ExampleRow, example_rows, summary_rows
+from controller.offline.rebalance_example import example_rows, summary_rows
 from controller.settings.rebalance_group import RebalanceGroup, read_rebalance_group
 from controller.strategies.common.worker_group import ConnectorsAndTasks
+from controller.wire.answers.offline import MemberAnswer, RebalanceAnswer, RebalanceExampleAnswer, WorkAnswer
+from controller.wire.readable import counted
 
 
 class Protocol(StrEnum):
@@ -62,7 +62,7 @@ def rebalance(
     group: _Group = None,
     example: _Example = False,
     protocol: _Protocol = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per rebalance, one per line.")] = False,
+    as_json: Annotated[bool, json_option("answer.rebalance", each="rebalance")] = False,
     require_balance: _RequireBalance = False,
 ) -> None:
     """Simulate changes of a group, and print what each member starts and stops in each rebalance.
@@ -85,7 +85,7 @@ def rebalance(
         raise SettingsError(f"{group}: changes = [] causes no rebalance; give at least one change, which may be {{}}")
     if as_json:
         for one in rebalances:
-            typer.echo(json.dumps(_as_json(one, by)))
+            typer.echo(_answer(one, by).as_line())
     else:
         _print_rebalances(rebalances, by)
     if require_balance and not rebalances[-1].is_balanced():
@@ -103,28 +103,22 @@ def _play(group: RebalanceGroup, protocol: str) -> list[Rebalance]:
 
 
 def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
-    table = Table(title=f"{protocol}: connectors + tasks", title_justify="left")
-    for heading in ("rebalance", "at", "because", "member", "starts", "stops", "then runs"):
-        table.add_column(heading, no_wrap=heading in ("rebalance", "at"))
+    out = console()
+    rows: list[tuple[str, ...]] = []
     for one in rebalances:
-        label, at, why = f"{one.change}.{one.step}", f"{one.at_ms / 1000:g} s", one.why
+        which, why = (f"{one.change}.{one.step}", f"{one.at_ms / 1000:g} s"), one.why
         for name, held in one.members.items():
             done = one.assignments[name]
-            cells = (label, at, why, name, _counts(done.start), _counts(done.stop), _counts(held))
-            table.add_row(*map(Text, cells))
-            label = at = why = ""
-        rest = []
-        if one.missing:
-            rest.append(f"{_counts(one.missing)} run nowhere")
-        if one.delay_ms:
-            rest.append(f"all rejoin after {one.delay_ms / 1000:g} s")
-        if rest:
-            table.add_row("", "", Text(", ".join(rest)))
-        table.add_section()
-    out = console()
-    out.print(table)
+            rows.append((*which, why, name, _counts(done.start), _counts(done.stop), _counts(held)))
+            why = ""
+        nowhere = f"{_counts(one.missing)} run nowhere" if one.missing else ""
+        again = f"all rejoin after {one.delay_ms / 1000:g} s" if one.delay_ms else ""
+        if nowhere or again:
+            rows.append((*which, ", ".join(filter(None, (nowhere, again))), "", "", "", ""))
+    header = columns("rebalance", "at", "because", "member", "starts", "stops", "then runs", prose=("because",))
+    print_table(out, header, rows, title=f"{protocol}: connectors + tasks", head=4, shared=2)
     stopped, started = sum(one.stopped for one in rebalances), sum(one.started for one in rebalances)
-    out.print(f"{len(rebalances)} rebalances: {stopped} stopped, {started} started", markup=False, highlight=False)
+    print_line(out, f"{counted(len(rebalances), 'rebalance')}: {stopped:,} stopped, {started:,} started")
 
 
 def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
@@ -132,46 +126,37 @@ def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
     rows = example_rows(against)
     if as_json:
         for row in rows:
-            typer.echo(json.dumps(_example_json(row, against)))
+            stopped = {"eager": row.eager, against: row.cooperative}
+            typer.echo(RebalanceExampleAnswer(change=row.what, tasks=row.tasks, stopped=stopped).as_line())
         return
-    table = Table(title="Tasks stopped, 3 workers", title_justify="left")
-    for heading in ("change", "tasks after", "eager", against):
-        table.add_column(heading, justify="left" if heading == "change" else "right")
-    summary = summary_rows(rows)
-    for row in summary:
-        table.add_row(row.what, *(f"{n:,}" for n in (row.tasks, row.eager, row.cooperative)))
-    console().print(table)
+    header = columns("change", "tasks after", "eager", against, numbers=("tasks after", "eager", against))
+    shown = [(row.what, *(f"{n:,}" for n in (row.tasks, row.eager, row.cooperative))) for row in summary_rows(rows)]
+    print_table(console(), header, shown, title="Tasks stopped, 3 workers")
 
 
-def _example_json(row: ExampleRow, against: str) -> dict[str, Any]:
-    return {"change": row.what, "tasks": row.tasks, "stopped": {"eager": row.eager, against: row.cooperative}}
-
-
-def _as_json(one: Rebalance, protocol: str) -> dict[str, Any]:
-    return {
-        "protocol": protocol,
-        "change": one.change,
-        "step": one.step,
-        "atMs": one.at_ms,
-        "generation": one.generation,
-        "leader": one.leader,
-        "because": one.why,
-        "delayMs": one.delay_ms,
-        "balanced": one.is_balanced(),
-        "missing": _names(one.missing),
-        "members": {
-            name: {
-                "starts": _names(one.assignments[name].start),
-                "stops": _names(one.assignments[name].stop),
-                "runs": _names(held),
-            }
+def _answer(one: Rebalance, protocol: str) -> RebalanceAnswer:
+    return RebalanceAnswer(
+        protocol=protocol,
+        change=one.change,
+        step=one.step,
+        at_ms=one.at_ms,
+        generation=one.generation,
+        leader=one.leader,
+        because=one.why,
+        delay_ms=one.delay_ms,
+        balanced=one.is_balanced(),
+        missing=_work(one.missing),
+        members={
+            name: MemberAnswer(
+                starts=_work(one.assignments[name].start), stops=_work(one.assignments[name].stop), runs=_work(held)
+            )
             for name, held in one.members.items()
         },
-    }
+    )
 
 
-def _names(work: ConnectorsAndTasks) -> dict[str, list[str]]:
-    return {"connectors": list(work.connectors), "tasks": [str(task) for task in work.tasks]}
+def _work(work: ConnectorsAndTasks) -> WorkAnswer:
+    return WorkAnswer(connectors=list(work.connectors), tasks=[str(task) for task in work.tasks])
 
 
 def _counts(work: ConnectorsAndTasks) -> str:

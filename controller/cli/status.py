@@ -1,25 +1,39 @@
 """``trimtab status``: print what the controller did last; for a bundle, its owner and the last decision about it."""
 
-import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 import typer
 
 from controller.adapters.pulsar.access import pulsar_admin
-from controller.cli.common import DEFAULT_CONF, Conf
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.layout import print_fields, print_line
 from controller.model.decision import Command
 from controller.model.names import parse_bundle
+from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import ClusterStatus, cluster_status
-from controller.status.guardrails import guardrail_fields, guardrail_rows
-from controller.status.told import bundle_fields, bundle_lines, does, json_of, utc
+from controller.status.guardrails import guardrail_answer, guardrail_rows
+from controller.status.told import became, bundle_answer, bundle_rows, does
+from controller.wire.answers.base import CommandAnswer
+from controller.wire.answers.status import (
+    ImbalanceAnswer,
+    InFlightAnswer,
+    LastDecisionAnswer,
+    LeaderAnswer,
+    StatusAnswer,
+)
+from controller.wire.readable import ago, counted, utc
 from controller.wire.results import Result
 
-_ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS: Final = 10.0
+#: Exit code where there is no such bundle.
+_NO_SUCH_BUNDLE: Final = 1
+#: Width of the names in front of the values.
+_LABEL: Final = 9
 
 
 def status(
@@ -28,22 +42,34 @@ def status(
         typer.Argument(help="Show only this bundle: tenant/namespace/0x00000000_0x40000000.", show_default=False),
     ] = None,
     conf: Conf = DEFAULT_CONF,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, json_option("answer.status")] = False,
 ) -> None:
-    """Print the leader, the last decision and the results of its commands; or a bundle's owner and last decision."""
+    """Print the leader, the last decision and the results of its commands; or a bundle's owner and last decision.
+
+    Exit codes: 0 printed; 1 the brokers have no such bundle, or something did not answer; 2 the settings are invalid.
+    """
     settings = read_settings(conf)
-    if bundle is None:
-        found = _asked(settings)
-        typer.echo(json.dumps(_fields(found)) if as_json else "\n".join(_lines(found)))
+    if bundle is not None:
+        _print_bundle(settings, bundle, as_json=as_json)
         return
+    found = _asked(settings)
+    if as_json:
+        typer.echo(_answer(found).as_line())
+    else:
+        _print(found)
+
+
+def _print_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
     parse_bundle(bundle)
     admin = None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
     live = None if admin is None else live_bundle(admin, bundle)
     decision = last_decision(settings, bundle, "" if live is None else live.owner)
     if as_json:
-        typer.echo(json.dumps(bundle_fields(bundle, live, decision)))
+        typer.echo(bundle_answer(bundle, live, decision).as_line())
     else:
-        typer.echo("\n".join(bundle_lines(bundle, live, decision)))
+        print_fields(console(), bundle_rows(bundle, live, decision), label=_LABEL)
+    if live is not None and live.missing:
+        raise typer.Exit(_NO_SUCH_BUNDLE)
 
 
 def _asked(settings: Settings) -> ClusterStatus:
@@ -51,72 +77,92 @@ def _asked(settings: Settings) -> ClusterStatus:
     return cluster_status(settings, admin)
 
 
-def _fields(found: ClusterStatus) -> dict[str, Any]:
-    last = found.last
-    return {
-        "cluster": found.cluster,
-        "epoch": found.epoch,
-        "ticked": found.ticked,
-        "last": None
+def _answer(found: ClusterStatus) -> StatusAnswer:
+    last, leader = found.last, found.leader
+    return StatusAnswer(
+        cluster=found.cluster,
+        epoch=found.epoch,
+        leader=None if leader is None else LeaderAnswer(**leader._asdict()),
+        leader_unknown=found.leader_unknown,
+        ticked=found.ticked,
+        last=None
         if last is None
-        else {
-            "interval": last.interval,
-            "summary": last.decision.summary,
-            "mode": last.controls.mode,
-            "paused": last.controls.paused,
-            "stale": last.controls.stale,
-            "samples": last.memory.samples,
-        },
-        "inFlight": {key: asdict(flight) for key, flight in found.in_flight.items()},
-        "commands": [json_of(command, result) for command, result in found.commands],
-        "judged": found.judged,
-        "reasons": dict(found.reasons),
-        "imbalance": None if found.imbalance is None else asdict(found.imbalance),
-        "silent": dict(found.silent),
-        "guardrails": guardrail_fields(found.guardrails),
-    }
+        else LastDecisionAnswer(
+            interval=last.interval,
+            summary=last.decision.summary,
+            mode=last.controls.mode,
+            paused=last.controls.paused,
+            stale=last.controls.stale,
+            samples=last.memory.samples,
+        ),
+        in_flight={key: InFlightAnswer(**asdict(flight)) for key, flight in found.in_flight.items()},
+        commands=[CommandAnswer.of(command, result) for command, result in found.commands],
+        judged=found.judged,
+        reasons=dict(found.reasons),
+        imbalance=None if found.imbalance is None else ImbalanceAnswer(**asdict(found.imbalance)),
+        silent=dict(found.silent),
+        guardrails=guardrail_answer(found.guardrails),
+    )
 
 
-def _lines(found: ClusterStatus) -> list[str]:
-    now = datetime.now(UTC).timestamp() * 1000
-    rows: dict[str, str] = {
-        "cluster": found.cluster,
-        "epoch": str(found.epoch) if found.epoch else "none: no controller has led yet",
-    }
-    last = found.last
-    if last is None:
-        rows["decided"] = "nothing yet"
-    else:
-        controls = last.controls
-        notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
-        how = ", ".join([controls.mode, *notes])
-        rows["decided"] = f"{utc(last.interval)}, {_age(now, last.interval)}, {how}: {last.decision.summary}"
-    rows |= guardrail_rows(found.guardrails)
-    rows["ticked"] = "never" if found.ticked is None else f"{utc(found.ticked)}, {_age(now, found.ticked)}"
+def _print(found: ClusterStatus) -> None:
+    now_ms = time.time() * 1000
+    rows = [
+        ("cluster", found.cluster),
+        ("leader", f"unknown: {found.leader_unknown}" if found.leader_unknown else _leader(found.leader, now_ms)),
+        ("epoch", str(found.epoch) if found.epoch else "none: no controller has led yet"),
+        ("decided", _decided(found, now_ms)),
+        *guardrail_rows(found.guardrails).items(),
+        ("ticked", _ticked(found, now_ms)),
+    ]
     if found.imbalance is not None:
         even = found.imbalance
-        rows["imbalance"] = (
-            f"max/mean of {even.brokers} brokers {even.msg_rate:.2f} by messages, {even.msg_throughput:.2f} by bytes;"
-            f" busiest {even.busiest}"
+        rows.append(
+            (
+                "imbalance",
+                f"the busiest of {counted(even.brokers, 'broker')} has {even.msg_rate:.2f} times the average by"
+                f" messages ({even.busiest}), {even.msg_throughput:.2f} times by bytes",
+            )
         )
-    for broker, why in found.silent.items():
-        rows[f"silent {broker}"] = why
+    rows += [("silent", f"{broker}: {why}") for broker, why in found.silent.items()]
     if found.judged is not None:
-        rows["reasons"] = f"{utc(found.judged)}: {_counts(found.reasons)}"
-    rows["in flight"] = str(len(found.in_flight))
-    lines = [f"{key:<10} {value}" for key, value in rows.items()]
-    lines += [_of_command(command, result) for command, result in found.commands]
-    return lines
+        rows.append(("reasons", f"{utc(found.judged)}: {_counts(found.reasons)}"))
+    rows.append(("in flight", counted(len(found.in_flight), "command")))
+    out = console()
+    print_fields(out, rows, label=_LABEL)
+    for command, result in found.commands:
+        print_line(out, _of_command(command, result), first="  ", rest="    ")
+
+
+def _leader(leader: Leader | None, now_ms: float) -> str:
+    if leader is None:
+        return "none: no controller runs; start `trimtab run`"
+    who = f"{leader.host}, process {leader.process}" if leader.host else "a process that does not say who it is"
+    return f"{who}, since {utc(leader.since_ms)}, {ago(now_ms, leader.since_ms)}"
+
+
+def _decided(found: ClusterStatus, now_ms: float) -> str:
+    last = found.last
+    if last is None:
+        if found.leader is None:
+            return "nothing decided yet" + ("" if found.leader_unknown else "; start `trimtab run`")
+        wait = "start `trimtab collect`" if found.ticked is None else "a decision follows each interval that ends"
+        return f"nothing decided yet; {wait}"
+    controls = last.controls
+    notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
+    how = ", ".join([controls.mode, *notes])
+    return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {last.decision.summary}"
+
+
+def _ticked(found: ClusterStatus, now_ms: float) -> str:
+    if found.ticked is None:
+        return "never: no interval has ended; start `trimtab collect`"
+    return f"{utc(found.ticked)}, {ago(now_ms, found.ticked)}"
 
 
 def _of_command(command: Command, result: Result | None) -> str:
-    became = "no result yet" if result is None else f"{result.status} {result.detail}".rstrip()
-    return f"  {utc(command.interval)}  {command.action} {command.bundle}  {does(command)}: {became}"
+    return f"{utc(command.interval)}  {command.action} {command.bundle}  {does(command)}: {became(result)}"
 
 
 def _counts(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in reasons.items()) or "none"
-
-
-def _age(now_ms: float, then_ms: int) -> str:
-    return f"{(now_ms - then_ms) / 1000:.0f} s ago"

@@ -7,8 +7,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from controller.cli.common import console, json_option
+from controller.cli.layout import print_line
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.strategy_kinds import kind_of
+from controller.wire.answers.offline import CheckAnswer, LawAnswer, StrategyOptionAnswer
+from controller.wire.readable import counted
 
 app = typer.Typer(help="Check strategies, also those that you wrote.", no_args_is_help=True)
 
@@ -35,6 +39,7 @@ def check(
         typer.Option(help="The options of the strategy.", exists=True, dir_okay=False, show_default="its defaults"),
     ] = None,
     examples: Annotated[int, typer.Option(min=1, max=100_000, help="Clusters to try for each law.")] = 100,
+    as_json: Annotated[bool, json_option("answer.strategies_check")] = False,
 ) -> None:
     """Search small clusters for one on which a strategy breaks a law that all strategies must keep.
 
@@ -47,23 +52,57 @@ def check(
 
     kind = kind_of(name)
     strategy = kind.choose(name, read_broker_conf(broker_conf or Path(os.devnull), os.environ))
-    typer.echo(f"{name}: {kind.what} ({kind.key})")
-    for option in _options(strategy):
-        typer.echo(f"  {option}")
-    broken = {one.sentence: one for one in broken_laws(strategy, examples=examples)}
-    laws = laws_of(strategy)
-    for law in laws:
-        typer.echo(f"BROKEN {broken[law.sentence]}" if law.sentence in broken else f"kept   {law.sentence}")
-    typer.echo(f"{len(laws) - len(broken)} of {len(laws)} laws kept, each on up to {examples} examples")
+    broken = {one.sentence: str(one) for one in broken_laws(strategy, examples=examples)}
+    answer = CheckAnswer(
+        strategy=name,
+        kind=kind.what,
+        setting=kind.key,
+        options=_options(strategy),
+        examples=examples,
+        kept=not broken,
+        laws=[
+            LawAnswer(law=law.sentence, kept=law.sentence not in broken, broken=broken.get(law.sentence, ""))
+            for law in laws_of(strategy)
+        ],
+    )
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        _print(answer)
     if broken:
         raise typer.Exit(_BROKEN)
 
 
-def _options(strategy: Any) -> list[str]:
+def _print(answer: CheckAnswer) -> None:
+    out = console()
+    print_line(out, f"{answer.strategy}: {answer.kind} ({answer.setting})")
+    for option in answer.options:
+        unit = f" {option.unit}" if option.unit else ""
+        print_line(out, f"{option.key}={option.value}{unit}: {option.meaning}", first="  ", rest="    ")
+    for law in answer.laws:
+        if law.kept:
+            print_line(out, law.law, first="kept   ", rest="       ")
+        else:
+            out.print(f"BROKEN {law.broken}", markup=False, soft_wrap=True)
+    kept = sum(law.kept for law in answer.laws)
+    examples = counted(answer.examples, "example")
+    print_line(out, f"{kept} of {counted(len(answer.laws), 'law')} kept, each on up to {examples}")
+
+
+def _text(value: Any) -> str:
+    """As broker.conf has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _options(strategy: Any) -> list[StrategyOptionAnswer]:
     """Each option with its value, unit and meaning."""
     return [
-        f"{field.metadata['broker_conf']}={getattr(strategy, field.name)}"
-        f"{' ' + field.metadata['unit'] if field.metadata['unit'] else ''}: {field.metadata['meaning']}"
+        StrategyOptionAnswer(
+            key=field.metadata["broker_conf"],
+            value=_text(getattr(strategy, field.name)),
+            unit=field.metadata["unit"],
+            meaning=field.metadata["meaning"],
+        )
         for field in fields(strategy)
         if "broker_conf" in field.metadata
     ]

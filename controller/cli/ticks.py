@@ -5,10 +5,13 @@ from typing import Annotated, Final
 
 import typer
 
+from controller.cli.common import json_option
 from controller.model.errors import SettingsError
 from controller.offline.recording import write_ticks
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import IntervalSettings, Settings, read_settings
+from controller.wire.answers.offline import TicksAnswer
+from controller.wire.readable import counted
 
 _PERIOD_SECONDS: Final = IntervalSettings().period_seconds
 
@@ -38,6 +41,7 @@ def ticks(
     period_seconds: Annotated[
         int | None, typer.Option(min=1, help="Length of an interval.", show_default="that of --conf, else 60")
     ] = None,
+    as_json: Annotated[bool, json_option("answer.ticks")] = False,
 ) -> None:
     """Copy a recording, and add the ticks that a collector would have published."""
     settings = None if conf is None else read_settings(conf)
@@ -50,7 +54,10 @@ def ticks(
         cluster=cluster or (settings.cluster.name if settings else "standalone"),
         period_ms=seconds * 1000,
     )
-    typer.echo(f"{count} tick{'s' * (count != 1)} written to {target}")
+    if as_json:
+        typer.echo(TicksAnswer(ticks=count, folder=str(target)).as_line())
+    else:
+        typer.echo(f"{counted(count, 'tick')} written to {target}")
 
 
 def _log_folder(settings: Settings | None) -> Path:

@@ -29,6 +29,7 @@ from controller.model.errors import AccessDeniedError, LeadershipLostError, LogO
 from controller.ports.collectors import CollectorGroup, CollectorLog, GroupView
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
+from controller.wire.readable import counted, utc
 
 log = logging.getLogger(__name__)
 
@@ -231,9 +232,9 @@ class Collector:
             return
         failures = self._health.answered(broker)
         if failures:
-            log.info("%s answers again, after %d failures", broker, failures)
+            log.info("%s answers again, after %s", broker, counted(failures, "failure"))
         if swept.flaws and broker not in self._flawed:
-            log.warning("%s: %d rates are negative or no numbers, and taken for 0", broker, swept.flaws)
+            log.warning("%s: rates that are negative or no numbers are taken for 0: %d", broker, swept.flaws)
         self._flawed = self._flawed | {broker} if swept.flaws else self._flawed - {broker}
         self._round.outbox.append(swept)
         self._states |= {key_of(state): state for state in self._state_of(swept)}
@@ -255,7 +256,7 @@ class Collector:
             raise
         except TrimtabError as error:
             if not self._unpublished:
-                log.warning("%d sweeps could not be published, and are kept while it is time: %s", len(swept), error)
+                log.warning("not published, and kept while it is time: %s: %s", counted(len(swept), "sweep"), error)
             self._unpublished = str(error)
             return
         if self._unpublished:
@@ -350,4 +351,4 @@ class Collector:
         except LeadershipLostError as error:
             self._step_back(str(error))
         except TrimtabError as error:
-            self._step_back(f"{current.interval} could not be ended: {error}")
+            self._step_back(f"interval {utc(current.interval)} could not be ended: {error}")

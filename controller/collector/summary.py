@@ -5,6 +5,7 @@ from typing import Any
 
 from controller.collector.states import State
 from controller.collector.sweeper import Swept
+from controller.wire.answers.status import CollectAnswer
 from controller.wire.chunks import glance
 from controller.wire.metrics import BrokerStateRecord, BundleData, NamespaceStateRecord
 from controller.wire.sweep import SweepHeader
@@ -12,8 +13,8 @@ from controller.wire.sweep import SweepHeader
 
 def summary(
     interval: int, swept: Sequence[Swept], missing: Mapping[str, str], states: Sequence[State], *, leader: str
-) -> dict[str, Any]:
-    """JSON of one sweep: *swept* brokers, *missing* ones with the reason, and the cluster's *states*."""
+) -> CollectAnswer:
+    """The answer about one sweep: *swept* brokers, *missing* ones with the reason, and the cluster's *states*."""
     brokers = {each.name.broker: _broker(each) for each in swept}
     for state in states:
         if isinstance(state, BrokerStateRecord) and state.broker in brokers:
@@ -22,14 +23,14 @@ def summary(
             )
             brokers[state.broker] |= known
     namespaces = [state for state in states if isinstance(state, NamespaceStateRecord)]
-    return {
-        "interval": interval,
-        "pulsarLeader": leader,
-        "brokers": brokers,
-        "missing": dict(missing),
-        "records": sum(len(each.records) for each in swept) + len(states),
-        "bytes": sum(len(value) for each in swept for _, value in each.records),
-        "namespaces": {
+    return CollectAnswer(
+        interval=interval,
+        pulsar_leader=leader,
+        brokers=brokers,
+        missing=dict(missing),
+        records=sum(len(each.records) for each in swept) + len(states),
+        bytes=sum(len(value) for each in swept for _, value in each.records),
+        namespaces={
             state.namespace: {
                 "bundles": len(state.boundaries) - 1,
                 "antiAffinityGroup": state.anti_affinity_group,
@@ -37,8 +38,8 @@ def summary(
             }
             for state in namespaces
         },
-        "storedBundleData": sum(isinstance(state, BundleData) for state in states),
-    }
+        stored_bundle_data=sum(isinstance(state, BundleData) for state in states),
+    )
 
 
 def _broker(swept: Swept) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 from controller.collector.roster import Arrivals
 from controller.model.errors import LogOfflineError, TrimtabError
 from controller.ports.collectors import CollectorLog
+from controller.wire.readable import counted, utc
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,8 @@ class TickWriter:
         arrivals.take(self._log.arrived(), active, with_ticks=True)
         self._arrivals, self.leads = arrivals, True
         self.active = tuple(sorted(active))
-        log.info("this collector writes the ticks; the last one was of %d", arrivals.ticked)
+        last = utc(arrivals.ticked) if arrivals.ticked else "none yet"
+        log.info("this collector writes the ticks; the last one was of interval %s", last)
 
     def stop(self) -> None:
         """Let another one lead."""
@@ -78,9 +80,10 @@ class TickWriter:
             raise
         self._arrivals.end(interval)
         silent = [broker for broker, sweep in roster.items() if sweep is None]
-        log.info("%d ended with %d of %d brokers", interval, len(roster) - len(silent), len(roster))
+        ended = utc(interval)
+        log.info("interval %s ended with %d of %s", ended, len(roster) - len(silent), counted(len(roster), "broker"))
         if silent:
-            log.debug("missing in %d: %s", interval, ", ".join(silent))
+            log.debug("missing in interval %s: %s", ended, ", ".join(silent))
         self._tell_passed_over()
 
     def _tell_passed_over(self) -> None:

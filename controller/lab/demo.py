@@ -22,6 +22,8 @@ from controller.settings.log import FolderLogSettings, LogInFolder
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
+from controller.status.told import reason_text
+from controller.wire.readable import counted
 
 T = TypeVar("T")
 
@@ -150,7 +152,7 @@ def command_line(command: Command, result: CommandResult, *, ports: bool = False
     """
     source, destination = (name if ports else name.partition(":")[0] for name in (command.source, command.destination))
     move = f"  {source} -> {destination or 'any'}" if command.action == "unload" else ""
-    why = str(command.why).removeprefix(f"{command.why.subject}: ")
+    why = reason_text(command.why)
     status = "" if result.status == "done" else f"  [{result.status}: {result.detail}]"
     return f"{command.action} {command.bundle}{move}  {why}{status}"
 
@@ -165,7 +167,7 @@ def _summary(outcome: DemoOutcome, folder: Path) -> str:
     done = "Done" if outcome.finished else "Stopped"
     return "\n".join(
         [
-            f"{done}: {outcome.intervals} intervals, {outcome.commands} commands",
+            f"{done}: {counted(outcome.intervals, 'interval')}, {counted(outcome.commands, 'command')}",
             f"  at the start  {outcome.at_start}",
             f"  at the end    {outcome.at_end}",
             f"  journal       {folder / 'journal'}",

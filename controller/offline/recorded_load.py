@@ -31,15 +31,16 @@ class RecordedLoad:
     refused: tuple[str, ...]
 
 
-def read_load(source: Path, *, cluster: str | None, period_ms: int) -> RecordedLoad:
-    """The load in *source*: one file, a folder of files, or a log in a folder.
+def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -> RecordedLoad:
+    """The load in *sources*, each of them a file, a folder of files, or a log in a folder.
 
     Records of other clusters are left out; without *cluster* the first record that names one says which it is.
-    Raises SettingsError where nothing in *source* says anything about a broker.
+    Raises SettingsError where nothing in *sources* says anything about a broker.
     """
-    recorded = [line for path in recorded_files(source) for line in lines_of(path)]
+    recorded = [line for source in sources for path in recorded_files(source) for line in lines_of(path)]
+    where = ", ".join(map(str, sources))
     if not recorded:
-        raise SettingsError(f"{source} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
+        raise SettingsError(f"{where} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
     cluster = cluster or next(filter(None, map(_cluster_of, recorded)), _DEFAULT_CLUSTER)
     found, refused = [], []
     for line in recorded:
@@ -57,10 +58,10 @@ def read_load(source: Path, *, cluster: str | None, period_ms: int) -> RecordedL
             heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
     if not heard:
         why = f"; the first of {len(refused)} that cannot be used is {refused[0]}" if refused else ""
-        raise SettingsError(f"{source} holds neither load reports nor sweeps of cluster {cluster!r}{why}")
+        raise SettingsError(f"{where} holds neither load reports nor sweeps of cluster {cluster!r}{why}")
     has_ticks = any(isinstance(record, TickRecord) for record in found)
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
-    records = tuple(Located(source=where, partition=0, offset=i, record=record) for i, (where, record) in ticked)
+    records = tuple(Located(source=log, partition=0, offset=i, record=record) for i, (log, record) in ticked)
     return RecordedLoad(cluster=cluster, records=records, heard=heard, refused=tuple(refused))
 
 

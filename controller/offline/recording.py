@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.aggregate.prepass import Header, place_ticks
-from controller.model.errors import TrimtabError, WireError
+from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
+from controller.wire.readable import utc
 from controller.wire.sweep import SweepHeader
 
 
@@ -51,11 +52,19 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
 
 
 def recorded_files(source: Path) -> list[Path]:
-    """The files of the recording, or of the log, in the folder *source*, by name; or *source* itself, a file."""
+    """The files of the recording, or of the log, in the folder *source*, by name; or *source* itself, a file.
+
+    Raises SettingsError where no file of the folder has a name that counts.
+    """
     if source.is_file():
         return [source]
     folder = source / "metrics" if (source / "metrics").is_dir() else source
-    return sorted(folder.glob("*.json*"))
+    found = sorted(folder.glob("*.json*"))
+    if not found:
+        raise SettingsError(
+            f"{folder} holds no file whose name counts: *.json, a load report each, or *.jsonl, a record on each line"
+        )
+    return found
 
 
 def lines_of(path: Path) -> Iterator[Recorded]:
@@ -103,6 +112,6 @@ def _header(record: Recorded, cluster: str, period_ms: int) -> Header | None:
         return None
     if isinstance(decoded, TickRecord):
         raise TrimtabError(
-            f"{record.path}, line {record.line}: the recording has ticks already, the first for {decoded.interval}"
+            f"{record.path}, line {record.line}: the recording has ticks already, the first for {utc(decoded.interval)}"
         )
     return header_of(decoded)

@@ -17,6 +17,17 @@ class Agreement(NamedTuple):
     propose: Callable[[str], str]
 
 
+class Leader(NamedTuple):
+    """The process that leads."""
+
+    #: "" where the process did not say who it is.
+    host: str
+    #: Its number on that host.
+    process: int
+    #: Since when it leads, epoch ms.
+    since_ms: int
+
+
 class Leadership(Protocol):
     """One process in the election.
 

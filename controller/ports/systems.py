@@ -13,7 +13,7 @@ from controller.ports.collectors import CollectorGroup, CollectorLog
 from controller.ports.controls import ControlStore
 from controller.ports.inbox import Inbox
 from controller.ports.journal import Journal
-from controller.ports.leadership import Leadership
+from controller.ports.leadership import Leader, Leadership
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
 
 #: Topics that are read backwards.
@@ -100,6 +100,13 @@ class ElectionSystem(Protocol):
 
     def leadership(self) -> Leadership:
         """This process's part in the election."""
+        ...
+
+    def leader(self) -> Leader | None:
+        """The process that leads now, None where none does; for people who ask.  Creates nothing.
+
+        Raises TrimtabError where the election cannot be read.
+        """
         ...
 
     def collectors(self) -> CollectorGroup:

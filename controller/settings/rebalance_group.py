@@ -113,12 +113,18 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read: {error}") from error
+        why = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise SettingsError(f"{path}: cannot be read: {why}") from error
     is_json = path.suffix == ".json"
     try:
         values: Any = json.loads(text) if is_json else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep
         raise SettingsError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from error
+    if not isinstance(values, dict) or "members" not in values:
+        raise SettingsError(
+            f"{path}: describes no group of workers, for it has no [[members]]: see docs/rebalance.md and"
+            " conf/scenarios/rebalance.toml"
+        )
     try:
         group = RebalanceGroup.model_validate(values)
     except ValidationError as error:

@@ -1,20 +1,24 @@
 """One bundle: who has it now, with what load, and what trimtab decided about it last, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, recent_results
 from controller.adapters.verdicts import VerdictStore
 from controller.model.decision import Command, Verdict
-from controller.model.names import parse_bundle
+from controller.model.names import BundleName, parse_bundle
 from controller.settings.trimtab_toml import Settings
+from controller.wire.readable import counted
 from controller.wire.results import Result
 
 #: How far back the last decision about a bundle is searched.
 _DECISIONS: Final = 500
+#: Ranges that are listed where a bundle does not exist.
+_SHOWN: Final = 4
 _RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 
@@ -23,10 +27,12 @@ class LiveBundle:
     """A bundle as the brokers have it now."""
 
     bundle: str
+    #: Why there is no such bundle; "" where there is.
+    missing: str = ""
     #: "" where nobody has it.
-    owner: str
+    owner: str = ""
     #: Under Pulsar's names: msg/s, bytes/s, and topics; empty where nobody has it.
-    load: Mapping[str, float]
+    load: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,9 @@ class LastDecision:
 
 def live_bundle(admin: PulsarAdmin, bundle: str) -> LiveBundle:
     """Ask the brokers about *bundle*; none gets an owner by it.  PulsarError."""
+    missing = _missing(admin, parse_bundle(bundle))
+    if missing:
+        return LiveBundle(bundle=bundle, missing=missing)
     owner = admin.owner(bundle)
     return LiveBundle(bundle=bundle, owner=owner, load=_load(admin.topic_stats(owner), bundle) if owner else {})
 
@@ -79,6 +88,25 @@ def last_verdicts(settings: Settings) -> tuple[int | None, tuple[Verdict, ...]]:
         except FileNotFoundError:  # pruned just now
             continue
     return None, ()
+
+
+def _missing(admin: PulsarAdmin, name: BundleName) -> str:
+    """Why the cluster has no bundle of this *name*; "" where it has."""
+    try:
+        edges = admin.boundaries(name.namespace)
+    except PulsarError as error:
+        if error.status == 404:
+            return f"the cluster has no namespace {name.namespace}"
+        raise
+    ranges = list(pairwise(edges))
+    if (name.lower, name.upper) in ranges:
+        return ""
+    there = [f"0x{lower:08x}_0x{upper:08x}" for lower, upper in ranges if lower < name.upper and upper > name.lower]
+    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+    return (
+        f"namespace {name.namespace} has {counted(len(ranges), 'bundle')}, and not {name.range};"
+        f" there now: {', '.join(there[:_SHOWN]) or 'none'}{more}"
+    )
 
 
 def _load(stats: Mapping[str, Any], bundle: str) -> dict[str, float]:

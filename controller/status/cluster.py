@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controller.adapters.opened import log_system
+from controller.adapters.opened import election_system, log_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
 from controller.model.decision import Command
-from controller.model.errors import WireError
+from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import InFlight
+from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
 from controller.status.guardrails import GuardrailStatus, guardrail_status
@@ -44,6 +45,9 @@ class ClusterStatus:
     cluster: str
     #: The newest leadership's number; 0 before the first.
     epoch: int
+    #: The process that leads; None where none does, or ``leader_unknown`` says why nobody knows.
+    leader: Leader | None
+    leader_unknown: str
     #: The newest decision; None before the first.
     last: JournalEntry | None
     #: The newest tick, epoch ms.
@@ -77,12 +81,15 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
     results = recent_results(settings, decisions[-1].interval) if commands else {}
     judged, verdicts = last_verdicts(settings)
     last = last_entry(settings) if decisions else None
+    leader, unknown = _leader(settings)
     reports, silent = _reports(admin)
     if not reports:
         reports = _swept(settings)
     return ClusterStatus(
         cluster=settings.cluster.name,
         epoch=epoch,
+        leader=leader,
+        leader_unknown=unknown,
         last=last,
         ticked=last_tick(settings),
         commands=tuple((command, results.get(command.id)) for command in commands),
@@ -106,6 +113,14 @@ def imbalance(reports: Mapping[str, Mapping[str, Any]]) -> Imbalance | None:
         msg_throughput=_over_mean(throughputs),
         busiest=max(sorted(rates), key=lambda name: rates[name]),
     )
+
+
+def _leader(settings: Settings) -> tuple[Leader | None, str]:
+    """The process that leads, and why that is unknown, "" where it is known."""
+    try:
+        return election_system(settings).leader(), ""
+    except TrimtabError as error:
+        return None, str(error)
 
 
 def _reports(admin: PulsarAdmin | None) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:

@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from controller.adapters.opened import election_system
 from controller.cycle.budgets import Ledger, Line
@@ -13,7 +12,15 @@ from controller.model.memory import Breaker, Roster
 from controller.settings.guardrails import limits_of
 from controller.settings.maintenance import Maintenance
 from controller.settings.trimtab_toml import Settings
-from controller.status.told import utc
+from controller.wire.answers.status import (
+    BreakerAnswer,
+    BudgetAnswer,
+    ChoiceAnswer,
+    GuardrailsAnswer,
+    ModeAnswer,
+    PausedAnswer,
+)
+from controller.wire.readable import counted, utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +75,7 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
         rows["controls"] = f"cannot be read, so nothing is issued: {found.unknown}"
     breaker = found.breaker
     rows["breaker"] = (
-        f"closed, {breaker.in_a_row} failed in a row"
+        f"closed, {counted(breaker.in_a_row, 'failure')} in a row"
         if breaker.tripped_at is None
         else f"TRIPPED at {utc(breaker.tripped_at)}: {breaker.why}; run `trimtab resume`"
     )
@@ -77,36 +84,29 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
         rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
     rows["windows"] = found.maintenance or "commands are allowed now"
     cluster = [(line, used) for line, used in found.used if line.scope == "cluster"]
-    rows["used"] = ", ".join(f"{used} of {line.limit} {line.unit}" for line, used in cluster) or "no budgets"
+    rows["used"] = ", ".join(f"{used:,} of {line.limit:,} {line.unit}" for line, used in cluster) or "no budgets"
     fullest = [(line, used) for line, used in found.used if line.scope != "cluster" and used]
     if fullest:
-        rows["fullest"] = ", ".join(f"{line.whose}: {used} of {line.limit} {line.unit}" for line, used in fullest)
+        rows["fullest"] = ", ".join(f"{line.whose}: {used:,} of {line.limit:,} {line.unit}" for line, used in fullest)
     return rows
 
 
-def guardrail_fields(found: GuardrailStatus) -> dict[str, Any]:
+def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
     """For a program."""
-    return {
-        "mode": {"inForce": found.mode, "settings": found.settings_mode, "set": _choice_fields(found.chosen.mode)},
-        "paused": {
-            "inForce": found.paused,
-            "settings": found.settings_paused,
-            "set": _choice_fields(found.chosen.pause),
-        },
-        "unknown": found.unknown,
-        "maintenance": found.maintenance,
-        "breaker": {
-            "trippedAt": found.breaker.tripped_at,
-            "why": found.breaker.why,
-            "failuresInARow": found.breaker.in_a_row,
-        },
-        "came": dict(found.roster.came),
-        "went": dict(found.roster.went),
-        "budgets": [
-            {"budget": f"guardrails.{line.key}", "of": line.whose, "used": used, "limit": line.limit, "unit": line.unit}
+    mode, pause, breaker = found.chosen.mode, found.chosen.pause, found.breaker
+    return GuardrailsAnswer(
+        mode=ModeAnswer(in_force=found.mode, settings=found.settings_mode, set=_choice(mode)),
+        paused=PausedAnswer(in_force=found.paused, settings=found.settings_paused, set=_choice(pause)),
+        unknown=found.unknown,
+        maintenance=found.maintenance,
+        breaker=BreakerAnswer(tripped_at=breaker.tripped_at, why=breaker.why, failures_in_a_row=breaker.in_a_row),
+        came=dict(found.roster.came),
+        went=dict(found.roster.went),
+        budgets=[
+            BudgetAnswer(budget=f"guardrails.{line.key}", of=line.whose, used=used, limit=line.limit, unit=line.unit)
             for line, used in found.used
         ],
-    }
+    )
 
 
 def _chosen(settings: Settings) -> tuple[OperatorControls, str]:
@@ -136,7 +136,7 @@ def _who(choice: Choice) -> str:
     return f"set by {choice.by} at {utc(choice.at_ms)}{f': {choice.reason}' if choice.reason else ''}"
 
 
-def _choice_fields(choice: Choice | None) -> dict[str, Any] | None:
+def _choice(choice: Choice | None) -> ChoiceAnswer | None:
     if choice is None:
         return None
-    return {"value": choice.value, "reason": choice.reason, "by": choice.by, "atMs": choice.at_ms}
+    return ChoiceAnswer(value=choice.value, reason=choice.reason, by=choice.by, at_ms=choice.at_ms)

@@ -1,77 +1,96 @@
-"""A bundle and a command as text and as JSON; `status` and `lookup` show them alike."""
+"""A bundle, a command and a verdict as text and as JSON; `status`, `lookup` and `commands tail` show them alike."""
 
-from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
-from controller.model.decision import Command
+from controller.model.decision import Command, Verdict
 from controller.status.bundle import LastDecision, LiveBundle
+from controller.wire.answers.base import CommandAnswer, VerdictAnswer
+from controller.wire.answers.status import BundleAnswer
+from controller.wire.readable import amounts, compared, counted, utc
 from controller.wire.results import Result
 
 
-def bundle_fields(bundle: str, live: LiveBundle | None, decision: LastDecision) -> dict[str, Any]:
+def bundle_answer(bundle: str, live: LiveBundle | None, decision: LastDecision) -> BundleAnswer:
     """For a program; without *live* nothing is said about now."""
-    now = {} if live is None else {"owner": live.owner or None, "load": dict(live.load)}
-    return {"bundle": bundle, **now, **decision_fields(decision)}
+    now = {} if live is None else live_fields(live)
+    return BundleAnswer(bundle=bundle, **now, **decision_fields(decision))
+
+
+def live_fields(live: LiveBundle) -> dict[str, Any]:
+    """Whether it is there now, who has it, and with what load, for a program."""
+    return {"exists": not live.missing, "owner": live.owner or None, "load": dict(live.load)}
 
 
 def decision_fields(decision: LastDecision) -> dict[str, Any]:
     """The last decision for a program."""
     return {
-        "lastCommand": None if decision.command is None else json_of(decision.command, decision.result),
+        "last_command": None if decision.command is None else CommandAnswer.of(decision.command, decision.result),
         "judged": decision.judged,
-        "verdicts": [asdict(verdict) for verdict in decision.verdicts],
+        "verdicts": [VerdictAnswer.of(verdict) for verdict in decision.verdicts],
     }
 
 
-def bundle_lines(bundle: str, live: LiveBundle | None, decision: LastDecision) -> list[str]:
-    """For people."""
-    rows = {"bundle": bundle, **({} if live is None else live_rows(live))}
-    return [f"{key:<10} {value}" for key, value in rows.items()] + decision_lines(decision)
+def bundle_rows(bundle: str, live: LiveBundle | None, decision: LastDecision) -> list[tuple[str, str]]:
+    """For people: what is told, and what it is."""
+    return [("bundle", bundle), *([] if live is None else live_rows(live)), *decision_rows(decision)]
 
 
-def live_rows(live: LiveBundle) -> dict[str, str]:
-    """Who has it now, and with what load."""
+def live_rows(live: LiveBundle) -> list[tuple[str, str]]:
+    """Who has it now, and with what load; or that there is no such bundle."""
+    if live.missing:
+        return [("now", f"no such bundle: {live.missing}")]
     if not live.owner:
-        return {"owner": "nobody, until a client looks up a topic in it"}
+        return [("owner", "nobody, until a client looks up a topic in it")]
     load = live.load
-    return {
-        "owner": f"{live.owner}, now",
-        "load": f"{load['topics']:.0f} topics, in {load['msgRateIn']:.1f} msg/s {load['msgThroughputIn']:.0f} bytes/s,"
-        f" out {load['msgRateOut']:.1f} msg/s {load['msgThroughputOut']:.0f} bytes/s",
-    }
+    ways = (
+        f"{way} {amounts([load[f'msgRate{way.title()}']], 'msg/s')[0]},"
+        f" {amounts([load[f'msgThroughput{way.title()}']], 'bytes/s')[0]}"
+        for way in ("in", "out")
+    )
+    return [
+        ("owner", f"{live.owner}, now"),
+        ("load", "; ".join([counted(int(load["topics"]), "topic"), *ways])),
+    ]
 
 
-def decision_lines(decision: LastDecision) -> list[str]:
+def decision_rows(decision: LastDecision) -> list[tuple[str, str]]:
     """The last decision for people."""
-    lines = []
+    rows = []
     if decision.command is None:
-        lines.append(f"{'decided':<10} no command about it lately")
+        rows.append(("decided", "no command about it lately"))
     else:
-        command, result = decision.command, decision.result
-        lines.append(f"{'decided':<10} {utc(command.interval)}: {command.action} {does(command)}")
-        lines.append(f"{'because':<10} {command.why}")
-        became = "no result yet" if result is None else f"{result.status} {result.detail}".rstrip()
-        lines.append(f"{'result':<10} {became}")
+        command = decision.command
+        rows.append(("decided", f"{utc(command.interval)}: {command.action} {does(command)}"))
+        rows.append(("because", verdict_text(command.why)))
+        rows.append(("result", became(decision.result)))
     if decision.judged is not None:
-        lines.append(f"{'judged':<10} {utc(decision.judged)}")
-        lines += [f"{'':<10} {verdict}{f', by {verdict.by}' if verdict.by else ''}" for verdict in decision.verdicts]
-    return lines
+        rows.append(("judged", utc(decision.judged)))
+        rows += [("", f"{verdict_text(each)}{f', by {each.by}' if each.by else ''}") for each in decision.verdicts]
+    return rows
 
 
-def json_of(command: Command, result: Result | None) -> dict[str, Any]:
-    """A command with what became of it."""
-    fields = asdict(command)
-    return {**fields, "result": None if result is None else result.model_dump(mode="json", by_alias=True)}
+def became(result: Result | None) -> str:
+    """What became of a command."""
+    if result is None:
+        return "no result yet"
+    return result.status + (f": {result.detail}" if result.detail else "")
 
 
 def does(command: Command) -> str:
     """What the command wants to be done, without the bundle."""
     if command.action == "unload":
         return f"{command.source} -> {command.destination or 'chosen by the brokers'}"
-    return f"by {command.algorithm}{''.join(f' 0x{boundary:08x}' for boundary in command.boundaries)}"
+    at = "".join(f" 0x{boundary:08x}" for boundary in command.boundaries)
+    return f"by {command.algorithm}{at}{', then unload' if command.unload_after_split else ''}"
 
 
-def utc(time_ms: int) -> str:
-    """An interval, epoch ms, for people."""
-    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def verdict_text(verdict: Verdict) -> str:
+    """*verdict* for people: its subject, its reason, what was seen against which limit, and its detail."""
+    return f"{verdict.subject}: {reason_text(verdict)}"
+
+
+def reason_text(verdict: Verdict) -> str:
+    """*verdict* for people, without its subject.  The detail is the text that is journalled, as it is."""
+    numbers = "" if verdict.observed is None else compared(verdict.observed, verdict.limit, verdict.unit)
+    detail = f": {verdict.detail}" if verdict.detail else ""
+    return f"{verdict.reason}{f' ({numbers})' if numbers else ''}{detail}"

@@ -22,6 +22,7 @@ from controller.wire.journal import (
     encode_entry,
     to_entry,
 )
+from controller.wire.readable import utc
 
 #: How far two entries with the whole memory lie apart, ms, unless the settings say otherwise.
 WHOLE_EVERY_MS: Final = 3_600_000
@@ -97,7 +98,7 @@ class EntryWriter:
             value = min(whole, self._delta(fields), key=len)
         if entry.decision.commands and len(value) > LARGEST_ENTRY:
             raise EntryTooLargeError(
-                f"interval {entry.interval}: {len(entry.decision.commands)} commands make a journal entry of"
+                f"interval {utc(entry.interval)}: {len(entry.decision.commands)} commands make a journal entry of"
                 f" {len(value)} bytes, allowed: {LARGEST_ENTRY}"
             )
         records = (value,) if len(value) <= _LARGEST_RECORD else tuple(_parts(entry, value))
@@ -161,8 +162,8 @@ class Decided:
         """The entry with its whole memory, as ``encode_entry`` gives it; JournalError where that is not known."""
         if self.missing is not None:
             raise JournalError(
-                f"interval {self.interval} builds on the entry of {self.missing}, which is not in the journal: restore"
-                " the journal, or start with an empty one and a new checkpoint"
+                f"interval {utc(self.interval)} builds on the entry of {utc(self.missing)}, which is not in the"
+                " journal: restore the journal, or start with an empty one and a new checkpoint"
             )
         return to_json(self.fields)
 

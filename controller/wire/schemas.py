@@ -1,4 +1,4 @@
-"""JSON Schema files of everything on the wire, for those who write or read the topics in other languages.
+"""JSON Schema files of everything on the wire, and of what the commands print with --json, for other programs.
 
 ``python -m controller.wire.schemas`` writes docs/schemas; a test says when that was forgotten.
 """
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
 from controller.wire import commands, journal_records, metrics, results
+from controller.wire.answers import catalogue as answers
 from controller.wire.dead_letter import DeadLetter
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "schemas"
@@ -22,6 +23,7 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     **commands.MODELS,
     **{f"journal.{name}": model for name, model in journal_records.RECORDS.items()},
     "dead_letter": DeadLetter,
+    **answers.MODELS,
 }
 
 #: Constants that a record must have, though our models fill them in when they write.

@@ -1,13 +1,17 @@
 """The contract of controller.ports.leadership.Leadership."""
 
+import os
+import socket
+import time
 from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
 
 from controller.adapters.deadline import Deadline
+from controller.adapters.waiting import wait_for
 from controller.model.errors import LeadershipLostError
-from controller.ports.leadership import Leadership
+from controller.ports.leadership import Leader, Leadership
 
 #: One more process in the same election; the fixture releases it at the end.
 Contender: TypeAlias = Callable[[], Leadership]
@@ -28,7 +32,7 @@ def after(times: int) -> Callable[[], bool]:
 
 
 class LeadershipContract:
-    """Inherited by the tests of each implementation, which give the fixture ``contender``."""
+    """Inherited by the tests of each implementation, which give the fixtures ``contender`` and ``leader``."""
 
     def test_nobody_leads_before_acquire(self, contender: Contender) -> None:
         leadership = contender()
@@ -44,6 +48,20 @@ class LeadershipContract:
         leadership.check()
         assert leadership.claim(0) == 1
         leadership.check()
+
+    def test_whoever_asks_learns_which_process_leads_and_since_when(
+        self, contender: Contender, leader: Callable[[], Leader | None]
+    ) -> None:
+        assert leader() is None
+        before_ms, leadership = time.time() * 1000, contender()
+        assert leadership.acquire(patience())
+        leadership.claim(0)
+        found = leader()
+        assert found is not None
+        assert (found.host, found.process) == (socket.gethostname(), os.getpid())
+        assert before_ms - 1000 <= found.since_ms <= time.time() * 1000 + 1000
+        leadership.release()
+        wait_for(lambda: leader() is None, _PATIENCE_SECONDS, every=0.02)
 
     def test_one_of_two_leads_and_the_other_can_give_up(self, contender: Contender) -> None:
         first, second = contender(), contender()

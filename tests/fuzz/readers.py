@@ -207,7 +207,7 @@ READERS: Mapping[str, Reader] = {
         samples=((SAMPLES / "bundle_data.json").read_bytes(),),
     ),
     "recordings": Reader(
-        read=_in_file("recording.jsonl", lambda path: read_load(path, cluster=CLUSTER, period_ms=PERIOD)),
+        read=_in_file("recording.jsonl", lambda path: read_load([path], cluster=CLUSTER, period_ms=PERIOD)),
         samples=(b"\n".join(map(as_bytes, (broker_sweep(), load_report(), tick()))),),
         spoil=spoilt_bytes,
         error=SettingsError,

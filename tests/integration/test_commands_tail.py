@@ -76,7 +76,7 @@ def test_epochs_and_committed_commands_are_printed_and_aborted_ones_are_not(conf
     journal.append(entry(T, UNLOAD), epoch=3, issued_at_ms=T, before_commit=lambda: None)
     result = tail(conf)
     assert result.exit_code == 0
-    assert result.stdout.count("epoch 3 of demo starts") == PARTITIONS
+    assert result.stdout.count("epoch 3 of demo starts") == 1, "though it is in each partition"
     assert result.stdout.count(LEFT) == 1
     assert RIGHT not in result.stdout
 

@@ -16,9 +16,11 @@ from kazoo.client import KazooClient
 
 from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.lab.servers import ZooKeeperServer, zookeeper_server
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
+from controller.ports.leadership import Leader
 from tests.contracts.leadership import Contender, LeadershipContract, patience
 
 pytestmark = pytest.mark.integration
@@ -95,6 +97,11 @@ class TestZooKeeperLeadership(LeadershipContract):
     def contender(self, zookeeper: ZooKeeperServer, cluster: str) -> Iterator[Contender]:
         with ExitStack() as open_contenders:
             yield lambda: open_contenders.enter_context(contender(zookeeper.hosts, cluster))
+
+    @pytest.fixture
+    def leader(self, zookeeper: ZooKeeperServer, cluster: str) -> Callable[[], Leader | None]:
+        access = ZooKeeperAccess(hosts=zookeeper.hosts)
+        return lambda: leader_of(access, "/trimtab", cluster, answer_seconds=PATIENCE_SECONDS)
 
 
 def test_the_second_leads_once_the_first_has_released(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:

@@ -19,6 +19,7 @@ from controller.wire.base import read_object
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.journal import encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
+from controller.wire.readable import utc
 
 
 class FolderJournal:
@@ -71,7 +72,7 @@ class FolderJournal:
         try:
             files.create(path, encoded.value, before=before)
         except FileExistsError as error:
-            raise LeadershipLostError(f"{entry.interval} is decided already: {path}") from error
+            raise LeadershipLostError(f"interval {utc(entry.interval)} is decided already: {path}") from error
         except OSError as error:
             raise JournalError(f"{path}: {error.strerror}") from error
         self._writer.wrote(encoded)

@@ -4,22 +4,48 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from controller.adapters import files
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import no_preparation
+from controller.ports.leadership import Leader, no_preparation
+from controller.wire.process import process_in, this_process
 
 _POLL_SECONDS: Final = 0.1
 
 
+def leader_in(folder: Path) -> Leader | None:
+    """The process that leads by the lock in *folder*, None where none does.  Creates nothing; StateError."""
+    try:
+        with _lock_in(folder).open("rb") as lock:
+            try:
+                # Shared, and for a moment: a process that wants the lock just now tries again.
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                host, process = process_in(lock.read())
+                return Leader(host=host, process=process, since_ms=os.fstat(lock.fileno()).st_mtime_ns // 1_000_000)
+            return None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateError(f"{_lock_in(folder)}: {error.strerror}") from error
+
+
+def _lock_in(folder: Path) -> Path:
+    return folder / "lock"
+
+
 class FileLeadership:
-    """Leadership by a lock on ``<folder>/lock``, its number in ``<folder>/epoch``."""
+    """Leadership by a lock on ``<folder>/lock``, its number in ``<folder>/epoch``.
+
+    The locked file names the process that leads, for people who ask.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._lock, self._epoch_file = folder / "lock", folder / "epoch"
+        self._lock, self._epoch_file = _lock_in(folder), folder / "epoch"
         self._descriptor: int | None = None
         self._epoch: int | None = None
         self._lost = True
@@ -77,7 +103,11 @@ class FileLeadership:
             held = False
         else:
             held = self._holds_the_file()
-        if not held:
+        if held:
+            with suppress(OSError):  # a full disk keeps nobody from leading
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, this_process(), 0)
+        else:
             self.release()
         return held
 

@@ -7,10 +7,11 @@ from controller.adapters.folder.collectors import FileGroup, FolderCollectorLog
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal, read_journal
-from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
 from controller.adapters.folder.tail import FolderTail
 from controller.model.journal import JournalEntry
+from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings
 
 
@@ -63,6 +64,10 @@ class FileElection:
     def leadership(self) -> FileLeadership:
         """See ElectionSystem."""
         return FileLeadership(self._folder)
+
+    def leader(self) -> Leader | None:
+        """See ElectionSystem."""
+        return leader_in(self._folder)
 
     def collectors(self) -> FileGroup:
         """See ElectionSystem."""

@@ -20,8 +20,10 @@ Ask: TypeAlias = Callable[[Any, str], Any]
 class Contenders:
     """The nodes in *folder*, seen by the process whose *own_id* no other process has."""
 
-    def __init__(self, client: Any, folder: str, own_id: str, ask: Ask) -> None:
+    def __init__(self, client: Any, folder: str, own_id: str, ask: Ask, value: bytes = b"") -> None:
+        """*value*: what this process's node holds, for people who ask."""
         self._client, self._folder, self._own_id, self._ask = client, folder, own_id, ask
+        self._value = value
 
     def names(self, on_change: Callable[[], None] | None = None) -> list[str]:
         """The nodes' names, the one that leads first; none where the folder does not exist.
@@ -46,7 +48,7 @@ class Contenders:
         """Create this process's node, the last in the order."""
         self._ask(self._client.ensure_path_async(self._folder), self._folder)
         node = f"{self._folder}/{self._own_id}-"
-        self._ask(self._client.create_async(node, ephemeral=True, sequence=True), self._folder)
+        self._ask(self._client.create_async(node, self._value, ephemeral=True, sequence=True), self._folder)
 
 
 def id_of(name: str) -> str:

@@ -1,6 +1,7 @@
 """Leadership in ZooKeeper: the contender with the lowest sequence leads, as long as its session lives.
 
-    <path>/<cluster>/contenders/<id>-<sequence>   ephemeral, one a process; the lowest sequence leads
+    <path>/<cluster>/contenders/<id>-<sequence>   ephemeral, one a process; the lowest sequence leads;
+                                                  holds host and number of the process, for people who ask
     <path>/<cluster>/epoch                        the number of the newest leadership
     <path>/<cluster>/checkpoint                   which checkpoint all contenders share
 
@@ -37,6 +38,7 @@ from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Agreement, no_preparation
+from controller.wire.process import this_process
 
 _POLL_SECONDS: Final = 0.1
 #: No answer: the request may have been carried out or not.
@@ -61,7 +63,7 @@ class ZooKeeperLeadership:
         self._started = self._session_lost = False
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
         self._client = self._connection.client
-        self._contenders = Contenders(self._client, self._folder, uuid4().hex, self._ask)
+        self._contenders = Contenders(self._client, self._folder, uuid4().hex, self._ask, this_process())
         self._client.add_listener(self._on_state)
 
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:

@@ -1,11 +1,17 @@
 """ZooKeeper as an election system."""
 
+from typing import Final
+
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.controls import ZooKeeperControls
+from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.ports.leadership import Leader
 from controller.settings.election import ElectionInZooKeeper
 from controller.settings.trimtab_toml import Settings
+
+_ANSWER_SECONDS: Final = 5.0
 
 
 class ZooKeeperElection:
@@ -20,6 +26,10 @@ class ZooKeeperElection:
         return ZooKeeperLeadership(
             access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
         )
+
+    def leader(self) -> Leader | None:
+        """See ElectionSystem."""
+        return leader_of(self._access, self._path, self._cluster, answer_seconds=_ANSWER_SECONDS)
 
     def collectors(self) -> ZooKeeperGroup:
         """See ElectionSystem."""

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import Leadership
+from controller.ports.leadership import Leader, Leadership
 from tests.contracts.leadership import Contender, LeadershipContract, after
 
 
@@ -33,6 +34,27 @@ class TestFileLeadership(LeadershipContract):
     @pytest.fixture
     def contender(self, tmp_path: Path) -> Contender:
         return lambda: FileLeadership(tmp_path)
+
+    @pytest.fixture
+    def leader(self, tmp_path: Path) -> Callable[[], Leader | None]:
+        return lambda: leader_in(tmp_path)
+
+
+def test_asking_who_leads_creates_nothing_and_takes_nothing(tmp_path: Path) -> None:
+    assert leader_in(tmp_path / "none") is None
+    assert list(tmp_path.iterdir()) == []
+    first = leader(tmp_path)
+    assert leader_in(tmp_path) == leader_in(tmp_path)
+    first.check()
+
+
+def test_a_leader_that_does_not_say_who_it_is_has_no_host(tmp_path: Path) -> None:
+    first = leader(tmp_path)
+    (tmp_path / "lock").write_text("?")
+    found = leader_in(tmp_path)
+    assert found is not None
+    assert (found.host, found.process) == ("", 0)
+    first.check()
 
 
 def test_nobody_claims_before_acquire(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """``trimtab commands tail`` on a log in a folder."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,9 @@ from controller.cli import commands
 from controller.cli.commands import app
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
+from controller.ports.log import IssuedEvent
+from controller.wire.commands import command_event, epoch_event
+from controller.wire.dead_letter import Source
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
@@ -73,15 +76,16 @@ def when_waiting(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) ->
 def test_an_unload_is_shown_with_interval_way_mode_epoch_and_reason(tmp_path: Path, conf: Path) -> None:
     issue(tmp_path, T, UNLOAD)
     assert printed(conf)[2] == (
-        f"2025-01-01T00:00:00Z unload {LEFT} broker-1:8080 -> broker-2:8080 active 7 Overloaded (0.9 vs 0.6 usage)"
+        f"2025-01-01T00:00:00Z unload {LEFT} broker-1:8080 -> broker-2:8080 active 7"
+        " Overloaded (usage 90 % against 60 %)"
     )
 
 
 def test_a_split_is_shown_with_algorithm_and_boundaries(tmp_path: Path, conf: Path) -> None:
     issue(tmp_path, T, SPLIT)
     assert printed(conf)[2] == (
-        f"2025-01-01T00:00:00Z split {RIGHT} range_equally_divide 0xc0000000, then unload active 7"
-        " Topics (0.9 vs 0.6 usage): 1200 topics"
+        f"2025-01-01T00:00:00Z split {RIGHT} by range_equally_divide 0xc0000000, then unload active 7"
+        " Topics (usage 90 % against 60 %): 1200 topics"
     )
 
 
@@ -103,6 +107,49 @@ def test_the_first_line_names_the_columns_and_the_rest_stands_below_them(tmp_pat
     assert lines[0].split() == ["interval", "action", "bundle", "move", "or", "cut", "mode", "epoch", "reason"]
     assert lines[0].index("bundle") == lines[2].index(LEFT) == lines[3].index(RIGHT)
     assert lines[0].index("mode") == lines[2].index("active") == lines[3].index("active")
+
+
+def test_at_80_columns_a_command_has_lines_of_its_own_and_no_name_is_cut(tmp_path: Path, conf: Path) -> None:
+    issue(tmp_path, T, UNLOAD)
+    result = CliRunner().invoke(app, ["tail", "--conf", str(conf), "--no-follow"], env={"COLUMNS": "80"})
+    assert result.stdout.splitlines()[2:] == [
+        f"2025-01-01T00:00:00Z  unload {LEFT}",
+        "    broker-1:8080 -> broker-2:8080",
+        "    active, epoch 7",
+        "    Overloaded (usage 90 % against 60 %)",
+    ]
+
+
+class Partitions:
+    """A log whose partitions are read one after the other, each with an epoch of its own at its beginning."""
+
+    def __init__(self, *partitions: list[bytes]) -> None:
+        self._partitions = partitions
+
+    def commands(self) -> "Partitions":
+        return self
+
+    def read(self) -> Iterator[IssuedEvent]:
+        for partition, values in enumerate(self._partitions):
+            for offset, value in enumerate(values):
+                yield IssuedEvent(Source(topic="commands", partition=partition, offset=offset), value)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_epoch_is_shown_once_and_events_in_order_of_time_whatever_the_partitions(
+    options: list[str], conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three, four = epoch_event(CLUSTER, 3, T), epoch_event(CLUSTER, 4, T + 20)
+    late, early = (command_event(each, 3, T + ms) for each, ms in ((SPLIT, 10), (UNLOAD, 5)))
+    log = Partitions([three, late, b"nothing", four], [three, early, four])
+    monkeypatch.setattr(commands, "log_system", lambda _: log)
+    told = tail(conf, "--no-follow", *options)
+    marks = ("epoch 3", LEFT, RIGHT, "undecodable", "epoch 4")
+    if options:
+        marks = ('"epoch/3"', '"trimtab.unload"', '"trimtab.split"', '"epoch/4"')
+        assert "partition 0, offset 2" in told.stderr
+    assert [told.stdout.count(mark) for mark in marks] == [1] * len(marks)
+    assert sorted(marks, key=told.stdout.index) == list(marks)
 
 
 def test_without_following_it_ends_at_the_present_end(conf: Path) -> None:
@@ -149,7 +196,7 @@ def test_following_prints_what_comes_until_ctrl_c(
     assert result.exit_code == 0
     assert [result.stdout.count(bundle) > 0 for bundle in (LEFT, RIGHT)] == [True, True]
     assert result.stdout.index(LEFT) < result.stdout.index(RIGHT)
-    assert len(result.stdout.splitlines()) == (4 if options else 5), "each event once"
+    assert len(result.stdout.splitlines()) == (3 if options else 4), "each event and the epoch once"
 
 
 def test_a_log_that_nobody_has_written_yet_is_waited_for(

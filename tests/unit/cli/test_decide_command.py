@@ -60,7 +60,19 @@ def test_tables_say_the_same_as_json(tmp_path: Path) -> None:
     for one in said["commands"]:
         assert one["bundle"] in result.stdout
         assert one["destination"] in result.stdout
-    assert said["summary"] in result.stdout
+    moved = [one["bundle"] for one in said["commands"]]
+    assert result.stdout.endswith(f"8 bundles on 3 brokers: {len(moved)} unload{'s' * (len(moved) != 1)}\n")
+
+
+def test_at_80_columns_no_bundle_broker_or_code_is_cut_and_numbers_have_units() -> None:
+    asked = ("--load", REPORTS, "--strategy", "OverloadShedder")
+    narrow = CliRunner().invoke(app, [str(argument) for argument in asked], env={"COLUMNS": "80"})
+    _, said = answer(*asked)
+    for one in said["commands"]:
+        assert f"unload  {one['bundle']}\n" in narrow.stdout
+        assert f"  from           {one['broker']}\n" in narrow.stdout
+    assert "Overloaded (usage 97 % against 85 %)" in narrow.stdout
+    assert max(map(len, narrow.stdout.splitlines())) <= 80
 
 
 def test_nothing_that_holds_a_controller_back_hides_the_answer(tmp_path: Path) -> None:
@@ -110,6 +122,25 @@ def test_one_report_alone_says_that_one_broker_is_too_few() -> None:
     code, said = answer("--load", SAMPLES / "load_report_1.json", "--strategy", "ThresholdShedder")
     assert code == 0
     assert "NoBrokers" in [verdict["reason"] for verdict in said["verdicts"]]
+    (note,) = said["notes"]
+    assert note.startswith("a decision needs the reports of all brokers, and this load has that of ")
+    assert note.endswith(" alone: give the other files with --load, too, or a folder that holds all")
+
+
+def test_several_files_count_as_one_load(tmp_path: Path) -> None:
+    one, two = (SAMPLES / f"load_report_{number}.json" for number in (1, 2))
+    _, together = answer("--load", one, "--load", two, "--strategy", "OverloadShedder")
+    assert (together["brokers"], together["notes"]) == (2, [])
+    assert answer("--load", one, two, "--strategy", "OverloadShedder")[1] == together, "as a shell expands *.json"
+
+
+def test_a_folder_without_any_says_which_names_count(tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_bytes((SAMPLES / "load_report_1.json").read_bytes())
+    error = run("--load", tmp_path, "--strategy", "OverloadShedder").exception
+    assert isinstance(error, SettingsError)
+    assert str(error) == (
+        f"{tmp_path} holds no file whose name counts: *.json, a load report each, or *.jsonl, a record on each line"
+    )
 
 
 def test_a_broker_heard_of_long_before_the_others_is_told(tmp_path: Path) -> None:

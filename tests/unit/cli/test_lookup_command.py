@@ -257,8 +257,13 @@ def test_without_settings_the_environment_says_how_topics_are_assigned(monkeypat
     assert in_turn != hashed
 
 
-def test_live_needs_settings_with_pulsar_and_nothing_that_is_given(tmp_path: Path, log: Path) -> None:
-    assert "--live" in run(TOPIC, "--live").output
+def test_live_needs_settings_with_pulsar_and_nothing_that_is_given(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(TOPIC, "--live")
+    assert isinstance(result.exception, SettingsError)
+    assert "conf/trimtab.toml" in str(result.exception)
     settings = conf(tmp_path, FOLDER)
     assert run(TOPIC, "--live", "--conf", settings, "--bundles", 2).exit_code == 2
     result = run(TOPIC, "--live", "--conf", settings)

@@ -1,6 +1,7 @@
 """``trimtab rebalance`` on groups described in files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,14 @@ def test_a_rebalance_is_one_json_object_on_one_line(group: Path) -> None:
 def test_the_table_has_a_row_for_each_member_and_says_what_runs_nowhere_and_what_stopped_in_all(group: Path) -> None:
     result = run(group)
     assert result.exit_code == 0
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in result.stdout.splitlines() if "│" in line]
+    rows = [re.split(r"  +", line.strip()) for line in result.stdout.splitlines()[3:-1]]
     assert rows == [
         ["1.1", "0 s", "b joins", "a", "-", "0 + 1", "1 + 2"],
-        ["", "", "", "b", "-", "-", "-"],
-        ["", "", "0 + 1 run nowhere", "", "", "", ""],
+        ["b", "-", "-", "-"],
+        ["0 + 1 run nowhere"],
+        [""],
         ["1.2", "0 s", "what stopped is free", "a", "-", "-", "1 + 2"],
-        ["", "", "", "b", "0 + 1", "-", "0 + 1"],
+        ["b", "0 + 1", "-", "0 + 1"],
     ]
     assert result.stdout.endswith("2 rebalances: 1 stopped, 1 started\n")
 
@@ -132,8 +134,8 @@ def test_the_committed_scenario_ends_balanced_but_by_eager_which_never_learns_wh
 
 
 def test_the_example_compares_a_protocol_with_eager() -> None:
-    last = run("--example").stdout.splitlines()[-2]
-    assert [cell.strip() for cell in last.split("│")[1:-1]] == ["altogether", "0", "81,000", "900"]
+    last = run("--example").stdout.splitlines()[-1]
+    assert last.split() == ["altogether", "0", "81,000", "900"]
     rows = records(run("--example", "--json", "--protocol", "cooperative"))
     assert len(rows) == 180
     assert rows[89] == {"change": "start connector-90", "tasks": 900, "stopped": {"eager": 890, "cooperative": 0}}

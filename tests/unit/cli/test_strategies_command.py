@@ -40,7 +40,7 @@ def test_a_strategy_of_trimtabs_keeps_its_laws() -> None:
     assert result.stdout.splitlines() == [
         "specified_positions_divide: a split algorithm (defaultNamespaceBundleSplitAlgorithm)",
         "kept   It cuts a bundle at ascending positions inside of it, always the same, or says why it does not.",
-        "1 of 1 laws kept, each on up to 3 examples",
+        "1 of 1 law kept, each on up to 3 examples",
     ]
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from controller.cli.ticks import ticks
 from controller.model.errors import SettingsError, TrimtabError
+from controller.wire.readable import utc
 from tests.records import CLUSTER, PERIOD, SAMPLES, T, as_bytes, broker_sweep, tick
 
 app = typer.Typer()
@@ -104,7 +105,7 @@ def test_a_recording_that_has_ticks_is_refused_with_file_and_line_and_nothing_is
     result = run(recording, "--cluster", CLUSTER)
     assert isinstance(result.exception, TrimtabError)
     assert str(result.exception) == (
-        f"{recording / '2.jsonl'}, line 3: the recording has ticks already, the first for {T}"
+        f"{recording / '2.jsonl'}, line 3: the recording has ticks already, the first for {utc(T)}"
     )
     assert not recording.with_name("recording-ticked").exists()
 

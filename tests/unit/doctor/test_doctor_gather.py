@@ -219,7 +219,7 @@ def test_the_command_exits_0_with_warnings_1_with_errors_and_strictly_1_with_bot
     assert answer.exit_code == 1
     assert "balancing-not-off" in answer.stdout
     assert "update-dynamic-config --config loadBalancerSheddingEnabled" in answer.stdout
-    assert "1 errors, 1 warnings" in answer.stdout
+    assert "1 error, 1 warning" in answer.stdout
 
 
 def test_as_json_every_finding_has_its_fields(servers: list[AdminServer], tmp_path: Path) -> None:

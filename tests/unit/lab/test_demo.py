@@ -175,7 +175,7 @@ def test_the_log_shows_each_interval_with_its_commands_and_says_at_the_end_what_
     assert [line[:5] for line in text if line.startswith("[")] == ["[1/3]", "[2/3]", "[3/3]"]
     commands = [line for line in text if line.startswith("    unload tenant/ns-")]
     assert len(commands) == 3
-    assert all("Overloaded (0.9 vs 0.5)" in line for line in commands)
+    assert all("Overloaded (0.9 against 0.5)" in line for line in commands)
     assert text[-6:] == [
         "Done: 3 intervals, 3 commands",
         f"  at the start  {outcome.at_start}",
@@ -223,7 +223,7 @@ def test_ctrl_c_stops_the_controller_and_still_says_what_lies_where(tmp_path: Pa
 
     outcome, folder, printed = run(tmp_path, start=Interrupted)
     assert (outcome.finished, outcome.intervals, outcome.commands) == (False, 1, 1)
-    assert "Stopped: 1 intervals, 1 commands" in printed
+    assert "Stopped: 1 interval, 1 command" in printed
     assert str(folder / "journal") in printed
     assert pressed
     assert not started[0].is_alive()
@@ -266,5 +266,5 @@ def test_a_commands_line_says_what_where_to_why_and_the_status_unless_done() -> 
         source="broker-1:8080", destination="broker-6:8080", why=why,
     )  # fmt: skip
     done, late = (CommandResult(id="x", status=status, detail="gone") for status in ("done", "obsolete"))
-    assert command_line(unload, done) == ("unload t/n/0x0_0x1  broker-1 -> broker-6  Overloaded (0.8 vs 0.5 usage)")
+    assert command_line(unload, done) == ("unload t/n/0x0_0x1  broker-1 -> broker-6  Overloaded (usage 80 % against 50 %)")
     assert command_line(unload, late).endswith("  [obsolete: gone]")

@@ -7,6 +7,7 @@ import pytest
 
 from controller.model.errors import TrimtabError
 from controller.offline.recording import write_ticks
+from controller.wire.readable import utc
 from tests.records import CLUSTER, PERIOD, SAMPLES, T, as_bytes, broker_sweep, namespace_state, tick
 
 
@@ -57,7 +58,7 @@ def test_a_log_of_trimtab_is_read_where_its_metrics_lie(tmp_path: Path) -> None:
     [
         ([namespace_state()], "neither sweeps nor load reports of cluster 'demo'"),
         ([broker_sweep(cluster="other")], "neither sweeps nor load reports of cluster 'demo'"),
-        ([broker_sweep(), tick()], f"has ticks already, the first for {T}"),
+        ([broker_sweep(), tick()], f"has ticks already, the first for {utc(T)}"),
     ],
 )
 def test_a_recording_that_cannot_be_ticked_says_why(tmp_path: Path, records: list[object], told: str) -> None:

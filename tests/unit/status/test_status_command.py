@@ -1,6 +1,8 @@
 """`trimtab status` and `trimtab lookup --live`, on folders and small servers that play brokers."""
 
 import json
+import os
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,18 +13,23 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.opened import election_system
 from controller.adapters.verdicts import VerdictStore
 from controller.cli.lookup import lookup
 from controller.cli.status import status
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.names import topic_hash
+from controller.settings.trimtab_toml import read_settings
 from controller.status.cluster import imbalance
+from controller.wire.readable import utc
 from tests.admin_servers import REPORT, AdminServer, admin_servers
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, result, tick
 
 TOPIC = "persistent://tenant/ns/orders"
 HERE = LEFT if topic_hash(TOPIC) < 0x80000000 else RIGHT
+BUNDLES = "/admin/v2/namespaces/tenant/ns/bundles"
+HALVES = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "numBundles": 2}
 ELSEWHERE = "demo/other/0x00000000_0xffffffff"
 
 
@@ -31,6 +38,7 @@ def servers() -> Iterator[list[AdminServer]]:
     with admin_servers(2) as servers:
         for server in servers:
             server.answers[f"/admin/v2/brokers/{CLUSTER}"] = (200, sorted(each.name for each in servers))
+            server.answers[BUNDLES] = (200, HALVES)
             owned(server)
         yield servers
 
@@ -99,11 +107,11 @@ def journal(folder: Path) -> None:
     store.write(Decision(interval=T + PERIOD, verdicts=verdicts, summary=""))
 
 
-def run(command: Any, *arguments: object) -> Result:
+def run(command: Any, *arguments: object, exit_code: int = 0) -> Result:
     app = typer.Typer()
     app.command()(command)
     answer = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert answer.exit_code == 0, (answer.output, answer.exception)
+    assert answer.exit_code == exit_code, (answer.output, answer.exception)
     return answer
 
 
@@ -115,7 +123,11 @@ def found(command: Any, *arguments: object) -> dict[str, Any]:
 def test_before_the_first_decision_there_is_nothing_and_nothing_is_created(conf: Path) -> None:
     fields = found(status, "--conf", conf)
     assert (fields["last"], fields["epoch"], fields["ticked"], fields["commands"]) == (None, 0, None, [])
-    assert "nothing yet" in run(status, "--conf", conf).stdout
+    assert (fields["leader"], fields["leaderUnknown"]) == (None, "")
+    lines = run(status, "--conf", conf).stdout.splitlines()
+    assert "leader     none: no controller runs; start `trimtab run`" in lines
+    assert "decided    nothing decided yet; start `trimtab run`" in lines
+    assert "ticked     never: no interval has ended; start `trimtab collect`" in lines
     assert {path.name for path in conf.parent.iterdir()} == {"trimtab.toml", "broker.conf"}
 
 
@@ -139,8 +151,8 @@ def test_the_journal_tells_who_leads_what_was_decided_and_what_became_of_it(conf
     assert (fields["judged"], fields["reasons"]) == (T + PERIOD, {"RecentlyUnloaded": 2, "Balanced": 1})
     text = run(status, "--conf", conf).stdout
     assert "active, stale" in text
-    assert f"unload {LEFT}  broker-1:8080 -> broker-2:8080: failed it went elsewhere" in text
-    assert f"split {RIGHT}  by range_equally_divide 0xc0000000: no result yet" in text
+    assert f"unload {LEFT}  broker-1:8080 -> broker-2:8080: failed: it went elsewhere" in text
+    assert f"split {RIGHT}  by range_equally_divide 0xc0000000, then unload: no result yet" in text
     assert "RecentlyUnloaded 2, Balanced 1" in text
 
 
@@ -169,7 +181,10 @@ def test_brokers_that_answer_tell_how_even_the_cluster_is_and_the_others_are_nam
         server.answers[REPORT] = (200, {"msgRateIn": rate, "msgThroughputIn": 5})
     even = found(status, "--conf", path)["imbalance"]
     assert (even["msg_rate"], even["msg_throughput"], even["busiest"]) == (1.8, 1.0, servers[0].name)
-    assert "max/mean of 2 brokers 1.80 by messages, 1.00 by bytes" in run(status, "--conf", path).stdout
+    busiest = (
+        f"the busiest of 2 brokers has 1.80 times the average by messages ({servers[0].name}), 1.00 times by bytes"
+    )
+    assert busiest in run(status, "--conf", path).stdout
     servers[1].answers[REPORT] = (500, {"reason": "broken"})
     assert list(found(status, "--conf", path)["silent"]) == [servers[1].name]
 
@@ -202,7 +217,8 @@ def test_a_bundle_has_its_owner_now_its_load_and_the_last_decision_with_the_reas
     assert [each["subject"] for each in fields["verdicts"]] == [LEFT]
     text = run(status, LEFT, "--conf", path).stdout
     assert f"owner      {servers[1].name}, now" in text
-    assert "because    broker-1:8080: Overloaded (0.9 vs 0.6 usage)" in text
+    assert "load       2 topics; in 7 msg/s, 700 bytes/s; out 0 msg/s, 0 bytes/s" in text
+    assert "because    broker-1:8080: Overloaded (usage 90 % against 60 %)" in text
     assert f"{LEFT}: RecentlyUnloaded" in text
 
 
@@ -211,6 +227,51 @@ def test_a_bundle_that_nobody_has_is_left_without_an_owner(servers: list[AdminSe
     fields = found(status, RIGHT, "--conf", path)
     assert (fields["owner"], fields["load"], fields["lastCommand"]) == (None, {}, None)
     assert "nobody, until a client looks up" in run(status, RIGHT, "--conf", path).stdout
+
+
+def test_a_range_that_the_namespace_does_not_have_is_no_such_bundle(servers: list[AdminServer], tmp_path: Path) -> None:
+    path, quarter = live(tmp_path, servers), "tenant/ns/0x00000000_0x40000000"
+    told = run(status, quarter, "--conf", path, exit_code=1).stdout
+    assert (
+        "now        no such bundle: namespace tenant/ns has 2 bundles, and not 0x00000000_0x40000000; there now:"
+        " 0x00000000_0x80000000\n" in told
+    )
+    assert "nobody" not in told
+    fields = json.loads(run(status, quarter, "--conf", path, "--json", exit_code=1).stdout)
+    assert (fields["exists"], fields["owner"], fields["load"]) == (False, None, {})
+
+
+def test_a_namespace_that_does_not_exist_has_no_such_bundle(servers: list[AdminServer], tmp_path: Path) -> None:
+    path = live(tmp_path, servers)
+    servers[0].answers["/admin/v2/namespaces/demo/other/bundles"] = (404, {"reason": "Namespace does not exist"})
+    told = run(status, ELSEWHERE, "--conf", path, exit_code=1).stdout
+    assert "no such bundle: the cluster has no namespace demo/other" in told
+
+
+def test_the_process_that_leads_is_named_with_its_host_and_since_when(conf: Path) -> None:
+    leadership = election_system(read_settings(conf)).leadership()
+    try:
+        assert leadership.acquire(lambda: False)
+        leader = found(status, "--conf", conf)["leader"]
+        assert (leader["host"], leader["process"]) == (socket.gethostname(), os.getpid())
+        lines = run(status, "--conf", conf).stdout.splitlines()
+        (told,) = [line for line in lines if line.startswith("leader ")]
+        since = utc(leader["sinceMs"])
+        assert told.startswith(f"leader     {socket.gethostname()}, process {os.getpid()}, since {since}, ")
+        assert "decided    nothing decided yet; start `trimtab collect`" in lines
+    finally:
+        leadership.release()
+    assert found(status, "--conf", conf)["leader"] is None
+
+
+def test_at_80_columns_lines_are_wrapped_between_words_and_no_bundle_is_cut(conf: Path) -> None:
+    journal(conf.parent)
+    app = typer.Typer()
+    app.command()(status)
+    told = CliRunner().invoke(app, ["--conf", str(conf)], env={"COLUMNS": "80"}).stdout
+    assert max(map(len, told.splitlines())) <= 80
+    for name in (LEFT, RIGHT, "broker-1:8080", "broker-2:8080"):
+        assert [line for line in told.splitlines() if name in line.split()], name
 
 
 def test_without_brokers_only_the_decision_about_a_bundle_is_told(conf: Path) -> None:
@@ -223,8 +284,6 @@ def test_without_brokers_only_the_decision_about_a_bundle_is_told(conf: Path) ->
 def test_a_topic_is_looked_up_on_the_brokers(servers: list[AdminServer], tmp_path: Path) -> None:
     path = live(tmp_path, servers)
     journal(tmp_path)
-    halves = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "numBundles": 2}
-    servers[0].answers["/admin/v2/namespaces/tenant/ns/bundles"] = (200, halves)
     owned(servers[0], left=[1], right=[1, 1])
     fields = found(lookup, TOPIC, "--live", "--conf", path)
     assert (fields["bundle"], fields["bundles"], fields["owner"]) == (HERE, 2, servers[0].name)

@@ -8,7 +8,7 @@ from controller.model.controls import Choice, OperatorControls
 from controller.model.memory import Breaker, Memory, Roster
 from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.status.guardrails import guardrail_fields, guardrail_rows, guardrail_status
+from controller.status.guardrails import guardrail_answer, guardrail_rows, guardrail_status
 from tests.journal_entries import UNLOAD, entry
 from tests.records import T
 from tests.unit.adapters.test_controls_outlive import CONF
@@ -36,7 +36,7 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
     assert rows["mode"].endswith("Z; the settings say active")
     assert rows["paused"].startswith("yes, set by ada at 20")
     assert rows["paused"].endswith("Z: upgrade; the settings say no")
-    fields = guardrail_fields(guardrail_status(found, None))
+    fields = guardrail_answer(guardrail_status(found, None)).model_dump(by_alias=True)
     assert fields["mode"]["inForce"] == "dry_run"
     assert fields["paused"]["set"] == {"value": "paused", "reason": "upgrade", "by": "ada", "atMs": T}
 
@@ -44,12 +44,12 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
 def test_budgets_show_what_is_used_of_the_cluster_s_and_of_the_fullest_others(tmp_path: Path) -> None:
     found = guardrail_status(settings(tmp_path), entry(T, UNLOAD))
     rows = guardrail_rows(found)
-    assert "1 of 1000 unloads in 3600 s" in rows["used"]
+    assert "1 of 1,000 unloads in 3600 s" in rows["used"]
     assert "0 of 200 splits in 3600 s" in rows["used"]
-    assert "12 of 500000 connections in 3600 s" in rows["used"]
+    assert "12 of 500,000 connections in 3600 s" in rows["used"]
     assert "2 of 200 commands in flight" in rows["used"]
     assert "broker-2:8080: 1 of 400 unloads in 3600 s" in rows["fullest"]
-    budgets = {each["budget"]: each for each in guardrail_fields(found)["budgets"]}
+    budgets = {each["budget"]: each for each in guardrail_answer(found).model_dump(by_alias=True)["budgets"]}
     assert budgets["guardrails.window.unloads"] == {
         "budget": "guardrails.window.unloads",
         "of": "cluster",
@@ -69,7 +69,7 @@ def test_a_tripped_breaker_brokers_that_came_and_windows_are_told(tmp_path: Path
     assert rows["breaker"].endswith(": 10 commands failed; run `trimtab resume`")
     assert rows["brokers"] == "came or went: a"
     assert rows["windows"] == "commands are allowed now"
-    assert guardrail_fields(found)["breaker"]["trippedAt"] == T
+    assert guardrail_answer(found).model_dump(by_alias=True)["breaker"]["trippedAt"] == T
 
 
 def test_choices_that_cannot_be_read_are_told(tmp_path: Path) -> None:

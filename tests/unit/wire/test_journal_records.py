@@ -19,6 +19,7 @@ from controller.wire.journal_records import (
     PartJoiner,
     parse_record,
 )
+from controller.wire.readable import utc
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, PERIOD, T
 
@@ -99,7 +100,7 @@ def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole
     found = read(written(entries(70))[50:])
     assert [each.missing is None for each in found] == [False] * 10 + [True] * 10
     assert found[-1].entry == entries(70)[-1]
-    with pytest.raises(JournalError, match=f"builds on the entry of {START + 49 * PERIOD}.*restore the journal"):
+    with pytest.raises(JournalError, match=f"builds on the entry of {utc(START + 49 * PERIOD)}.*restore the journal"):
         _ = found[0].entry
 
 
@@ -191,7 +192,7 @@ def test_an_entry_with_more_commands_than_any_journal_holds_is_refused_before_it
 ) -> None:
     monkeypatch.setattr(journal_records, "LARGEST_ENTRY", 5_000)
     writer = EntryWriter(whole_every_ms=HOUR, base=None)
-    with pytest.raises(EntryTooLargeError, match=f"interval {START}: 20 commands make a journal entry of .* 5000"):
+    with pytest.raises(EntryTooLargeError, match=f"interval {utc(START)}: 20 commands make a journal entry of .* 5000"):
         writer.encode(entry(START, *[UNLOAD] * 20, shedder=usage(0)))
     # Without commands it is written, however long the memory is: it cannot be held back.
     assert writer.encode(entry(START, shedder=usage(0))).records

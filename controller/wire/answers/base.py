@@ -1,0 +1,87 @@
+"""What several answers share: the base, a verdict, and a command with what became of it."""
+
+from dataclasses import asdict
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from controller.model.decision import Command, Verdict
+from controller.wire.base import Number
+from controller.wire.results import Result
+
+
+class JsonAnswer(BaseModel):
+    """Base of what commands print with --json: an unknown field is an error, and keys are camelCase."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+    def as_line(self) -> str:
+        """The JSON object on one line, without the fields that were not given."""
+        return self.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+class VerdictAnswer(JsonAnswer):
+    """What was found about one subject, and the reason that follows."""
+
+    subject: str
+    """A broker, a bundle, a command id, or "cluster"."""
+    reason: str
+    observed: Number | None = None
+    limit: Number | None = None
+    unit: str = ""
+    """Of both numbers.  A "usage" is a fraction: 1 is all."""
+    by: str = ""
+    """The strategy, filter or guardrail that gives this verdict."""
+    detail: str = ""
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """All of *verdict*."""
+        return cls(**asdict(verdict))
+
+    @classmethod
+    def short(cls, verdict: Verdict) -> Self:
+        """*verdict* without what it does not say."""
+        return cls(**{key: value for key, value in asdict(verdict).items() if value not in (None, "")})
+
+
+class CommandAnswer(JsonAnswer):
+    """A command that was issued, and what became of it.  Its keys are in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    id: str
+    action: Literal["unload", "split"]
+    cluster: str
+    bundle: str
+    interval: int
+    """T, the interval decided on, epoch ms."""
+    expires_at_ms: int
+    mode: Literal["active", "dry_run"]
+    source: str
+    """The broker that must still own the bundle."""
+    why: VerdictAnswer
+    destination: str
+    """Of an unload; "": the brokers choose."""
+    algorithm: str
+    """Of a split."""
+    boundaries: tuple[int, ...]
+    """Of a split: where to cut; empty leaves it to the algorithm."""
+    unload_after_split: bool
+    result: Result | None
+    """null: none has come yet."""
+
+    @classmethod
+    def of(cls, command: Command, result: Result | None) -> Self:
+        """*command* with its *result*."""
+        # Made anew, so that all its fields count as given.
+        result = None if result is None else Result.model_construct(**dict(result))
+        return cls(**{**asdict(command), "why": VerdictAnswer.of(command.why), "result": result})

@@ -1,0 +1,72 @@
+"""The answers of ``trimtab bench``, a line for each measurement.  Their keys are in snake_case."""
+
+from pydantic import ConfigDict
+
+from controller.wire.answers.base import JsonAnswer
+
+
+class _Measured(JsonAnswer):
+    model_config = ConfigDict(alias_generator=None)
+
+
+class TimingAnswer(_Measured):
+    """``trimtab bench decisions --json``: medians, in ms."""
+
+    cluster: str
+    kind: str
+    subject: str
+    ms: float
+    chosen: int
+    java_ms: float | None
+    """Of Pulsar's own class, with --java."""
+    java_chosen: int | None
+    ratio: float | None
+    """How many times as long as Pulsar's class."""
+
+
+class SlopeAnswer(_Measured):
+    """``trimtab bench decisions --slope --json``: log-log slopes, 1 is linear."""
+
+    cluster: str
+    subject: str
+    time: float
+    memory: float
+    ms: list[float]
+    """At each of the sizes."""
+    peak: list[int]
+    """Bytes at each of the sizes."""
+
+
+class OverloadAnswer(_Measured):
+    """``trimtab bench decisions --overloaded --json``: one interval, times in seconds."""
+
+    cluster: str
+    shedder: str
+    interval: int
+    view: float
+    decision: float
+    encoding: float
+    verdicts_file: float
+    commands: int
+    held_back: int
+    verdicts: int
+    entry_bytes: int
+    verdicts_bytes: int
+
+
+class PipelineAnswer(_Measured):
+    """``trimtab bench pipeline --json``: medians over the runs."""
+
+    form: str
+    """Of the records."""
+    topics: int
+    bundles: int
+    brokers: int
+    megabytes_per_interval: float
+    topics_per_second: float
+    seconds_per_interval: float
+    floor_seconds: float
+    """Of only reading and parsing."""
+    ratio_to_floor: float
+    lowest_ratio: float
+    highest_ratio: float

@@ -1,0 +1,36 @@
+"""All answers, by the name of their schema in docs/schemas.  ``trimtab commands tail --json`` prints trimtab.*.json."""
+
+from typing import Final
+
+from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.bench import OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
+from controller.wire.answers.offline import (
+    CheckAnswer,
+    DecideAnswer,
+    DoctorAnswer,
+    OptionAnswer,
+    RebalanceAnswer,
+    RebalanceExampleAnswer,
+    TicksAnswer,
+)
+from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
+
+#: Name of the schema -> model.
+MODELS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.bench_decisions": TimingAnswer,
+    "answer.bench_overloaded": OverloadAnswer,
+    "answer.bench_pipeline": PipelineAnswer,
+    "answer.bench_slope": SlopeAnswer,
+    "answer.collect": CollectAnswer,
+    "answer.controls": ControlsAnswer,
+    "answer.decide": DecideAnswer,
+    "answer.doctor": DoctorAnswer,
+    "answer.lookup": LookupAnswer,
+    "answer.option": OptionAnswer,
+    "answer.rebalance": RebalanceAnswer,
+    "answer.rebalance_example": RebalanceExampleAnswer,
+    "answer.status": StatusAnswer,
+    "answer.status_bundle": BundleAnswer,
+    "answer.strategies_check": CheckAnswer,
+    "answer.ticks": TicksAnswer,
+}

@@ -1,0 +1,212 @@
+"""The answers of ``trimtab status``, ``lookup``, ``pause``, ``resume``, ``mode`` and ``stop-all``."""
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswer
+
+
+class LeaderAnswer(JsonAnswer):
+    """The process that leads."""
+
+    host: str
+    """Empty where the process did not say who it is."""
+    process: int
+    since_ms: int
+
+
+class LastDecisionAnswer(JsonAnswer):
+    """The newest decision."""
+
+    interval: int
+    """T, epoch ms."""
+    summary: str
+    mode: str
+    paused: bool
+    stale: bool
+    samples: int
+    """Intervals that were decided since the controller's memory began."""
+
+
+class InFlightAnswer(JsonAnswer):
+    """A command whose result had not come back when the last decision was made.  Its keys are in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    action: str
+    bundle: str
+    source: str
+    destination: str
+    interval: int
+    expires_at_ms: int
+    dry_run: bool
+
+
+class ImbalanceAnswer(JsonAnswer):
+    """How much more the busiest broker has than all have on average; 1 is even.  Its keys are in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    brokers: int
+    msg_rate: float
+    msg_throughput: float
+    busiest: str
+    """The busiest broker by messages."""
+
+
+class ChoiceAnswer(JsonAnswer):
+    """What a person set."""
+
+    value: str
+    reason: str
+    by: str
+    at_ms: int
+
+
+class ModeAnswer(JsonAnswer):
+    """Which mode is in force, and why."""
+
+    in_force: str
+    settings: str
+    set: ChoiceAnswer | None
+
+
+class PausedAnswer(JsonAnswer):
+    """Whether the controller is paused, and why."""
+
+    in_force: bool
+    settings: bool
+    set: ChoiceAnswer | None
+
+
+class BreakerAnswer(JsonAnswer):
+    """The circuit breaker."""
+
+    tripped_at: int | None
+    """Epoch ms; null: it is closed."""
+    why: str
+    failures_in_a_row: int
+
+
+class BudgetAnswer(JsonAnswer):
+    """How much of a budget is used."""
+
+    budget: str
+    """The setting in trimtab.toml."""
+    of: str
+    """The cluster, a broker or a namespace."""
+    used: int
+    limit: int
+    unit: str
+
+
+class GuardrailsAnswer(JsonAnswer):
+    """What stops commands now, and how much of the budgets is used."""
+
+    mode: ModeAnswer
+    paused: PausedAnswer
+    unknown: str
+    """Why the controls cannot be read; "": they can."""
+    maintenance: str
+    """Why maintenance windows forbid commands now; "": they allow them."""
+    breaker: BreakerAnswer
+    came: dict[str, int]
+    """Broker -> the interval in which it came, epoch ms."""
+    went: dict[str, int]
+    budgets: list[BudgetAnswer]
+
+
+class StatusAnswer(JsonAnswer):
+    """``trimtab status --json``."""
+
+    cluster: str
+    epoch: int
+    """The number of the newest leadership; 0 before the first."""
+    leader: LeaderAnswer | None
+    """null: no controller leads, or leader_unknown says why nobody knows."""
+    leader_unknown: str
+    ticked: int | None
+    """The newest interval that has ended, epoch ms."""
+    last: LastDecisionAnswer | None
+    """null: nothing has been decided yet."""
+    in_flight: dict[str, InFlightAnswer]
+    """By the id of the command."""
+    commands: list[CommandAnswer]
+    """Those of the last intervals, the newest first."""
+    judged: int | None
+    """The interval that the reasons are of, epoch ms."""
+    reasons: dict[str, int]
+    """How often each reason was given in that interval."""
+    imbalance: ImbalanceAnswer | None
+    silent: dict[str, str]
+    """Brokers, or "all", that did not answer, and why."""
+    guardrails: GuardrailsAnswer
+
+
+class BundleAnswer(JsonAnswer):
+    """``trimtab status BUNDLE --json``."""
+
+    bundle: str
+    exists: bool | None = None
+    """Whether the namespace has this bundle now; not given without a section [pulsar]."""
+    owner: str | None = None
+    """null: no broker has it.  Not given without a section [pulsar]."""
+    load: dict[str, float] = Field(default_factory=dict)
+    """msg/s, bytes/s and topics, under Pulsar's names; empty where no broker has it."""
+    last_command: CommandAnswer | None
+    judged: int | None
+    """The interval that the verdicts are of, epoch ms."""
+    verdicts: list[VerdictAnswer]
+    """About the bundle, its owner, and the cluster."""
+
+
+class LookupAnswer(JsonAnswer):
+    """``trimtab lookup --json``; load and what follows it are given with --live alone."""
+
+    topic: str
+    namespace: str
+    hash: int
+    """The topic's position on the ring."""
+    position: str
+    """The same in hexadecimal."""
+    bundle: str
+    bundles: int
+    """How many the namespace has."""
+    owner: str | None = None
+    """null: nobody.  Not given where neither a log nor the brokers were asked."""
+    as_of: int | None = None
+    """When the log said so, epoch ms."""
+    exists: bool | None = None
+    load: dict[str, float] = Field(default_factory=dict)
+    last_command: CommandAnswer | None = None
+    judged: int | None = None
+    verdicts: tuple[VerdictAnswer, ...] = ()
+
+
+class ControlsAnswer(JsonAnswer):
+    """``trimtab pause``, ``resume``, ``mode`` and ``stop-all`` with --json: what holds from the next interval on."""
+
+    cluster: str
+    paused: bool | None = None
+    mode: str | None = None
+    epoch: int | None = None
+    """The epoch that stop-all started; executors refuse older commands that they have not started."""
+
+
+class CollectAnswer(JsonAnswer):
+    """``trimtab collect --dry-run``."""
+
+    interval: int
+    """T, epoch ms."""
+    pulsar_leader: str
+    """The broker that leads Pulsar's own load manager."""
+    brokers: dict[str, dict[str, Any]]
+    """Broker -> number of chunks and header of its sweep, as in broker_sweep.json, and what broker_state.json says."""
+    missing: dict[str, str]
+    """Brokers that could not be swept, and why."""
+    records: int
+    bytes: int
+    namespaces: dict[str, dict[str, Any]]
+    stored_bundle_data: int
+    """Records with stored averages."""

@@ -1,0 +1,111 @@
+"""Times, amounts and counts as people read them: ISO 8601 in UTC, with a unit, singular or plural.
+
+Nothing that is journalled is made of them: how they look may change.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import floor, isfinite, log10
+from typing import Final
+
+#: Significant digits of a percentage, and of any other number that is not whole.
+_OF_PERCENT, _OF_OTHERS = 2, 3
+#: Values that are equal in so many digits differ by the rounding of arithmetic alone.
+_MOST_DIGITS: Final = 10
+#: Pulsar's kB, MB and GB are powers of 1024.
+_BYTES: Final = ("bytes/s", "kB/s", "MB/s", "GB/s")
+#: Units of which there can be one.
+_ONE: Final = {
+    "brokers": "broker",
+    "bundles": "bundle",
+    "commands": "command",
+    "cuts": "cut",
+    "intervals": "interval",
+    "intervals since then": "interval since then",
+    "namespaces": "namespace",
+    "points": "point",
+    "rounds": "round",
+    "samples": "sample",
+    "sessions": "session",
+    "splits": "split",
+    "standard deviations": "standard deviation",
+    "topics": "topic",
+    "unloads": "unload",
+}
+
+
+def utc(time_ms: int) -> str:
+    """*time_ms*, epoch ms, for example an interval T: 2025-01-01T00:00:00Z."""
+    try:
+        return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):  # no time that a calendar has
+        return f"{time_ms} ms"
+
+
+def ago(now_ms: float, then_ms: float) -> str:
+    """How long before *now_ms* the time *then_ms* was, in seconds, minutes, hours or days."""
+    seconds = (now_ms - then_ms) / 1000
+    return f"{lasting(seconds)} ago" if seconds >= 0 else f"in {lasting(-seconds)}"
+
+
+def lasting(seconds: float) -> str:
+    """A length of time in the largest unit of which there are two: 119 s, 2 min, 36 h, 2 days."""
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """*number* of what *one* names: 1 bundle, 3,000 bundles.  *many*: the plural where it does not end in s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def amounts(values: Sequence[float], unit: str) -> list[str]:
+    """Each of *values*, in *unit*, with its unit; with as many digits as tell different values apart.
+
+    A "usage" is a fraction and is shown in percent; "bytes/s" are shown in kB/s, MB/s or GB/s where they are many.
+    """
+    texts, unit = _numbers(values, unit)
+    return [f"{text} {_unit(text, unit)}".rstrip() for text in texts]
+
+
+def compared(observed: float, limit: float | None, unit: str) -> str:
+    """What was seen, and the limit if there is one: "usage 74 % against 52 %", "1,200 against 1,000 topics"."""
+    values = [observed] if limit is None else [observed, limit]
+    texts, shown = _numbers(values, unit)
+    if unit == "usage":
+        return f"usage {' against '.join(f'{text} %' for text in texts)}"
+    return f"{' against '.join(texts)} {_unit(texts[-1], shown)}".rstrip()
+
+
+def _numbers(values: Sequence[float], unit: str) -> tuple[list[str], str]:
+    """*values* as text, and the unit in which they are given."""
+    if unit == "usage":
+        return _distinct([100 * value for value in values], _OF_PERCENT), "%"
+    if unit == "bytes/s":
+        largest = max((abs(value) for value in values if isfinite(value)), default=0.0)
+        power = sum(largest >= 1024**step for step in range(1, len(_BYTES)))
+        return _distinct([value / 1024**power for value in values], _OF_OTHERS), _BYTES[power]
+    return _distinct(values, _OF_OTHERS), unit
+
+
+def _distinct(values: Sequence[float], digits: int) -> list[str]:
+    """*values* with *digits* significant digits, or as many more as tell different values apart."""
+    for enough in range(digits, _MOST_DIGITS + 1):
+        texts = [_number(value, enough) for value in values]
+        if len(set(texts)) == len(set(values)):
+            return texts
+    return [_number(value, digits) for value in values]
+
+
+def _number(value: float, digits: int) -> str:
+    if not isfinite(value):
+        return f"{value:g}"
+    decimals = 0 if value == 0 else max(0, digits - 1 - floor(log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def _unit(number: str, unit: str) -> str:
+    return _ONE.get(unit, unit) if number == "1" else unit
