@@ -59,9 +59,8 @@ def print_table(
             _print_record(out, header, row, head)
         return
     _print_row(out, [column.heading for column in header], header, widths, style="bold")
-    _print_row(
-        out, ["\N{BOX DRAWINGS LIGHT HORIZONTAL}" * min(width, _WIDEST_PROSE) for width in widths], header, widths
-    )
+    stroke = "-" if out.options.ascii_only else "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+    _print_row(out, [stroke * min(width, _WIDEST_PROSE) for width in widths], header, widths)
     before: list[str] = []
     for number, row in enumerate(cells):
         same = shared > 0 and row[:shared] == before[:shared]

@@ -9,7 +9,7 @@ import typer
 
 from controller.adapters.opened import log_system, recording
 from controller.adapters.pulsar.access import pulsar_admin
-from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.cli.common import DEFAULT_CONF, console, json_option
 from controller.cli.layout import print_fields
 from controller.model.errors import TrimtabError
@@ -67,7 +67,7 @@ _Cluster: TypeAlias = Annotated[
     typer.Option(help="Use the records of this cluster.", show_default="that of --conf, else of the log's last record"),
 ]
 _Live: TypeAlias = Annotated[
-    bool, typer.Option("--live", help="Ask the brokers in \\[pulsar] of --conf; also print the last decision.")
+    bool, typer.Option("--live", help="Ask the brokers in [pulsar] of --conf; also print the last decision.")
 ]
 
 
@@ -106,7 +106,12 @@ def lookup(
 
 def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
     admin = pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
-    edges = admin.boundaries(topic.namespace)
+    try:
+        edges = admin.boundaries(topic.namespace)
+    except PulsarError as error:
+        if error.status == 404:
+            raise TrimtabError(f"the cluster has no namespace {topic.namespace}, so {topic} has no bundle") from error
+        raise
     bundle = _bundle(topic, edges, settings)
     found = _found(topic, edges, bundle, None)
     now, decided = _now(admin, settings, str(bundle))

@@ -62,7 +62,7 @@ def rebalance(
     group: _Group = None,
     example: _Example = False,
     protocol: _Protocol = None,
-    as_json: Annotated[bool, json_option("answer.rebalance", each="rebalance")] = False,
+    as_json: Annotated[bool, json_option("answer.{rebalance,rebalance_example}", each="rebalance")] = False,
     require_balance: _RequireBalance = False,
 ) -> None:
     """Simulate changes of a group, and print what each member starts and stops in each rebalance.

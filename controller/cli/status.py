@@ -42,7 +42,7 @@ def status(
         typer.Argument(help="Show only this bundle: tenant/namespace/0x00000000_0x40000000.", show_default=False),
     ] = None,
     conf: Conf = DEFAULT_CONF,
-    as_json: Annotated[bool, json_option("answer.status")] = False,
+    as_json: Annotated[bool, json_option("answer.{status,status_bundle}")] = False,
 ) -> None:
     """Print the leader, the last decision and the results of its commands; or a bundle's owner and last decision.
 

@@ -1,11 +1,13 @@
 """Shows a running demo: a live screen on a terminal, one line per interval anywhere else."""
 
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -18,8 +20,8 @@ from controller.model.load import Floats
 _BAR_WIDTH = 40
 #: How often the spinner is drawn.
 _REFRESHES_PER_SECOND = 10
-#: The newest commands that fit a screen of 24 lines beside the bars.
-_COMMANDS_SHOWN = 8
+#: Lines of commands that fit a screen of 24 lines beside the bars.
+_LINES_OF_COMMANDS = 8
 #: A broker this far above the mean is warm, and this far hot.
 _WARM, _HOT = 1.15, 1.3
 
@@ -185,19 +187,40 @@ def progress_line(frame: Frame) -> str:
 
 def screen(frame: Frame) -> RenderableType:
     """*frame* as a whole screen: progress, a bar for each broker, the newest commands."""
-    newest = frame.history[-_COMMANDS_SHOWN:]
     return Group(
         _progress(frame),
         _bars(frame),
         Text.assemble(("now    ", "bold"), str(frame.imbalance)),
         Text.assemble(("start  ", "dim"), (str(frame.at_start), "dim")),
         Panel(
-            Text("\n".join(newest) or "none yet", no_wrap=True, overflow="ellipsis"),
+            _Newest(frame.history) if frame.history else Text("none yet"),
             title=f"commands ({len(frame.history)})",
             title_align="left",
         ),
-        Text(frame.summary, style="italic", no_wrap=True, overflow="ellipsis"),
+        Text(frame.summary, style="italic"),
     )
+
+
+class _Newest:
+    """The newest of *commands* that fit: what does not fit on a line is wrapped between words."""
+
+    def __init__(self, commands: Sequence[str]) -> None:
+        self._commands = commands
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown: list[str] = []
+        for command in reversed(self._commands):
+            lines = textwrap.wrap(
+                command,
+                options.max_width,
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            if shown and len(shown) + len(lines) > _LINES_OF_COMMANDS:
+                break
+            shown = lines + shown
+        yield Text("\n".join(shown), overflow="fold")
 
 
 def _progress(frame: Frame) -> RenderableType:

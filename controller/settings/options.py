@@ -1,5 +1,6 @@
 """All options, as rows for `trimtab options` and the documentation."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
@@ -71,4 +72,9 @@ def _section_rows(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[O
 
 
 def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """*value* as its file has it; "" for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value) if isinstance(value, tuple) else str(value)

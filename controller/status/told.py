@@ -32,7 +32,12 @@ def decision_fields(decision: LastDecision) -> dict[str, Any]:
 
 def bundle_rows(bundle: str, live: LiveBundle | None, decision: LastDecision) -> list[tuple[str, str]]:
     """For people: what is told, and what it is."""
-    return [("bundle", bundle), *([] if live is None else live_rows(live)), *decision_rows(decision)]
+    now = (
+        [("owner", "unknown: without a section [pulsar] the brokers are not asked")]
+        if live is None
+        else live_rows(live)
+    )
+    return [("bundle", bundle), *now, *decision_rows(decision)]
 
 
 def live_rows(live: LiveBundle) -> list[tuple[str, str]]:

@@ -67,6 +67,16 @@ def in_force(settings: Settings, now_ms: int = INTERVAL) -> ControlsInForce:
     return ControlsInForce(standing_controls(settings), election_system(settings).controls(), lambda: now_ms)
 
 
+def test_each_control_says_in_json_what_holds_from_now_on(conf: Path) -> None:
+    def said(command: Any, *arguments: str) -> Any:
+        return json.loads(cli(conf, command, *arguments, "--json").stdout)
+
+    assert said(controls_cli.pause) == {"cluster": "standalone", "paused": True}
+    assert said(controls_cli.resume) == {"cluster": "standalone", "paused": False}
+    assert said(controls_cli.mode, "observe") == {"cluster": "standalone", "mode": "observe"}
+    assert said(controls_cli.stop_all) == {"cluster": "standalone", "paused": True, "epoch": 1}
+
+
 # ---- across processes ----
 
 

@@ -1,12 +1,16 @@
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from controller.cli import app as cli
 from controller.cli.main import UNTIL_TOLD
+from controller.wire.schemas import FOLDER
 
 _HEAVY = {"confluent_kafka", "kazoo", "numpy", "pandas", "pulsar", "pyarrow", "pydantic", "pyspark"}
 
@@ -36,6 +40,29 @@ def test_every_file_beside_the_table_is_a_command_or_known() -> None:
     assert files - {"__init__", "__main__", "main", "app", "common", "layout"} == {
         one.module for one in cli.COMMANDS.values()
     }
+
+
+def _all_commands() -> Iterator[tuple[str, Any]]:
+    """Every command, and those of the groups, by the words that call it."""
+    for name in cli.COMMANDS:
+        command = cli.loaded(name)
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {below}", each) for below, each in command.commands.items())
+        else:
+            yield name, command
+
+
+def test_every_command_that_prints_an_answer_prints_json_too_and_names_its_schema() -> None:
+    without = set()
+    for name, command in _all_commands():
+        helps = [option.help for option in command.params if "--json" in option.opts]
+        if not helps:
+            without.add(name)
+            continue
+        (stem, several) = re.findall(r"docs/schemas/([\w.]+)(?:\{([\w,]+)\})?\.json", helps[0])[0]
+        for each in several.split(","):
+            assert (FOLDER / f"{stem}{each}.json").is_file(), (name, helps)
+    assert without == {"demo", "run", "collect", "execute"}, "collect --dry-run prints JSON only"
 
 
 def test_a_mistyped_command_is_refused_with_the_nearest_one() -> None:

@@ -1,6 +1,7 @@
 """``trimtab strategies check``."""
 
 import builtins
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,13 @@ def test_a_strategy_of_trimtabs_keeps_its_laws() -> None:
         "kept   It cuts a bundle at ascending positions inside of it, always the same, or says why it does not.",
         "1 of 1 law kept, each on up to 3 examples",
     ]
+
+
+def test_json_says_of_each_law_whether_it_was_kept() -> None:
+    said = json.loads(run("ThresholdShedder", "--examples", 1, "--json").stdout)
+    assert (said["strategy"], said["setting"]) == ("ThresholdShedder", "loadBalancerLoadSheddingStrategy")
+    assert said["kept"] is all(law["kept"] for law in said["laws"])
+    assert {"key": "lowerBoundarySheddingEnabled", "value": "false"}.items() <= said["options"][-1].items()
 
 
 def test_a_broken_law_is_told_with_an_example_and_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,11 @@ def test_it_says_how_many_ticks_it_has_written_and_where(recording: Path) -> Non
     assert ticked(target) == [T, T + PERIOD]
 
 
+def test_json_says_it_to_a_program(recording: Path, tmp_path: Path) -> None:
+    said = json.loads(run(recording, "--cluster", CLUSTER, "--into", tmp_path / "new", "--json").stdout)
+    assert said == {"ticks": 2, "folder": str(tmp_path / "new")}
+
+
 def test_the_recording_itself_stays_as_it_is(recording: Path) -> None:
     before = (recording / "1.jsonl").read_bytes()
     run(recording, "--cluster", CLUSTER)

@@ -266,5 +266,6 @@ def test_a_commands_line_says_what_where_to_why_and_the_status_unless_done() -> 
         source="broker-1:8080", destination="broker-6:8080", why=why,
     )  # fmt: skip
     done, late = (CommandResult(id="x", status=status, detail="gone") for status in ("done", "obsolete"))
-    assert command_line(unload, done) == ("unload t/n/0x0_0x1  broker-1 -> broker-6  Overloaded (usage 80 % against 50 %)")
+    overloaded = "Overloaded (usage 80 % against 50 %)"
+    assert command_line(unload, done) == f"unload t/n/0x0_0x1  broker-1 -> broker-6  {overloaded}"
     assert command_line(unload, late).endswith("  [obsolete: gone]")

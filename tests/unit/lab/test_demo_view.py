@@ -114,6 +114,20 @@ def test_the_screen_tells_progress_both_imbalances_and_the_newest_commands_withi
     assert "command 21 " not in text
 
 
+def test_at_80_columns_the_newest_commands_are_wrapped_between_words_and_never_cut() -> None:
+    bundle, move = "tenant/namespace-{}/0x00000000_0x10000000", "broker-1 -> broker-6"
+    history = tuple(f"unload {bundle.format(n)}  {move}  Overloaded (usage 80 % against 50 %)" for n in range(12))
+    out = io.StringIO()
+    Console(file=out, width=80, color_system=None).print(screen(replace(frame(40, 10), history=history)))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in out.getvalue()
+    for n in range(8, 12):
+        assert any(bundle.format(n) in line.split() for line in lines)
+    assert bundle.format(7) not in out.getvalue()
+    assert sum("Overloaded (usage" in line for line in lines) + sum("against 50 %)" in line for line in lines) >= 4
+
+
 def test_the_live_screen_leaves_the_last_frame_standing_also_when_it_goes_on_to_wait() -> None:
     assert "interval 3 of 20" in printed(frame(40, 10), terminal=True)
     out = io.StringIO()

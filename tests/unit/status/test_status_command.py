@@ -279,6 +279,14 @@ def test_without_brokers_only_the_decision_about_a_bundle_is_told(conf: Path) ->
     fields = found(status, RIGHT, "--conf", conf)
     assert "owner" not in fields
     assert fields["lastCommand"]["id"] == SPLIT.id
+    assert "owner      unknown: without a section [pulsar]" in run(status, RIGHT, "--conf", conf).stdout
+
+
+def test_a_topic_of_a_namespace_that_does_not_exist_has_no_bundle(servers: list[AdminServer], tmp_path: Path) -> None:
+    path = live(tmp_path, servers)
+    servers[0].answers[BUNDLES] = (404, {"reason": "Namespace does not exist"})
+    error = run(lookup, TOPIC, "--live", "--conf", path, exit_code=1).exception
+    assert str(error) == f"the cluster has no namespace tenant/ns, so {TOPIC} has no bundle"
 
 
 def test_a_topic_is_looked_up_on_the_brokers(servers: list[AdminServer], tmp_path: Path) -> None:
