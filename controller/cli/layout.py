@@ -76,7 +76,7 @@ def print_fields(out: Console, fields: Iterable[tuple[str, str]], *, label: int 
     label = max([label, *(cell_len(name) for name, _ in pairs)])
     for name, value in pairs:
         first = f"{' ' * indent}{name}{' ' * (label - cell_len(name))}{_GAP}"
-        print_line(out, value, first=first, rest=" " * len(first))
+        print_line(out, value, first=first, rest=" " * cell_len(first))
 
 
 def print_line(out: Console, text: str, *, first: str = "", rest: str = "", style: str = "") -> None:

@@ -7,6 +7,7 @@ from controller.adapters.kafka.inspect import TopicFacts
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine
 from controller.settings.log import KafkaLogSettings
+from controller.wire.readable import counted
 
 _MINUTE_MS: Final = 60_000
 #: A time, epoch ms, later than any start_at reaches back.
@@ -56,7 +57,7 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
                 severity="warning",
                 objects=(name,),
                 seen="does not exist",
-                wanted=f"{partitions} partition{'s' * (partitions != 1)}",
+                wanted=counted(partitions, "partition"),
                 advice="nothing, where trimtab may create topics: the first of its processes does; else"
                 f" kafka-topics.sh --create --topic {name} --partitions {partitions}"
                 f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime",
@@ -75,7 +76,7 @@ def partitions(facts: Facts) -> Iterator[Finding]:
                 code="topic-partitions",
                 severity="error",
                 objects=(log.journal_topic,),
-                seen=f"{journal.partitions} partitions",
+                seen=counted(journal.partitions, "partition"),
                 wanted="1: decisions have one order",
                 advice="create another topic of one partition and name it journal_topic in [log.kafka]",
             )
@@ -84,7 +85,7 @@ def partitions(facts: Facts) -> Iterator[Finding]:
                 code="topic-partitions",
                 severity="error",
                 objects=(log.results_topic,),
-                seen=f"{results.partitions} partitions for {commands.partitions} of {log.commands_topic}",
+                seen=f"{counted(results.partitions, 'partition')} for {commands.partitions} of {log.commands_topic}",
                 wanted=f"{commands.partitions} or more",
                 advice=f"kafka-topics.sh --alter --topic {log.results_topic} --partitions {commands.partitions}",
             )

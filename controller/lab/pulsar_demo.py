@@ -29,6 +29,7 @@ from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.readable import counted
 from controller.wire.results import Result
 
 #: The settings, with a broker.conf beside them.
@@ -222,7 +223,8 @@ def _line(command: Command, answer: Result | None) -> str:
 def _summary(outcome: PulsarDemoOutcome, folder: Path) -> str:
     done = "Done" if outcome.finished else "Stopped"
     as_wished = sum(status == "done" for status in outcome.statuses)
-    lines = [f"{done}: {outcome.intervals} intervals, {len(outcome.statuses)} commands, {as_wished} of them done"]
+    played, issued = counted(outcome.intervals, "interval"), counted(len(outcome.statuses), "command")
+    lines = [f"{done}: {played}, {issued}, {as_wished} of them done"]
     if outcome.finished:
         lines.append(f"  messages      {outcome.acknowledged} acknowledged, {outcome.lost} of them not received")
     if outcome.at_start is not None:

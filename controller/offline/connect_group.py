@@ -22,6 +22,7 @@ from controller.strategies.rebalance.incremental_cooperative import (
     LeaderMemory,
     Release,
 )
+from controller.wire.readable import counted
 
 #: Two rebalances settle a change, three a failed one; this limit stops a loop that would not end.
 _MOST_REBALANCES: Final = 10
@@ -219,7 +220,7 @@ def _words(change: Change) -> str:
     """What happened, for people."""
     parts = [f"{name} joins" for name in change.join]
     parts += [f"{name} leaves" for name in change.leave]
-    parts += [f"{name} has {n} task{'s' * (n != 1)}" for name, n in change.create.items()]
+    parts += [f"{name} has {counted(n, 'task')}" for name, n in change.create.items()]
     parts += [f"{name} is deleted" for name in change.delete]
     parts += [f"{name} stops nothing" for name in change.does_not_stop]
     parts += ["the answer gets lost"] * change.answer_lost

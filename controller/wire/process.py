@@ -1,7 +1,5 @@
 """Who a process is, as it lies in the election for people who ask: one small JSON object."""
 
-import os
-import socket
 from typing import Final
 
 from controller.model.errors import WireError
@@ -18,9 +16,9 @@ class ProcessDocument(Record):
     process: Count
 
 
-def this_process() -> bytes:
-    """The process that calls this."""
-    return encode(ProcessDocument(host=socket.gethostname() or "unknown", process=os.getpid()))
+def encode_process(host: str, process: int) -> bytes:
+    """The process number *process* on *host*."""
+    return encode(ProcessDocument(host=host, process=process))
 
 
 def process_in(value: bytes) -> tuple[str, int]:

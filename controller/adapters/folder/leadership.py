@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters import files
+from controller.adapters.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Leader, no_preparation
-from controller.wire.process import process_in, this_process
+from controller.wire.process import process_in
 
 _POLL_SECONDS: Final = 0.1
 
@@ -106,7 +107,7 @@ class FileLeadership:
         if held:
             with suppress(OSError):  # a full disk keeps nobody from leading
                 os.ftruncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, this_process(), 0)
+                os.pwrite(self._descriptor, own_process(), 0)
         else:
             self.release()
         return held

@@ -33,12 +33,12 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
+from controller.adapters.own_process import own_process
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Agreement, no_preparation
-from controller.wire.process import this_process
 
 _POLL_SECONDS: Final = 0.1
 #: No answer: the request may have been carried out or not.
@@ -63,7 +63,7 @@ class ZooKeeperLeadership:
         self._started = self._session_lost = False
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
         self._client = self._connection.client
-        self._contenders = Contenders(self._client, self._folder, uuid4().hex, self._ask, this_process())
+        self._contenders = Contenders(self._client, self._folder, uuid4().hex, self._ask, own_process())
         self._client.add_listener(self._on_state)
 
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
