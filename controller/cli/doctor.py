@@ -62,6 +62,7 @@ def _print(findings: list[Finding], counts: Counter[str]) -> None:
     out = console()
     rows = [(each.severity, each.code, listed(each.objects), each.seen, each.wanted) for each in findings]
     print_table(out, _COLUMNS, rows, head=2)
+    out.print()
     # Below the table, on lines that are not wrapped, so that a command can be copied.
     for finding in findings:
         if finding.advice:

@@ -144,7 +144,7 @@ def test_an_epoch_is_shown_once_and_events_in_order_of_time_whatever_the_partiti
     log = Partitions([three, late, b"nothing", four], [three, early, four])
     monkeypatch.setattr(commands, "log_system", lambda _: log)
     told = tail(conf, "--no-follow", *options)
-    marks = ("epoch 3", LEFT, RIGHT, "undecodable", "epoch 4")
+    marks: tuple[str, ...] = ("epoch 3", LEFT, RIGHT, "undecodable", "epoch 4")
     if options:
         marks = ('"epoch/3"', '"trimtab.unload"', '"trimtab.split"', '"epoch/4"')
         assert "partition 0, offset 2" in told.stderr
