@@ -89,8 +89,7 @@ def acls_of_the_page(cluster: str) -> Iterator[AclBinding]:
 def lines_of_the_page(beginning: str) -> list[list[str]]:
     """The commands in docs/security.md that begin so, as words, without the beginning."""
     text = (Path(__file__).parents[1] / "docs" / "security.md").read_text(encoding="utf-8")
-    lines = [line.strip() for line in text.splitlines() if line.startswith("    ")]
-    return [shlex.split(line.removeprefix(beginning)) for line in lines if line.startswith(beginning)]
+    return [shlex.split(line.removeprefix(beginning)) for line in text.splitlines() if line.startswith(beginning)]
 
 
 _RESOURCES = {

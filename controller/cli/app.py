@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from controller.cli.common_options import QuietBefore, Version, with_common_options
 from controller.model.errors import TrimtabError
 
 
@@ -22,33 +23,42 @@ class Listed(NamedTuple):
     #: A function, or a typer.Typer with commands of its own.
     name: str
     help: str
+    #: The heading in ``trimtab --help``; one of OPERATE, LOOK and TRY.
+    group: str
 
 
+OPERATE: Final = "Operate a cluster"
+LOOK: Final = "Look at a cluster"
+TRY: Final = "Try, without a cluster"
+
+#: In the order of the groups, and by name in each.
 COMMANDS: Final[Mapping[str, Listed]] = {
-    "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster."),
-    "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C."),
-    "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C."),
-    "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C."),
-    "commands": Listed("commands", "app", "Print the commands in the command topic."),
-    "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle."),
-    "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts."),
-    "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`."),
-    "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker."),
-    "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster."),
+    "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
+    "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),
+    "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
+    "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),
+    "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker.", OPERATE),
+    "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C.", OPERATE),
     "stop-all": Listed(
-        "controls", "stop_all", "Pause, and make executors refuse every command that they have not started."
+        "controls", "stop_all", "Pause, and make executors refuse every command that they have not started.", OPERATE
     ),
-    "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved."),
-    "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic."),
+    "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
+    "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts.", LOOK),
+    "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
+    "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
+    "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine.", TRY),
+    "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved.", TRY),
+    "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster.", TRY),
+    "options": Listed(
+        "options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads.", TRY
+    ),
     "rebalance": Listed(
-        "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file."
+        "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
     ),
-    "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs."),
-    "options": Listed("options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads."),
     "strategies": Listed(
-        "strategies", "app", "Check a strategy, also one that you wrote, against the laws of strategies."
+        "strategies", "app", "Check a strategy, also one that you wrote, against the laws of strategies.", TRY
     ),
-    "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine."),
+    "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs.", TRY),
 }
 
 
@@ -57,7 +67,10 @@ class CommandTable(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = {name: TyperCommand(name, help=listed.help) for name, listed in COMMANDS.items()}
+        self.commands = {
+            name: TyperCommand(name, help=listed.help, rich_help_panel=listed.group)
+            for name, listed in COMMANDS.items()
+        }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that *args* start with.  An unknown name is an error that suggests the nearest name."""
@@ -76,14 +89,14 @@ def loaded(name: str) -> Any:
     else:
         group.command(name)(part)
     commands: Any = typer.main.get_command(group)
-    return commands.commands[name]
+    return with_common_options(commands.commands[name])
 
 
 app = typer.Typer(cls=CommandTable, no_args_is_help=True)
 
 
 @app.callback()
-def _trimtab() -> None:
+def _trimtab(quiet: QuietBefore = False, version: Version = False) -> None:
     """trimtab: an external load-balance controller for Apache Pulsar."""
 
 

@@ -35,7 +35,7 @@ class NotBalancedError(TrimtabError):
 _Group: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[FILE]",
+        metavar="FILE",
         help="TOML or JSON: protocol, delay, connectors, members with what they run, changes. See docs/rebalance.md"
         " and conf/scenarios/rebalance.toml.",
         show_default=False,

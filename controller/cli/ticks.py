@@ -20,7 +20,7 @@ def ticks(
     recording: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FOLDER]",
+            metavar="FOLDER",
             help="Folder with files of JSON lines, or with load reports as brokers write them.  Default: the log folder"
             " of --conf.",
             exists=True,

@@ -1,6 +1,5 @@
 """What docs/write_your_own_strategy.md shows works as it stands there."""
 
-import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,20 +11,15 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
+from tests.pages import DOCS, write_files_of_page
 
-PAGE = (Path(__file__).parents[3] / "docs" / "write_your_own_strategy.md").read_text()
+PAGE = DOCS / "write_your_own_strategy.md"
 
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The files of the page, on Python's path."""
-    for name, text in re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL):
-        file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-    for conf in re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL):
-        (tmp_path / "broker.conf").write_text(conf)
-    (tmp_path / "acme_balance" / "__init__.py").write_text("")
+    write_files_of_page(PAGE, tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.syspath_prepend(tmp_path / "tests")
     yield tmp_path

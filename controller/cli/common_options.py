@@ -1,0 +1,70 @@
+"""The options that every command has: ``--quiet``; and that ``trimtab`` alone has: ``--version``."""
+
+from importlib.metadata import version
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+from typer.core import TyperGroup
+
+from controller.adapters import long_work
+
+
+def own_version() -> str:
+    """The version of trimtab that is installed."""
+    return version("trimtab")
+
+
+def _set_quiet(quiet: bool) -> None:
+    long_work.set_quiet(quiet)
+
+
+def _add_quiet(quiet: bool) -> None:
+    if quiet:  # else what was said before the command's name holds
+        long_work.set_quiet(True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"trimtab {own_version()}")
+        raise typer.Exit
+
+
+_QUIET_HELP = "Show no progress, and log only warnings and errors."
+
+#: Of ``trimtab`` itself; takes back what an earlier call in the same process has set.
+QuietBefore: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help=_QUIET_HELP, expose_value=False, callback=_set_quiet)
+]
+QuietBehind: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help=_QUIET_HELP, expose_value=False, callback=_add_quiet)
+]
+Version: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--version", help="Print the version and exit.", expose_value=False, is_eager=True, callback=_print_version
+    ),
+]
+
+
+def with_common_options(command: Any) -> Any:
+    """*command*, as Typer runs it, where it, or each command below it, also takes the common options."""
+    if isinstance(command, TyperGroup):
+        for below in command.commands.values():
+            with_common_options(below)
+    else:
+        command.params.extend(COMMON)
+    return command
+
+
+def _only_options(quiet: QuietBehind = False) -> None:
+    """Holds the options for ``COMMON``."""
+
+
+def _made() -> tuple[Any, ...]:
+    holder = typer.Typer(add_completion=False)
+    holder.command()(_only_options)
+    return tuple(typer.main.get_command(holder).params)
+
+
+#: The options that each command has beside its own, as Typer's parameters.
+COMMON: Final = _made()

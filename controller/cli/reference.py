@@ -1,0 +1,97 @@
+"""Writes docs/cli.md from the commands themselves: ``python -m controller.cli.reference``."""
+
+from collections.abc import Iterable, Iterator
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, Final
+
+from typer import Context
+from typer.core import TyperArgument, TyperGroup
+from typer.main import get_command
+
+from controller.cli.app import COMMANDS, app, loaded
+from controller.cli.common_options import COMMON
+from controller.cli.exit_codes import EXIT_CODES
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "cli.md"
+
+_HEAD: Final = """\
+# The command line
+
+`python -m controller.cli.reference` writes this page from the commands; a test compares them.
+
+Results go to standard output. Progress, logs and errors go to standard error. So these work:
+
+```sh
+trimtab options | less
+trimtab status --json > status.json
+trimtab commands tail --json --no-follow | head
+```
+
+## For all commands
+
+- `trimtab --version` prints the version, `trimtab COMMAND --help` the options of a command.
+- `trimtab --install-completion` installs completion for the shell that calls it (bash, zsh, fish, PowerShell);
+  `trimtab --show-completion` prints the script. Start a new shell afterwards.
+- `--quiet`, or `-q`, before or behind the command's name: no progress, and only warnings and errors in the log.
+- Long work shows a bar on a terminal. In a pipe or a file it prints a line now and then, with an estimate.
+- The environment variable `NO_COLOR` switches colours off.
+
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+"""
+
+
+def reference() -> str:
+    """The text of docs/cli.md."""
+    parts = [_HEAD + "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())]
+    group = ""
+    with Context(get_command(app), info_name="trimtab") as top:
+        for name, listed in COMMANDS.items():
+            if listed.group != group:
+                group = listed.group
+                parts.append(f"## {group}\n")
+            parts += _command(loaded(name), name, top)
+    return "\n".join(parts)
+
+
+def write(page: Path = PAGE) -> None:
+    """Write docs/cli.md."""
+    page.write_text(reference(), encoding="utf-8")
+
+
+def _command(command: Any, name: str, above: Any) -> Iterator[str]:
+    """The section of *command*; of a group, a section for each of its commands."""
+    with Context(command, info_name=name, parent=above) as context:
+        if isinstance(command, TyperGroup):
+            for below in command.list_commands(context):
+                yield from _command(command.commands[below], below, context)
+            return
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        yield f"### {context.command_path}\n\n```text\n{usage}\n```\n\n{_text(command.help)}"
+        own = [one for one in command.params if one not in COMMON]
+        yield from _table("argument", (one for one in own if isinstance(one, TyperArgument)), context)
+        yield from _table("option", (one for one in own if not isinstance(one, TyperArgument)), context)
+
+
+def _table(heading: str, params: Iterable[Any], context: Any) -> Iterator[str]:
+    rows = [record for one in params if (record := one.get_help_record(context)) is not None]
+    lines = [f"| `{_cell(name)}` | {_cell(text)} |\n" for name, text in rows]
+    if lines:
+        yield "".join([f"| {heading} | meaning |\n| --- | --- |\n", *lines])
+
+
+def _text(text: str | None) -> str:
+    """A docstring: paragraphs, one line each."""
+    paragraphs = cleandoc(text or "").split("\n\n")
+    return "".join(f"{' '.join(each.split())}\n\n" for each in paragraphs).removesuffix("\n")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,67 @@
+"""Progress of long work: what a line says, and where it goes."""
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from controller.adapters import long_work
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The first line comes at once, and no test leaves the process quiet."""
+    monkeypatch.setattr(long_work, "_EVERY_SECONDS", 0.001)
+    yield
+    long_work.set_quiet(False)
+
+
+@pytest.mark.parametrize(
+    ("total", "done", "seconds", "expected", "line"),
+    [
+        (61e6, 0.0, 5.0, 0.0, "fetching: 0 MB of 61 MB"),
+        (60e6, 15e6, 10.0, 0.0, "fetching: 15 MB of 60 MB, about 30 s left"),
+        (60e6, 1e6, 10.0, 0.0, "fetching: 1 MB of 60 MB, about 10 min left"),
+        (0.0, 0.0, 7.0, 0.0, "fetching: 7 s so far"),
+        (0.0, 0.0, 7.0, 20.0, "fetching: 7 s so far, usually 20 s"),
+    ],
+)
+def test_a_line_says_how_far_it_is_and_how_long_the_rest_takes(
+    total: float, done: float, seconds: float, expected: float, line: str
+) -> None:
+    assert long_work.work_line("fetching", total, done, long_work.megabytes, seconds, expected) == line
+
+
+def _lines(capsys: pytest.CaptureFixture[str]) -> str:
+    deadline, told = time.monotonic() + 10, ""
+    with long_work.long_work("measuring", 4) as done:
+        done(3)
+        while "3 of 4" not in told and time.monotonic() < deadline:
+            told += capsys.readouterr().err
+    return told
+
+
+def test_where_nothing_is_logged_lines_go_to_standard_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    assert "trimtab: measuring: 3 of 4, about" in _lines(capsys)
+
+
+def test_a_live_view_takes_the_lines() -> None:
+    told: list[str] = []
+    with long_work.shown_by(told.append), long_work.long_work("measuring", 4):
+        deadline = time.monotonic() + 10
+        while not told and time.monotonic() < deadline:
+            pass
+    assert told[0] == "measuring: 0 of 4"
+
+
+def test_quiet_shows_nothing() -> None:
+    told: list[str] = []
+    long_work.set_quiet(True)
+    with long_work.shown_by(told.append), long_work.long_work("measuring", 4) as done:
+        done(2)
+        time.sleep(0.02)
+    assert told == []

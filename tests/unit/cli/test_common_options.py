@@ -1,0 +1,44 @@
+"""What all commands have in common: groups in the help, --version, --quiet, completion."""
+
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.adapters import long_work
+from controller.cli import app as cli
+
+
+def test_commands_stand_in_groups_and_by_name_in_each() -> None:
+    told = CliRunner().invoke(cli.app, ["--help"]).output
+    places = [told.index(f" {group} ") for group in (cli.OPERATE, cli.LOOK, cli.TRY)]
+    assert places == sorted(places)
+    order = [(listed.group, name) for name, listed in cli.COMMANDS.items()]
+    groups = list(dict.fromkeys(group for group, _ in order))
+    assert groups == [cli.OPERATE, cli.LOOK, cli.TRY]
+    assert order == sorted(order, key=lambda each: (groups.index(each[0]), each[1]))
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert CliRunner().invoke(cli.app, ["--version"]).output == f"trimtab {version('trimtab')}\n"
+
+
+@pytest.mark.parametrize("words", [["--quiet", "rebalance", "--help"], ["rebalance", "-q", "none.toml"]])
+def test_quiet_may_stand_before_and_behind_the_command(words: list[str]) -> None:
+    CliRunner().invoke(cli.app, words)
+    assert long_work.is_quiet()
+    CliRunner().invoke(cli.app, ["rebalance", "--help"])
+    assert not long_work.is_quiet()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("st", {"status", "stop-all", "strategies"}), ("doctor --g", {"--grants"})]
+)
+def test_the_shell_completes_commands_and_their_options(typed: str, offered: set[str]) -> None:
+    asked = {
+        "_TRIMTAB_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"trimtab {typed}",
+        "COMP_CWORD": str(len(typed.split())),
+    }
+    answer = CliRunner().invoke(cli.app, [], prog_name="trimtab", env=asked)
+    assert set(answer.output.split()) == offered
