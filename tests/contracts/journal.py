@@ -13,6 +13,7 @@ from controller.model.memory import UsageHistory
 from controller.ports.journal import Journal, JournalHead
 from controller.wire import journal_records
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
+from controller.wire.readable import utc
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import PERIOD, T
 
@@ -162,7 +163,7 @@ class JournalContract:
         journal = opened(place)
         with monkeypatch.context() as patched:
             patched.setattr(journal_records, "LARGEST_ENTRY", 100)
-            with pytest.raises(EntryTooLargeError, match=f"interval {T}: 1 commands"):
+            with pytest.raises(EntryTooLargeError, match=f"interval {utc(T)}: 1 commands"):
                 append(journal, entry(T, UNLOAD))
         assert (place.entries(), issued(place)) == ([], [])
         append(journal, entry(T))

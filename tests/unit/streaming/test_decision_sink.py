@@ -16,6 +16,7 @@ from controller.model.controls import Controls
 from controller.model.errors import JournalError, LeadershipLostError
 from controller.model.memory import Memory
 from controller.wire import journal_records
+from controller.wire.readable import utc
 from tests.batches import batch, sink, snapshots
 from tests.logs import Shape, located, log
 
@@ -100,7 +101,7 @@ def test_more_commands_than_an_entry_holds_are_held_back_and_the_interval_is_jou
     held = [entry.interval for entry in entries if entry.controls.mode == "observe"]
     assert held
     for interval in held:
-        assert f"interval {interval}: " in caplog.text
+        assert f"interval {utc(interval)}: " in caplog.text
     assert "commands are held back" in caplog.text
     assert FolderCommandLog(tmp_path).poll() == []
 
@@ -150,4 +151,4 @@ def test_dropped_rows_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureF
         deciding(batch([replace(first, dropped=7)]), 0)
         deciding(batch([replace(second, dropped=7)]), 1)
     [told] = [record.getMessage() for record in caplog.records]
-    assert f"interval {first.interval}: 7 rows dropped" in told
+    assert f"interval {utc(first.interval)}: 7 rows dropped" in told
