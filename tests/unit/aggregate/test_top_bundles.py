@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from controller.model.load import RATE_IN, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from controller.strategies.common.top_bundles import TopBundles, rank, top
-from tests.cluster import broker, bundle, view
+from tests.cluster import Bundle, broker, bundle, view
 
 
 def load(*, into: float = 0.0, out: float = 0.0, rate: float = 0.0) -> Floats:
@@ -90,3 +90,21 @@ def test_a_bad_order_does_not_make_the_partition_quadratic(order: str) -> None:
 def test_current_traffic_counts_not_averages() -> None:
     table = view(broker("b", a=bundle(5), b=bundle(1))).bundles
     assert table.load[TopBundles(max_bundles=1).of(table, np.arange(2)), THROUGHPUT_IN].tolist() == [5 * 1024 * 1024]
+
+
+def test_topics_producers_and_consumers_count_together_by_500() -> None:
+    def order(**bundles: Bundle) -> list[str]:
+        table = view(broker("b", **bundles)).bundles
+        return [table.names[row] for row in TopBundles().of(table, np.arange(len(table))).tolist()]
+
+    light = bundle(1, topics=499)
+    for heavy in (
+        bundle(1, topics=500),
+        bundle(1, topics=498, producers=1, consumers=1),
+        bundle(1, topics=0, producers=500),
+        bundle(1, topics=0, consumers=500),
+    ):
+        assert order(a=light, b=heavy) == ["a", "b"]
+        assert order(a=heavy, b=light) == ["b", "a"]
+    # Of equals the first one is reported before the others, so it comes last.
+    assert order(a=light, b=bundle(1, topics=0, producers=200, consumers=299)) == ["b", "a"]

@@ -80,6 +80,20 @@ def test_a_tick_lists_every_active_broker_and_ends_its_interval() -> None:
     assert not writer.ended(T + 1)
 
 
+def test_the_log_says_how_many_brokers_an_interval_has(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    log = Log()
+    writer = leading(log)
+    writer.active = (A, B, "c:8080")
+    log.new = [chunk(A, sweep_id="1")]
+    writer.read()
+    writer.end(T, anybody_asked=False)
+    ended, missing = caplog.records[-2:]
+    assert (ended.levelname, missing.levelname) == ("INFO", "DEBUG")
+    assert f"{T} ended with 1 of 3 brokers" in ended.getMessage()
+    assert missing.getMessage() == f"missing in {T}: {B}, c:8080"
+
+
 def test_where_nothing_came_a_tick_is_written_if_somebody_was_asked() -> None:
     log = Log()
     writer = leading(log)

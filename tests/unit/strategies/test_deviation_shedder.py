@@ -1,16 +1,17 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from controller.model.decision import Reason
-from controller.model.load import ClusterView
+from controller.model.load import RATE_IN, ClusterView
 from controller.strategies.shedding.deviation_shedder import (
     DeviationShedder,
     MessageRateDeviationShedder,
     ThroughputDeviationShedder,
 )
-from tests.cluster import broker, bundle, view
+from tests.cluster import NAMESPACE, broker, broker_table, bundle, bundle_table, cluster_view, view
 
 SHEDDER = ThroughputDeviationShedder(threshold=0.9)
 #: Counts a moved bundle to its receiver.
@@ -112,6 +113,26 @@ def test_recently_unloaded_and_own_bundles_stay_and_are_named() -> None:
     assert unloaded(cluster) == (Reason.OVERLOADED, ["b"])
     assert {"a: RecentlyUnloaded", f"{own}: SystemNamespace"} <= set(verdicts(cluster))
     assert unloaded(view(hot, broker("cold", z=5), recently_unloaded=("a", "b"))) == (Reason.RECENTLY_UNLOADED, [])
+
+
+def test_the_rounded_sum_decides_whether_a_bundle_fits_not_the_rounded_difference() -> None:
+    # In doubles 7.7 - 1.1 is x, and x + 1.1 is less than 7.7.
+    least, most = 1.1, 7.7
+    x = most - least
+    assert x + least < most
+    brokers = broker_table(
+        ["cold", "hot"],
+        usage=np.zeros((2, 5)),
+        limit=np.ones((2, 5)),
+        load=np.array([[least, 0, 0, 0], [most, 0, 0, 0]]),
+    )
+    for loads, chosen in (([x], "b0"), ([x - 0.5, x], "b1"), ([x - 0.5, x, x + 0.5], "b1"), ([1.0, x, x], "b2")):
+        names = [f"b{i}" for i in range(len(loads))]
+        load = np.zeros((len(loads), 4))
+        load[:, RATE_IN] = loads
+        bundles = bundle_table(names, np.ones(len(loads), np.int64), load=load)
+        one = MessageRateDeviationShedder(max_bundles=1, fixed_receiver=True)
+        assert unloaded(cluster_view(brokers, bundles, bundle_count={NAMESPACE: 9}), one)[1] == [chosen]
 
 
 def test_pulsar_takes_a_moved_bundle_off_its_receiver_too_and_so_stops_early() -> None:

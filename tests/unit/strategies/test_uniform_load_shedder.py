@@ -152,6 +152,26 @@ def test_the_one_message_of_an_idle_broker_is_missing_from_the_amount_unless_fix
         assert unloaded(cluster, shedder)[0] == reason
 
 
+@pytest.mark.parametrize(
+    ("required", "fixed", "limit"),
+    [
+        (2**31 - 1 - 1000, False, 2**31 - 1),
+        (2**31 - 1000, False, -(2**31)),
+        (2**31 + 5, False, -(2**31) + 999),
+        (2**31 + 5, True, 2**31 + 1005),
+    ],
+)
+def test_what_is_required_and_the_slack_of_1000_wrap_below_0_beyond_int_unless_fixed(
+    required: int, fixed: bool, limit: int
+) -> None:
+    # A quarter of the difference is required, each bundle is half of it: none fits, and the verdict says what would.
+    half = messages(2 * required + 500)
+    cluster = view(broker("busy", a=half, b=half), broker("idle", z=messages(1_000)))
+    shedder = UniformLoadShedder(share_to_unload=0.25, fixed_extremes=fixed)
+    decision, _ = shedder.decide(cluster, shedder.initial_memory())
+    assert (decision.verdicts[-1].reason, decision.verdicts[-1].limit) == (Reason.TOO_LARGE, limit)
+
+
 @pytest.mark.parametrize(("fixed", "observed"), [(False, "9"), (True, "4.5")])
 def test_brokers_all_beyond_int_are_measured_against_its_largest_unless_fixed(fixed: bool, observed: str) -> None:
     half = 9 * TOO_MUCH_FOR_INT / 2
