@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,9 +16,7 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.kafka.log import KafkaMetricsLog
 from controller.adapters.kafka.reader import KafkaRecord, read_all
-from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
@@ -27,7 +24,6 @@ from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.lab.servers import KafkaServer, ZooKeeperServer
-from controller.model.errors import LeadershipLostError
 from controller.settings.log import KafkaLogSettings
 from controller.wire.base import read_object
 from controller.wire.metrics import TickRecord, decode_metric
@@ -269,38 +265,3 @@ def test_the_averages_and_quotas_that_pulsar_keeps_are_read_and_averages_go_firs
     metadata.close()
     client.stop()
     client.close()
-
-
-def test_who_takes_the_ticks_over_fences_who_wrote_them_and_learns_how_far_that_one_came(kafka: KafkaServer) -> None:
-    settings = own_topics(kafka.bootstrap)
-    old, new = (KafkaCollectorLog(settings, cluster=CLUSTER) for _ in range(2))
-    interval = now_ms() // PERIOD_MS * PERIOD_MS
-    old.lead(interval - PERIOD_MS)
-    old.tick(interval, {"a:8080": None})
-    new.lead(interval - PERIOD_MS)
-    assert [each.head.interval for each in new.arrived() if isinstance(each.head, TickRecord)] == [
-        interval
-    ] * PARTITIONS
-    with pytest.raises(LeadershipLostError):
-        old.tick(interval + PERIOD_MS, {"a:8080": "hung"})
-    new.tick(interval + PERIOD_MS, {"a:8080": None})
-    for topic in (settings.metrics_topic, settings.results_topic):
-        for partition in range(PARTITIONS):
-            found = [tick.interval for tick in ticks_of(settings, topic, partition)]
-            assert found == [interval, interval + PERIOD_MS]
-    assert [entry.sweep_id for tick in ticks_of(settings) for entry in tick.roster or ()] == [None, None]
-    new.close()
-    old.close()
-
-
-def test_who_begins_to_lead_finds_what_came_before_it_led_but_nothing_from_long_ago(kafka: KafkaServer) -> None:
-    settings = own_topics(kafka.bootstrap)
-    KafkaMetricsLog(settings, cluster=CLUSTER).tick(PERIOD_MS, {})
-    time.sleep(0.5)
-    since = now_ms()
-    time.sleep(0.5)
-    KafkaMetricsLog(settings, cluster=CLUSTER).tick(2 * PERIOD_MS, {})
-    log = KafkaCollectorLog(settings, cluster=CLUSTER)
-    log.lead(since)
-    assert {each.head.interval for each in log.arrived() if isinstance(each.head, TickRecord)} == {2 * PERIOD_MS}
-    log.close()

@@ -1,0 +1,97 @@
+"""The log in a folder, as writers, readers, executors and collectors see it: their ports' contracts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.folder.collectors import FolderCollectorLog
+from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog, as_lines
+from controller.ports.systems import ReadTopic
+from tests.contracts.collectors import CollectorLogContract
+from tests.contracts.inbox import InboxContract
+from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
+from tests.records import CLUSTER
+
+
+class Place:
+    """A log in a folder: each topic is one partition."""
+
+    partitions = 1
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._inbox: FolderInbox | None = None
+
+    def metrics(self) -> FolderMetricsLog:
+        return FolderMetricsLog(self._folder, cluster=CLUSTER)
+
+    def commands(self) -> FolderCommandLog:
+        return FolderCommandLog(self._folder)
+
+    def dead_letters(self) -> FolderDeadLetterLog:
+        return FolderDeadLetterLog(self._folder)
+
+    def log(self) -> FolderCollectorLog:
+        return FolderCollectorLog(self._folder, cluster=CLUSTER)
+
+    def inbox(self) -> FolderInbox:
+        self._inbox = FolderInbox(self._folder, cluster=CLUSTER)
+        return self._inbox
+
+    def issue(self, *events: bytes) -> None:
+        commands = self._folder / "commands"
+        commands.mkdir(exist_ok=True)
+        (commands / f"{len(list(commands.iterdir())):015d}.jsonl").write_bytes(as_lines(events))
+
+    def begin_epoch(self, epoch: int) -> None:
+        journal = FolderJournal(self._folder, cluster=CLUSTER)
+        journal.open()
+        journal.begin_epoch(epoch)
+
+    def records(self, topic: ReadTopic, partition: int) -> list[bytes]:
+        assert partition == 0
+        return self._lines(topic)
+
+    def results(self) -> list[bytes]:
+        return self._lines("results")
+
+    def letters(self) -> list[bytes]:
+        return self._lines("dead_letters")
+
+    def _lines(self, topic: str) -> list[bytes]:
+        paths = sorted((self._folder / topic).glob("*.jsonl"))
+        return [line for path in paths for line in path.read_bytes().splitlines()]
+
+    def close(self) -> None:
+        if self._inbox is not None:
+            self._inbox.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
+    yield made
+    made.close()
+
+
+class TestFolderMetricsLog(MetricsLogContract):
+    pass
+
+
+class TestFolderCommandLog(CommandLogContract):
+    pass
+
+
+class TestFolderDeadLetterLog(DeadLetterLogContract):
+    pass
+
+
+class TestFolderInbox(InboxContract):
+    pass
+
+
+class TestFolderCollectorLog(CollectorLogContract):
+    pass
