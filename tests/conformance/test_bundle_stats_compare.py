@@ -1,6 +1,6 @@
 import numpy as np
 
-from controller.aggregate.bundle_stats_order import average_keys, compare, connection_keys, rate_key, stats_keys
+from controller.strategies.common.bundle_stats_order import average_keys, compare, connection_keys, rate_key, stats_keys
 from tests.conformance.vectors import Case, floats
 
 COMPONENT = "bundle_stats_compare"
@@ -9,11 +9,13 @@ COMPONENT = "bundle_stats_compare"
 def test_the_same_bundle_is_the_busier_one(case: Case) -> None:
     a, b = (floats(case["input"][side])[None, :] for side in "ab")
     (load_a, counts_a), (load_b, counts_b) = ((stats[:, :4], stats[0, 4:, None].astype(np.int64)) for stats in (a, b))
-    stats_a, stats_b = stats_keys(load_a, *counts_a), stats_keys(load_b, *counts_b)
+    connections_a, connections_b = sum(counts_a[:3]), sum(counts_b[:3])
+    stats_a = stats_keys(load_a, connections_a, counts_a[3])
+    stats_b = stats_keys(load_b, connections_b, counts_b[3])
     found = {
         "bundle_stats_compare": compare(stats_a, stats_b),
         "time_average_compare": compare(average_keys(load_a), average_keys(load_b)),
         "by_msg_rate": np.sign(rate_key(stats_a) - rate_key(stats_b)),
-        "by_topic_connections": np.sign(connection_keys(*counts_a[:3]) - connection_keys(*counts_b[:3])),
+        "by_topic_connections": np.sign(connection_keys(connections_a) - connection_keys(connections_b)),
     }
     assert {key: value.tolist() for key, value in found.items()} == {k: [v] for k, v in case["expected"].items()}

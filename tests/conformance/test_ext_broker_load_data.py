@@ -1,6 +1,6 @@
 import numpy as np
 
-from controller.aggregate.broker_load_data import BrokerLoad, BrokerLoadFeatures
+from controller.strategies.common.broker_load_data import BrokerLoad, BrokerLoadFeatures
 from tests.conformance.vectors import Case, close_to, configured, floats, resources
 
 COMPONENT = "ext_broker_load_data"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from controller.aggregate.local_broker_data import LocalBrokerData
-from controller.aggregate.resource_usage import max_usage
+from controller.strategies.common.resource_usage import max_usage
+from tests.conformance.brokers.local_broker_data import LocalBrokerData
 from tests.conformance.vectors import Case, close_to, floats
 
 COMPONENT = "local_broker_data_update"

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from controller.aggregate.report_needed import ReportedLoad, ReportUpdate
+from tests.conformance.brokers.report_needed import ReportedLoad, ReportUpdate
 from tests.conformance.vectors import Case, configured, resources, rows_of_4
 
 COMPONENT = "report_needs_update"

@@ -13,22 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from controller.model.load import (
-    RATE_IN,
-    RATE_OUT,
-    THROUGHPUT_IN,
-    THROUGHPUT_OUT,
-    Bools,
-    BundleTable,
-    Floats,
-    Ints,
-)
+from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, BundleTable, Floats, Ints
 from controller.model.names import is_untouchable
 from controller.model.option import option
+from controller.strategies.common.bundle_stats_order import ascending, stats_keys
 
-_THROUGHPUT_STEP: Final = 100_000.0
-_RATE_STEP: Final = 100.0
-_CONNECTIONS_STEP: Final = 500
 #: The partition can take as many rounds as there are bundles.  After so many the rest is sorted: the report holds
 #: bundles of the same ranks then, but among equal ones perhaps others than Pulsar's.
 _MOST_ROUNDS: Final = 64
@@ -74,15 +63,9 @@ class TopBundles:
 
 def rank(load: Floats, connections: Ints) -> Ints:
     """(n,) places in ascending order of (n, 4) *load* and (n,) topics + connections; who ties has the same place."""
-    keys = np.empty((4, len(load)))
-    keys[0] = connections // _CONNECTIONS_STEP
-    # Half up, as Java rounds.
-    keys[1] = np.floor((load[:, RATE_IN] + load[:, RATE_OUT]) / _RATE_STEP + 0.5)
-    keys[2] = np.floor(load[:, THROUGHPUT_OUT] / _THROUGHPUT_STEP + 0.5)
-    keys[3] = np.floor(load[:, THROUGHPUT_IN] / _THROUGHPUT_STEP + 0.5)
-    order = np.lexsort(keys)
-    in_order = keys[:, order]
-    differs = (in_order[:, 1:] != in_order[:, :-1]).any(axis=0)
+    keys = stats_keys(load, connections, np.zeros(len(load), np.int64))
+    order = ascending(keys)
+    differs = (keys[order][1:] != keys[order][:-1]).any(axis=1)
     places = np.zeros(len(order), np.int64)
     places[order[1:]] = differs.cumsum()
     return places

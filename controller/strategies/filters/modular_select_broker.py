@@ -15,11 +15,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.option import option
+from controller.strategies.common import options
 from controller.strategies.common.candidates import Candidates
+from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.protocols import Filter, Placement
 
 M = TypeVar("M", bound=StrategyMemory)
@@ -29,11 +30,8 @@ M = TypeVar("M", bound=StrategyMemory)
 class ModularSelectBroker(ResourceWeights):
     """See the module docstring."""
 
-    overloaded_percent: int = option(
-        "loadBalancerBrokerOverloadedThresholdPercentage",
-        default=85,
-        unit="%",
-        meaning="a broker above this usage gets no bundle while another one can",
+    overloaded_percent: int = options.overloaded_percent(
+        "a broker above this usage gets no bundle while another one can"
     )
     keep_filters: bool = option(
         "trimtabOverloadedBrokersKeepFilters",

@@ -11,23 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.aggregate.broker_load_data import BrokerLoadFeatures
-from controller.aggregate.resource_usage import mean_usage
 from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import IntervalUsageHistory, UsageHistory
-from controller.model.option import option
+from controller.strategies.common import options
+from controller.strategies.common.broker_load_data import BrokerLoadFeatures
+from controller.strategies.common.resource_usage import mean_usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
     """See the module docstring.  The short name of Pulsar's class is that of another strategy, so Ext precedes it."""
 
-    difference_percent: int = option(
-        "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
-        default=10,
-        unit="%",
-        meaning="how far below the average usage a broker must be to be among the best",
-    )
+    difference_percent: int = options.difference_percent()
 
     def initial_memory(self) -> IntervalUsageHistory:
         """No history: the first usage of a broker initialises its average."""

@@ -7,21 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
 from controller.model.memory import NoMemory
-from controller.model.option import option
+from controller.strategies.common import options
+from controller.strategies.common.resource_usage import ResourceWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastLongTermMessageRate(ResourceWeights):
     """See the module docstring.  Bundles on their way to a broker count as if they were there."""
 
-    overloaded_percent: int = option(
-        "loadBalancerBrokerOverloadedThresholdPercentage",
-        default=85,
-        unit="%",
-        meaning="a broker above this usage gets no bundle while another one can",
+    overloaded_percent: int = options.overloaded_percent(
+        "a broker above this usage gets no bundle while another one can"
     )
 
     def initial_memory(self) -> NoMemory:

@@ -5,27 +5,18 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.LeastResourceUsageWithWeight
 
 from dataclasses import dataclass
 
-from controller.aggregate.resource_usage import ResourceWeights, mean_usage
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
 from controller.model.memory import UsageHistory
-from controller.model.option import option
+from controller.strategies.common import options
+from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastResourceUsageWithWeight(ResourceWeights):
     """See the module docstring.  As in Pulsar the history changes at every placement, not once an interval."""
 
-    difference_percent: int = option(
-        "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
-        default=10,
-        unit="%",
-        meaning="how far below the average usage a broker must be to be among the best",
-    )
-    history_fraction: float = option(
-        "loadBalancerHistoryResourcePercentage",
-        default=0.9,
-        meaning="share of a broker's past usage in its smoothed usage, 0 to 1",
-    )
+    difference_percent: int = options.difference_percent()
+    history_fraction: float = options.history_fraction()
 
     def initial_memory(self) -> UsageHistory:
         """No history: the first usage of a broker initialises its average."""

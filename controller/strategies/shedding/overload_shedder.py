@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, busiest_first
 from controller.model.memory import NoMemory
-from controller.model.option import option
+from controller.strategies.common import options
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
+from controller.strategies.common.resource_usage import ResourceWeights
 
 #: Offloaded in addition, so that the broker ends below the threshold and not right at it.
 _MARGIN: Final = 0.05
@@ -29,12 +29,7 @@ _BY: Final = "OverloadShedder"
 class OverloadShedder(ResourceWeights):
     """See the module docstring."""
 
-    overloaded_percent: int = option(
-        "loadBalancerBrokerOverloadedThresholdPercentage",
-        default=85,
-        unit="%",
-        meaning="a broker at or above this usage is overloaded",
-    )
+    overloaded_percent: int = options.overloaded_percent("a broker at or above this usage is overloaded")
 
     def initial_memory(self) -> NoMemory:
         """Nothing is remembered."""

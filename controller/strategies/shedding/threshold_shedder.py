@@ -13,12 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights, mean_usage
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Floats, busiest_first
 from controller.model.memory import UsageHistory
 from controller.model.option import option
+from controller.strategies.common import options
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
+from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
 
 _MB: Final = 1024 * 1024
 #: Offloaded in addition, so that the broker ends below the threshold and not right at it.
@@ -38,11 +39,7 @@ class ThresholdShedder(ResourceWeights):
         unit="%",
         meaning="how far above the average usage a broker is overloaded",
     )
-    history_fraction: float = option(
-        "loadBalancerHistoryResourcePercentage",
-        default=0.9,
-        meaning="share of a broker's past usage in its smoothed usage, 0 to 1",
-    )
+    history_fraction: float = options.history_fraction()
     min_unload_mbytes: float = option(
         "loadBalancerBundleUnloadMinThroughputThreshold",
         default=10.0,

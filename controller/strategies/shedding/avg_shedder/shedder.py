@@ -21,7 +21,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import (
     RATE_IN,
@@ -36,6 +35,7 @@ from controller.model.load import (
 from controller.model.memory import BrokerHitCounts
 from controller.model.option import option
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
+from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.shedding.avg_shedder.pairs import Hits, Pair, pairs
 
 _MB: Final = 1024 * 1024

@@ -22,11 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.broker_load_data import BrokerLoad, BrokerLoadFeatures
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.option import option
+from controller.strategies.common import options
+from controller.strategies.common.broker_load_data import BrokerLoad, BrokerLoadFeatures
 from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.transfer_shedder.exchange import Gate
@@ -77,11 +78,8 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         unit="s",
         meaning="a broker whose data are older does not count for average and deviation",
     )
-    overloaded_percent: int = option(
-        "loadBalancerBrokerOverloadedThresholdPercentage",
-        default=85,
-        unit="%",
-        meaning="a broker above this, and above the average by the target deviation, gives even if load is even",
+    overloaded_percent: int = options.overloaded_percent(
+        "a broker above this, and above the average by the target deviation, gives even if load is even"
     )
     debug: bool = option(
         "loadBalancerDebugModeEnabled",

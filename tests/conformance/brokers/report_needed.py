@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from controller.model.option import option
+from controller.strategies.common.resource_usage import ResourceWeights
 
 _MS_PER_MINUTE: Final = 60_000
 

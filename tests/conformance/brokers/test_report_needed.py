@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.aggregate.report_needed import ReportedLoad, ReportUpdate
+from tests.conformance.brokers.report_needed import ReportedLoad, ReportUpdate
 
 UPDATE = ReportUpdate(threshold_percent=10, max_interval_minutes=15)
 MINUTE = 60_000

@@ -30,19 +30,21 @@ def average_keys(load: Floats) -> Ints:
     return _as_longs(np.trunc(_in_steps(load)))
 
 
-def stats_keys(load: Floats, topics: Ints, producers: Ints, consumers: Ints, cache_bytes: Ints) -> Ints:
-    """(n, 5) keys of last stats; *load* is (n, 4), the others are (n,).  Pulsar: NamespaceBundleStats."""
+def stats_keys(load: Floats, connections: Ints, cache_bytes: Ints) -> Ints:
+    """(n, 5) keys of last stats; *load* is (n, 4), the others are (n,).
+
+    *connections*: topics, producers and consumers together.  Pulsar: NamespaceBundleStats.
+    """
     steps = _in_steps(load)
     whole = np.floor(steps)
     # Halves are rounded up.  floor(x + 0.5) would also round up the largest number below a half.
     rounded = _as_longs(whole + (steps - whole >= 0.5))
-    connections = connection_keys(topics, producers, consumers)
-    return np.column_stack([rounded, connections, cache_bytes // _CACHE_STEP])
+    return np.column_stack([rounded, connection_keys(connections), cache_bytes // _CACHE_STEP])
 
 
-def connection_keys(topics: Ints, producers: Ints, consumers: Ints) -> Ints:
-    """(n,) topics, producers and consumers in steps.  Pulsar: NamespaceBundleStats.compareByTopicConnections."""
-    return (topics + producers + consumers) // _CONNECTIONS_STEP
+def connection_keys(connections: Ints) -> Ints:
+    """(n,) topics, producers and consumers together, in steps.  Pulsar: compareByTopicConnections."""
+    return connections // _CONNECTIONS_STEP
 
 
 def rate_key(keys: Ints) -> Ints:

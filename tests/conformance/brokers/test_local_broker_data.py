@@ -1,6 +1,6 @@
 import numpy as np
 
-from controller.aggregate.local_broker_data import LocalBrokerData
+from tests.conformance.brokers.local_broker_data import LocalBrokerData
 
 
 def serving(data: LocalBrokerData, *bundles: str) -> LocalBrokerData:

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from controller.aggregate.broker_load_data import BrokerLoad, BrokerLoadFeatures
 from controller.model.load import BANDWIDTH_IN, CPU, DIRECT_MEMORY, MEMORY, Floats
+from controller.strategies.common.broker_load_data import BrokerLoad, BrokerLoadFeatures
 
 LIMIT = np.full((1, 5), 100.0)
 THROUGHPUT = np.array([1000.0])

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.aggregate.bundle_stats_order import ascending, average_keys, compare, stats_keys
 from controller.model.load import Floats, Ints
+from controller.strategies.common.bundle_stats_order import ascending, average_keys, compare, stats_keys
 
 KB = 1000
 
@@ -14,9 +14,7 @@ def average(*, rate: float = 0, thr_in: float = 0, thr_out: float = 0) -> Ints:
 
 
 def stats(*, rate: float = 0, thr_in: float = 0, thr_out: float = 0, connections: int = 0, cache: int = 0) -> Ints:
-    third, rest = divmod(connections, 3)
-    counts = (np.array([count]) for count in (third + rest, third, third, cache))
-    return stats_keys(_load(rate, thr_in, thr_out), *counts)
+    return stats_keys(_load(rate, thr_in, thr_out), np.array([connections]), np.array([cache]))
 
 
 def _load(rate: float, thr_in: float, thr_out: float) -> Floats:

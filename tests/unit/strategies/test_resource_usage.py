@@ -1,7 +1,7 @@
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights, max_usage, mean_usage, percent_usage
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Floats
+from controller.strategies.common.resource_usage import ResourceWeights, max_usage, mean_usage, percent_usage
 
 LIMIT = np.full((1, 5), 100.0)
 

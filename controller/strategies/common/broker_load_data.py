@@ -11,9 +11,10 @@ from typing import Final, Self
 
 import numpy as np
 
-from controller.aggregate.resource_usage import ResourceWeights, percent_usage
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Bools, Floats
 from controller.model.option import option
+from controller.strategies.common import options
+from controller.strategies.common.resource_usage import ResourceWeights, percent_usage
 
 #: A broker without a report counts as full, so that nothing is sent to it.
 _UNKNOWN_USAGE: Final = 1.0
@@ -53,11 +54,7 @@ class BrokerLoadFeatures(ResourceWeights):
     memory_weight: float = option(
         "loadBalancerMemoryResourceWeight", default=0.0, meaning="weight of heap memory usage; deprecated in Pulsar"
     )
-    history_fraction: float = option(
-        "loadBalancerHistoryResourcePercentage",
-        default=0.9,
-        meaning="share of a broker's past usage in its smoothed usage, 0 to 1",
-    )
+    history_fraction: float = options.history_fraction()
 
     def weighted_usage(self, usage: Floats, limit: Floats) -> Floats:
         """(n,) the largest weighted usage of each broker, a fraction, heap memory included.

@@ -1,0 +1,29 @@
+"""Options that several strategies have: each is declared here once, with its name, default and unit."""
+
+from typing import Any
+
+from controller.model.option import option
+
+
+def overloaded_percent(meaning: str) -> Any:
+    """The usage from which a broker is overloaded; *meaning*: what the strategy does with it."""
+    return option("loadBalancerBrokerOverloadedThresholdPercentage", default=85, unit="%", meaning=meaning)
+
+
+def history_fraction() -> Any:
+    """How much of a broker's usage is that of its past."""
+    return option(
+        "loadBalancerHistoryResourcePercentage",
+        default=0.9,
+        meaning="share of a broker's past usage in its smoothed usage, 0 to 1",
+    )
+
+
+def difference_percent() -> Any:
+    """How far below the average a broker is among the best."""
+    return option(
+        "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
+        default=10,
+        unit="%",
+        meaning="how far below the average usage a broker must be to be among the best",
+    )
