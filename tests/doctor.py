@@ -16,6 +16,8 @@ from controller.doctor.facts import (
     ZooKeeperFacts,
 )
 from controller.doctor.finding import Finding
+from controller.settings.election import ElectionInZooKeeper
+from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
 
 NOW = 1_735_689_630_000
@@ -95,17 +97,31 @@ def kafka(**changed: Any) -> KafkaFacts:
     }
     topics |= {key: changed.pop(key) for key in list(changed) if key in topics}
     there = {f"trimtab-{name}": facts for name, facts in topics.items() if facts is not None}
-    return replace(KafkaFacts(topics=there, clock=EXACT), **changed)
+    return replace(KafkaFacts(log=kafka_log(settings()), topics=there, clock=EXACT), **changed)
+
+
+def zookeeper(ours: Settings | None = None, **changed: Any) -> ZooKeeperFacts:
+    """Of the election of *ours*."""
+    election = (ours or settings()).election
+    assert isinstance(election, ElectionInZooKeeper)
+    return replace(ZooKeeperFacts(election=election, granted_ms=10_000), **changed)
+
+
+def kafka_log(ours: Settings) -> KafkaLogSettings:
+    """Where its log lies."""
+    assert isinstance(ours.log, LogInKafka)
+    return ours.log.kafka
 
 
 def facts(**changed: Any) -> Facts:
     """Nothing wrong with it."""
+    ours = changed.get("settings", settings())
     healthy = Facts(
-        settings=settings(),
+        settings=ours,
         now_ms=NOW,
         pulsar=pulsar(),
-        kafka=kafka(),
-        zookeeper=ZooKeeperFacts(granted_ms=10_000),
+        kafka=kafka(log=kafka_log(ours)),
+        zookeeper=zookeeper(ours),
         folders=(FolderFacts(purpose="checkpoint", path="/checkpoint"),),
         last_tick=NOW - 30_000,
     )

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.collector.reports import (
@@ -19,8 +19,6 @@ from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import KeyValue, SweptBroker
 
 log = logging.getLogger(__name__)
-
-V = TypeVar("V")
 
 #: How a broker with ExtensibleLoadManagerImpl refuses its load report.
 _NO_LOAD_REPORT = "UnsupportedOperationException"
@@ -75,7 +73,7 @@ class Sweeper:
             # Topics first: a bundle that the report does not list any more has been unloaded in between.
             topics = admin.topic_stats(name.broker)
             report = self._report(admin, name.broker, now_ms)
-            columns, flaws = _report(swept, name, report, topics)
+            columns, flaws = swept(name, report, topics)
         except Exception:
             self._extensible.pop(name.broker, None)  # it may come back as something else
             raise
@@ -84,7 +82,7 @@ class Sweeper:
     def _report(self, admin: PulsarAdmin, broker: str, now_ms: int) -> BrokerReport:
         if broker not in self._extensible:
             try:
-                return _report(modular_report, admin.load_report(broker))
+                return modular_report(admin.load_report(broker))
             except PulsarError as error:
                 if error.status != 500 or _NO_LOAD_REPORT not in str(error):
                     raise
@@ -95,13 +93,5 @@ class Sweeper:
             if self._overrides.of(broker):
                 # The metrics are percent of an unknown limit, so a capacity cannot be applied to them.
                 raise ReportError("it has published no load data yet")
-            load = _report(usage_from_metrics, admin.metrics(broker), now_ms=now_ms)
-        return _report(extensible_report, load, owned=admin.owned(broker), broker_version=self._extensible[broker])
-
-
-def _report(read: Callable[..., V], *answers: Any, **known: Any) -> V:
-    """What *read* makes of a broker's *answers*.  ReportError for JSON of another shape than a broker's."""
-    try:
-        return read(*answers, **known)
-    except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:
-        raise ReportError(f"its answer is not of the shape that Pulsar gives it: {error!r:.300}") from error
+            load = usage_from_metrics(admin.metrics(broker), now_ms=now_ms)
+        return extensible_report(load, owned=admin.owned(broker), broker_version=self._extensible[broker])

@@ -8,7 +8,6 @@ from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.rights import Right, rights
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed
-from controller.settings.election import ElectionInZooKeeper
 
 #: Operations by which records, offsets, writers or settings are changed; "All" is every one of them.
 _CHANGES: Final = ("Write", "Delete", "Alter", "AlterConfigs")
@@ -21,9 +20,10 @@ _Resource: TypeAlias = tuple[str, str, bool]
 
 def kafka_acls(facts: Facts) -> Iterator[Finding]:
     """kafka-open, acls-unknown, acl-too-wide."""
-    kafka, log = facts.kafka, facts.kafka_log
-    if kafka is None or log is None or kafka.error:
+    kafka = facts.kafka
+    if kafka is None or kafka.error:
         return
+    log = kafka.log
     if kafka.acl_error:
         yield Finding(
             code="acls-unknown",
@@ -101,9 +101,10 @@ def _wide(acl: Acl, where: _Resource, over: tuple[str, ...], granted: Mapping[st
 
 def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
     """zookeeper-open, zookeeper-acls-unknown."""
-    found, election = facts.zookeeper, facts.settings.election
-    if found is None or not isinstance(election, ElectionInZooKeeper) or found.error:
+    found = facts.zookeeper
+    if found is None or found.error:
         return
+    election = found.election
     if found.nodes_error:
         yield Finding(
             code="zookeeper-acls-unknown",

@@ -66,7 +66,7 @@ def refuse_producers_clocks(settings: Settings) -> None:
     )
     if problem:
         log.warning("whether Kafka dates the records of the log could not be checked: %s", problem)
-    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(topics=found))
+    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(log=kafka, topics=found))
     for finding in timestamps(facts):
         raise SettingsError(f"topic {finding.objects[0]}: {finding.seen}, wanted {finding.wanted}; {finding.advice}")
 

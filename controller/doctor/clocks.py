@@ -30,13 +30,13 @@ def kafka_clock(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             code="kafka-not-writable",
             severity="warning",
-            objects=(_bootstrap(facts),),
+            objects=(kafka.log.bootstrap,),
             seen=kafka.clock_error,
             wanted="a record appended to the dead letters, in a transaction that is then aborted",
             advice="allow trimtab to write, idempotently and in transactions whose id begins with trimtab-",
         )
     if kafka.clock is not None:
-        yield from _skews(facts, {_bootstrap(facts): kafka.clock}, "Kafka's append time")
+        yield from _skews(facts, {kafka.log.bootstrap: kafka.clock}, "Kafka's append time")
 
 
 def report_times(facts: Facts) -> Iterator[Finding]:
@@ -72,10 +72,10 @@ def report_times(facts: Facts) -> Iterator[Finding]:
 def metrics_flow(facts: Facts) -> Iterator[Finding]:
     """metrics-not-flowing, metrics-unknown: the age of the last tick."""
     intervals = facts.settings.intervals
-    kafka, log = facts.kafka, facts.kafka_log
+    kafka = facts.kafka
     if kafka is not None and kafka.error:
         return  # told already
-    no_topic = kafka is not None and log is not None and log.results_topic not in kafka.topics
+    no_topic = kafka is not None and kafka.log.results_topic not in kafka.topics
     if facts.last_tick_error and not no_topic:
         yield Finding(
             code="metrics-unknown",
@@ -134,7 +134,3 @@ def _said(ahead_ms: float) -> str:
 def _minutes(settings: Mapping[str, str]) -> float:
     text = settings.get("loadBalancerReportUpdateMaxIntervalMinutes", "")
     return float(text) if text.isdigit() else _REPORT_MINUTES
-
-
-def _bootstrap(facts: Facts) -> str:
-    return "Kafka" if facts.kafka_log is None else facts.kafka_log.bootstrap

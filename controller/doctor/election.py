@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine
-from controller.settings.election import ElectionInZooKeeper
 
 
 def zookeeper(facts: Facts) -> Iterator[Finding]:
     """zookeeper-unreachable, session-timeout."""
-    found, election = facts.zookeeper, facts.settings.election
-    if found is None or not isinstance(election, ElectionInZooKeeper):
+    found = facts.zookeeper
+    if found is None:
         return
+    election = found.election
     if found.error:
         yield Finding(
             code="zookeeper-unreachable",

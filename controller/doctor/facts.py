@@ -10,7 +10,8 @@ from typing import Any
 from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.inspect import TopicFacts
 from controller.settings.capacity import CapacityOverrides
-from controller.settings.log import KafkaLogSettings, LogInKafka
+from controller.settings.election import ElectionInZooKeeper
+from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 
 
@@ -67,6 +68,7 @@ class PulsarFacts:
 class KafkaFacts:
     """The log in Kafka."""
 
+    log: KafkaLogSettings
     error: str = ""
     topics: Mapping[str, TopicFacts] = field(default_factory=dict)
     #: Why the topics' settings could not be read.
@@ -94,6 +96,7 @@ class FolderFacts:
 class ZooKeeperFacts:
     """The election's ZooKeeper."""
 
+    election: ElectionInZooKeeper
     error: str = ""
     #: What the server makes of the session timeout that was asked for.
     granted_ms: int = 0
@@ -119,9 +122,3 @@ class Facts:
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""
-
-    @property
-    def kafka_log(self) -> KafkaLogSettings | None:
-        """[log.kafka], where the log lies in Kafka."""
-        log = self.settings.log
-        return log.kafka if isinstance(log, LogInKafka) else None

@@ -53,13 +53,18 @@ def gather(settings: Settings, patience: TimeLimits = TimeLimits()) -> Facts:  #
     work: dict[str, Callable[[], Any]] = {"tick": lambda: _last_tick(settings)}
     if settings.pulsar is not None:
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
+    late = f"no answer within {patience.all:g} s"
+    #: What is known of a system that does not answer.
+    kafka: KafkaFacts | None = None
+    zookeeper: ZooKeeperFacts | None = None
     match settings.log:
         case LogInKafka(kafka=log):
+            kafka = KafkaFacts(log=log, error=late)
             work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
     match settings.election:
         case ElectionInZooKeeper() as election:
+            zookeeper = ZooKeeperFacts(election=election, error=late)
             work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
-    late = f"no answer within {patience.all:g} s"
     found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
     capacity, capacity_error = _capacity(settings)
@@ -67,8 +72,8 @@ def gather(settings: Settings, patience: TimeLimits = TimeLimits()) -> Facts:  #
         settings=settings,
         now_ms=_now_ms(),
         pulsar=(found["pulsar"] or PulsarFacts(error=late)) if "pulsar" in work else None,
-        kafka=(found["kafka"] or KafkaFacts(error=late)) if "kafka" in work else None,
-        zookeeper=(found["zookeeper"] or ZooKeeperFacts(error=late)) if "zookeeper" in work else None,
+        kafka=found.get("kafka") or kafka,
+        zookeeper=found.get("zookeeper") or zookeeper,
         folders=tuple(_folder(purpose, path) for purpose, path in _folders(settings).items()),
         capacity=capacity,
         capacity_error=capacity_error,
@@ -185,7 +190,7 @@ def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFa
     try:
         found, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
     except TrimtabError as error:
-        return KafkaFacts(error=str(error))
+        return KafkaFacts(log=log, error=str(error))
     clock, clock_error = None, ""
     if log.dead_letters_topic in found:
         try:
@@ -206,7 +211,13 @@ def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFa
     except TrimtabError as error:
         acl_error = str(error)
     return KafkaFacts(
-        topics=found, config_error=problem, acls=acls, acl_error=acl_error, clock=clock, clock_error=clock_error
+        log=log,
+        topics=found,
+        config_error=problem,
+        acls=acls,
+        acl_error=acl_error,
+        clock=clock,
+        clock_error=clock_error,
     )
 
 
@@ -215,12 +226,12 @@ def _zookeeper(election: ElectionInZooKeeper, cluster: str, patience: TimeLimits
         access = election_access(election)
         granted = granted_timeout_ms(access, election.session_timeout_seconds, answer_seconds=patience.answer)
     except TrimtabError as error:
-        return ZooKeeperFacts(error=str(error))
+        return ZooKeeperFacts(election=election, error=str(error))
     try:
         nodes = open_nodes(access, election.path, cluster, answer_seconds=patience.answer)
     except TrimtabError as error:
-        return ZooKeeperFacts(granted_ms=granted, nodes_error=str(error))
-    return ZooKeeperFacts(granted_ms=granted, open_nodes=nodes)
+        return ZooKeeperFacts(election=election, granted_ms=granted, nodes_error=str(error))
+    return ZooKeeperFacts(election=election, granted_ms=granted, open_nodes=nodes)
 
 
 def _last_tick(settings: Settings) -> tuple[int | None, str]:

@@ -19,9 +19,10 @@ _RECORD_BYTES: Final = 1_000_000
 
 def kafka_reachable(facts: Facts) -> Iterator[Finding]:
     """kafka-unreachable, topic-config-unknown."""
-    kafka, log = facts.kafka, facts.kafka_log
-    if kafka is None or log is None:
+    kafka = facts.kafka
+    if kafka is None:
         return
+    log = kafka.log
     if kafka.error:
         yield Finding(
             code="kafka-unreachable",
@@ -46,9 +47,10 @@ def kafka_reachable(facts: Facts) -> Iterator[Finding]:
 
 def topics_exist(facts: Facts) -> Iterator[Finding]:
     """topic-missing."""
-    kafka, log = facts.kafka, facts.kafka_log
-    if kafka is None or log is None or kafka.error:
+    kafka = facts.kafka
+    if kafka is None or kafka.error:
         return
+    log = kafka.log
     for name in _names(log):
         if name not in kafka.topics:
             partitions = 1 if name in (log.journal_topic, log.dead_letters_topic) else log.partitions
@@ -226,6 +228,6 @@ def _names(log: KafkaLogSettings) -> tuple[str, ...]:
 
 def _found(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:
     """The log's settings and its topics as they are; nothing where Kafka did not answer."""
-    kafka, log = facts.kafka, facts.kafka_log
-    if kafka is not None and log is not None and not kafka.error:
-        yield log, dict(kafka.topics)
+    kafka = facts.kafka
+    if kafka is not None and not kafka.error:
+        yield kafka.log, dict(kafka.topics)

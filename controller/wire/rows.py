@@ -123,10 +123,7 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
     at = np.repeat(np.arange(len(packed)), size)
     start = np.cumsum(size) - size
 
-    stats, detail_size = np.zeros((len(at), len(STATS))), np.zeros(len(at), np.int64)
-    stats[loaded[at]] = _unpacked(columns["stats"], "<i8").reshape(-1, len(STATS))
-    detailed = np.array([sizes is not None for sizes in columns["detail_size"]], np.bool_)
-    detail_size[detailed[at]] = _unpacked(columns["detail_size"], "<i8")
+    stats, detail_size = _bundle_columns(columns, loaded, at)
 
     def texts(name: str) -> list[str]:
         found: list[str] = columns[name][at].tolist()
@@ -154,12 +151,31 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
         detail_size=detail_size,
         detail_position=_unpacked(columns["detail_position"], "<i8"),
         detail_load=_unpacked(columns["detail_load"], "<f8").reshape(-1, len(RATES)),
-        numbers={
-            int(start[i]): np.frombuffer(columns["numbers"][i], "<f8")
-            for i in np.flatnonzero((packed == SWEEP) | (packed == REPORT)).tolist()
-        },
+        numbers=_numbers(columns, packed, start),
         facts=_facts(columns, packed, start, cluster, period_ms),
     )
+
+
+def _bundle_columns(
+    columns: Mapping[str, NDArray[Any]], loaded: NDArray[np.bool_], at: NDArray[np.int64]
+) -> tuple[Floats, NDArray[np.int64]]:
+    """(rows, 7) stats and (rows,) the number of topics in detail; 0 in rows that are not *loaded*, or not detailed.
+
+    *at*: of each row the place in *columns* that it is unpacked from.
+    """
+    stats, detail_size = np.zeros((len(at), len(STATS))), np.zeros(len(at), np.int64)
+    stats[loaded[at]] = _unpacked(columns["stats"], "<i8").reshape(-1, len(STATS))
+    detailed = np.array([sizes is not None for sizes in columns["detail_size"]], np.bool_)
+    detail_size[detailed[at]] = _unpacked(columns["detail_size"], "<i8")
+    return stats, detail_size
+
+
+def _numbers(
+    columns: Mapping[str, NDArray[Any]], packed: NDArray[np.int64], start: NDArray[np.int64]
+) -> dict[int, Floats]:
+    """Row -> what a broker says of itself; *packed* and *start* as in :func:`_facts`."""
+    reports = np.flatnonzero((packed == SWEEP) | (packed == REPORT)).tolist()
+    return {int(start[i]): np.frombuffer(columns["numbers"][i], "<f8") for i in reports}
 
 
 def _facts(

@@ -11,8 +11,7 @@ from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.rights import rights
 from controller.cli.doctor import doctor
 from controller.doctor.checks import judge
-from controller.doctor.facts import ZooKeeperFacts
-from tests.doctor import facts, kafka, only, problems, settings
+from tests.doctor import facts, kafka, kafka_log, only, problems, settings, zookeeper
 
 STRANGER = "User:stranger"
 WORLD = "User:*"
@@ -112,8 +111,11 @@ def test_principals_of_other_names_are_those_of_the_settings() -> None:
         }
     )
     ours = acl("User:CN=collector", "topic", "trimtab-metrics")
-    assert problems(settings=named, kafka=kafka(acls=(ours,))) == []
-    found = only(settings=named, kafka=kafka(acls=(acl("User:trimtab-collector", "topic", "trimtab-metrics"),)))
+    assert problems(settings=named, kafka=kafka(log=kafka_log(named), acls=(ours,))) == []
+    found = only(
+        settings=named,
+        kafka=kafka(log=kafka_log(named), acls=(acl("User:trimtab-collector", "topic", "trimtab-metrics"),)),
+    )
     assert found.wanted == "User:CN=collector alone"
 
 
@@ -140,13 +142,13 @@ def test_open_nodes_are_listed_with_the_command_that_closes_them(
 ) -> None:
     auth = {"scheme": scheme, "user": "trimtab", "password_file": "/password"}
     ours = settings(election={"kind": "zookeeper", "hosts": "zk:2181", "path": "/trimtab", "auth": auth})
-    found = only(settings=ours, zookeeper=ZooKeeperFacts(granted_ms=10_000, open_nodes=nodes))
+    found = only(settings=ours, zookeeper=zookeeper(ours, open_nodes=nodes))
     assert (found.code, found.objects) == ("zookeeper-open", nodes)
     assert found.advice.endswith(command)
 
 
 def test_nodes_that_cannot_be_read_are_reported() -> None:
-    found = only(zookeeper=ZooKeeperFacts(granted_ms=10_000, nodes_error="refuses user 'trimtab'"))
+    found = only(zookeeper=zookeeper(nodes_error="refuses user 'trimtab'"))
     assert (found.code, found.seen) == ("zookeeper-acls-unknown", "refuses user 'trimtab'")
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from controller.doctor.checks import judge
-from controller.doctor.facts import FolderFacts, KafkaFacts, MeasuredClock, ZooKeeperFacts
-from tests.doctor import JOURNAL, NOW, facts, kafka, only, problems, settings, topic
+from controller.doctor.facts import FolderFacts, MeasuredClock
+from tests.doctor import JOURNAL, NOW, facts, kafka, kafka_log, only, problems, settings, topic, zookeeper
 
 
 def config(key: str, value: str, base: Any = None) -> Any:
@@ -16,7 +16,7 @@ def config(key: str, value: str, base: Any = None) -> Any:
 
 
 def test_kafka_that_does_not_answer_is_one_finding() -> None:
-    found = only(kafka=KafkaFacts(error="Kafka at kafka:9092 does not answer"))
+    found = only(kafka=kafka(error="Kafka at kafka:9092 does not answer"))
     assert (found.code, found.severity, found.objects) == ("kafka-unreachable", "error", ("kafka:9092",))
 
 
@@ -64,7 +64,7 @@ def test_metrics_are_kept_as_far_as_a_controller_without_a_checkpoint_reads_back
     reaches_back = settings(log={"kind": "kafka", "kafka": {"bootstrap": "kafka:9092", "start_at": "7d"}})
     two_days = config("retention.ms", str(2 * 86_400_000))
     assert not problems(settings=reaches_back)
-    found = only(settings=reaches_back, kafka=kafka(metrics=two_days))
+    found = only(settings=reaches_back, kafka=kafka(log=kafka_log(reaches_back), metrics=two_days))
     assert (found.code, found.severity, found.objects) == ("retention-too-short", "warning", ("trimtab-metrics",))
     assert found.advice.endswith(f"retention.ms={7 * 86_400_000}")
     assert not problems(kafka=kafka(metrics=two_days))
@@ -127,13 +127,13 @@ def test_a_log_that_cannot_be_written_to_is_told() -> None:
 
 
 def test_a_zookeeper_that_does_not_answer_is_an_error() -> None:
-    found = only(zookeeper=ZooKeeperFacts(error="ZooKeeper at zk:2181 does not answer"))
+    found = only(zookeeper=zookeeper(error="ZooKeeper at zk:2181 does not answer"))
     assert (found.code, found.severity, found.objects) == ("zookeeper-unreachable", "error", ("zk:2181",))
 
 
 @pytest.mark.parametrize(("granted_ms", "bound"), [(40_000, "minSessionTimeout"), (4_000, "maxSessionTimeout")])
 def test_a_session_timeout_that_the_server_changes_is_told(granted_ms: int, bound: str) -> None:
-    found = only(zookeeper=ZooKeeperFacts(granted_ms=granted_ms))
+    found = only(zookeeper=zookeeper(granted_ms=granted_ms))
     assert (found.code, found.severity) == ("session-timeout", "warning")
     assert bound in found.advice
     assert f"session_timeout_seconds = {granted_ms // 1000}" in found.advice
