@@ -37,7 +37,7 @@ def offsets_a_batch(ahead_of: Callable[[], Backlog | None], *, few: int, max_off
         most = None if ahead is None else ahead.offsets_a_batch(few, max_offsets)
         if ahead is None or most is None:
             return
-        log.info("catches up on %d intervals: reads %d records a batch", ahead.intervals, most)
+        log.info("catching up on %d intervals, with %d records a batch", ahead.intervals, most)
         yield most
 
 

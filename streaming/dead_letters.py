@@ -48,7 +48,12 @@ class DeadLetterSink:
         self._letters.write(batch_id, found, part=part)
         self.count += len(found)
         if found:
-            log.warning("%d dead letters, %d in all; the first: %s", len(found), self.count, found[0].reason)
+            log.warning(
+                "%d new dead letters, %d since the start; the reason of the first: %s",
+                len(found),
+                self.count,
+                found[0].reason,
+            )
 
     def _judge(self, row: Row) -> DeadLetter | None:
         error = self._refusal(row)

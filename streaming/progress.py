@@ -78,6 +78,6 @@ class ProgressWatch:
         try:
             found, ticked = batches(), self._newest_tick()
         except TrimtabError as error:
-            log.debug("no look at the log: %s", error)
+            log.debug("the progress of the log cannot be read: %s", error)
             return
         self._looks.append(Look(at_seconds=time.monotonic(), batches=found, ticked=ticked or 0))

@@ -34,9 +34,9 @@ def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> N
             _run_queries(spark, replace(options, files=True), Path(scratch))
             source.peek(spark)
         except PySparkException as error:
-            log.warning("the rehearsal failed, so that a takeover may take longer: %s", error)
+            log.warning("the rehearsal failed, so a takeover may take longer: %s", error)
         else:
-            log.info("stands by")
+            log.info("this controller stands by")
 
 
 def _run_queries(spark: SparkSession, options: QueryOptions, folder: Path) -> None:

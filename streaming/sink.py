@@ -70,7 +70,7 @@ class DecisionSink:
     def _decide(self, table: pa.Table) -> None:
         decided = self._engine.decide(_snapshots(table), self._tell)
         if decided.known:
-            log.info("the batch came again: the journal has %s of it already", counted(decided.known, "interval"))
+            log.info("Spark repeated the batch: the journal has %s of it already", counted(decided.known, "interval"))
         if decided.too_old:
             log.info(
                 "too old to act on, so it changed the memory and is not journalled: %s",

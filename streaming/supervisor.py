@@ -96,7 +96,7 @@ def _lead(
     letters = assembly.dead_letter_sink()
     assembly.refuse_producers_clocks()
     watch = ProgressWatch(assembly.last_tick, after_seconds=assembly.stalled_after_seconds)
-    log.info("leads, epoch %d", decisions.epoch)
+    log.info("this controller leads, epoch %d", decisions.epoch)
     watch_state_commits(Path(assembly.checkpoint))
 
     def decide(max_offsets: int | None, **trigger: Any) -> StreamingQuery:
@@ -106,7 +106,7 @@ def _lead(
     leadership.check()
     suspects = assembly.dead_letter_query(spark, letters)
     with running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
-        log.info("reads the log")
+        log.info("this controller reads the log")
         try:
             for most in assembly.offsets_a_batch(spark):
                 with running(decide(most, availableNow=True)) as query:
@@ -160,7 +160,7 @@ def _watch(
     while not stop():
         time.sleep(poll_seconds)
         if leadership.lost():
-            raise LeadershipLostError("another may lead by now")
+            raise LeadershipLostError("another controller may lead now")
         for query in queries:
             if not query.isActive:
                 query.awaitTermination()  # raises what ended it

@@ -19,7 +19,7 @@ def mode_in_force(mode: str, store: ControlStore) -> str:
     try:
         controls, _ = store.read()
     except TrimtabError as error:
-        log.warning("the mode that was set cannot be read, that of the settings is taken: %s", error)
+        log.warning("the mode that an operator set cannot be read; the mode of the settings is used: %s", error)
         return mode
     return controls.in_force(mode=mode, paused=False)[0]
 

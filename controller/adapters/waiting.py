@@ -27,7 +27,7 @@ def wait_for(look: Callable[[], T], seconds: float, *, every: float, sleep: Slee
     try:
         return attempts(look)
     except tenacity.RetryError:
-        raise TimeoutError(f"waited for {seconds:g} s in vain") from None
+        raise TimeoutError(f"not done within {seconds:g} s") from None
 
 
 def retry(

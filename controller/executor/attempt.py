@@ -149,7 +149,9 @@ class PulsarTarget:
             return seen
         if command.action == "unload" and not probe_topic(command.bundle):
             # Without a topic name it could not be looked up afterwards, and its destination would stay set.
-            raise PulsarError(f"{command.bundle} is too narrow to find the name of a topic in it", sent=False)
+            raise PulsarError(
+                f"{command.bundle}: no topic name was found whose hash lies in this narrow range", sent=False
+            )
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
         return replace(seen, owner=owner)
 

@@ -35,7 +35,7 @@ from controller.wire.results import Result
 #: The settings, with a broker.conf beside them.
 SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "pulsar.toml"
 #: What `trimtab run` says when it waits for its first interval.
-_READY: Final = "reads the log"
+_READY: Final = "this controller reads the log"
 NAMESPACE: Final = "demo/orders"
 _BUNDLES: Final = 24
 #: Enough to show the cluster become balanced.

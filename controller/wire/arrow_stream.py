@@ -130,12 +130,12 @@ class ArrowStream:
             self._at += 8
             return None
         if not 0 < length <= left - 8:
-            raise _spoilt(f"a message of {length} bytes, {left - 8} are left")
+            raise _spoilt(f"a message of {length} bytes, but {left - 8} are left")
         body = at + 8 + length
         message = FlatTable.first(value[at + 8 : body])
         version, follows = message.number(0, 2), message.number(3, 8)
         if not 3 <= version <= 4 or not 0 <= follows <= len(value) - body:
-            raise _spoilt(f"a message of version {version} and {follows} bytes, {len(value) - body} are left")
+            raise _spoilt(f"a message of version {version} and {follows} bytes, but {len(value) - body} are left")
         self._at = body + follows
         return _Message(message.number(1, 1), message.table(2), value[body : self._at])
 
@@ -143,9 +143,9 @@ class ArrowStream:
         name = _name(field)
         buffers = 2 if field.table_or_none(4) is not None else _BUFFERS.get(field.number(2, 1))
         if buffers is None or field.vector(5, 4):
-            raise WireError("bad_value", f"column {name} is nested, or of a type that is not known")
+            raise WireError("bad_value", f"column {name} is nested or of an unknown type")
         if name in COLUMNS and name in self._columns:
-            raise WireError("bad_value", f"column {name} is there twice")
+            raise WireError("bad_value", f"the column {name} appears twice")
         self._columns[name] = _Column(field=field, node=self._nodes, buffer=self._buffers)
         self._nodes += 1
         self._buffers += buffers
@@ -156,14 +156,14 @@ class ArrowStream:
             if name not in self._columns:
                 raise WireError("missing_field", f"column {name}")
             if not _is(self._columns[name].field, kind):
-                raise WireError("bad_value", f"column {name} is no {kind}")
+                raise WireError("bad_value", f"column {name} is not of type {kind}")
         return self._columns["bundle"].field.table(4).number(0, 8)
 
     def _part(self, said: FlatTable, body: bytes, nodes: int, buffers: int) -> "_Part":
         rows, compression = said.number(0, 8), said.table_or_none(3)
         codec = None if compression is None else _CODECS.get(compression.number(0, 1), "")
         if codec == "" or (compression is not None and compression.number(1, 1)):
-            raise WireError("bad_value", "an Arrow batch is compressed in a way that is not known")
+            raise WireError("bad_value", "an Arrow batch is compressed with an unknown codec or method")
         listed, extents = said.vector(1, 16), said.vector(2, 16)
         if not 0 <= rows < 1 << 31 or len(listed) != 16 * nodes or len(extents) != 16 * buffers:
             raise _spoilt(f"a batch of {rows} rows, {len(listed) // 16} columns and {len(extents) // 16} buffers")
@@ -172,7 +172,7 @@ class ArrowStream:
     def take_room(self, size: int) -> None:
         """Account for *size* bytes to be unpacked; WireError where all of them together come to too much."""
         if not 0 <= size <= self._room:
-            raise WireError("too_large", f"compressed columns of {size} bytes more, allowed: {self._room}")
+            raise WireError("too_large", f"a compressed buffer unpacks to {size} bytes, allowed: {self._room}")
         self._room -= size
 
 
@@ -201,7 +201,7 @@ class _Part:
         if self.rows == 0:
             return pa.array([], pa.string())
         if len(ends) < 4 * (self.rows + 1):
-            raise WireError("bad_value", f"column {name} has {len(ends)} bytes for the places of {self.rows} texts")
+            raise WireError("bad_value", f"column {name} has {len(ends)} bytes of offsets for {self.rows} texts")
         places = np.frombuffer(ends, "<i4", self.rows + 1)
         if places[0] < 0 or places[-1] > len(text) or (places[1:] < places[:-1]).any():
             raise WireError("bad_value", f"column {name} has texts beyond its {len(text)} bytes")
@@ -222,12 +222,12 @@ class _Part:
     def _buffer(self, nth: int) -> bytes:
         start, length = _PAIR.unpack_from(self.buffers, 16 * nth)
         if start < 0 or length < 0 or start + length > len(self.body):
-            raise _spoilt(f"a buffer of {length} bytes at {start}, the batch has {len(self.body)}")
+            raise _spoilt(f"a buffer of {length} bytes at byte {start}, but the batch has {len(self.body)} bytes")
         found = self.body[start : start + length]
         if self.codec is None or not found:
             return found
         if length < _SIZE.size:
-            raise _spoilt(f"a compressed buffer of {length} bytes")
+            raise _spoilt(f"a compressed buffer of {length} bytes, too short for its size")
         (size,) = _SIZE.unpack_from(found)
         packed = found[_SIZE.size :]
         if size == -1:  # the writer left this buffer uncompressed
@@ -253,7 +253,7 @@ def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _spoilt(f"a compressed buffer cannot be unpacked: {error}") from error
     if len(found) != size:
-        raise _spoilt(f"a compressed buffer does not come to {size} bytes")
+        raise _spoilt(f"a compressed buffer does not unpack to the {size} bytes that it announces")
     return found
 
 
@@ -317,4 +317,4 @@ def _name(field: FlatTable) -> str:
 
 
 def _spoilt(why: str) -> WireError:
-    return WireError("not_json", f"nor an Arrow stream of one batch: {why}")
+    return WireError("not_json", f"not an Arrow stream of one batch: {why}")

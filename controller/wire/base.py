@@ -302,7 +302,7 @@ def check_interval(interval: int, *, period_ms: int, append_time_ms: int | None)
     Ahead of the record's append time, where the log keeps one (Kafka: LogAppendTime).
     """
     if interval % period_ms:
-        raise WireError("misaligned_interval", f"{interval} is no multiple of {period_ms} ms")
+        raise WireError("misaligned_interval", f"{interval} is not a multiple of {period_ms} ms")
     if append_time_ms is not None and interval > append_time_ms + period_ms:
         raise WireError("future_interval", f"{interval}, but the record was appended at {append_time_ms}")
 

@@ -52,7 +52,7 @@ def apply(old: Json, given: object) -> Json:
     new = dict(old)
     removed = parts.get("removed", [])
     if not isinstance(removed, list):
-        _refuse("removed is no list")
+        _refuse("removed is not a list")
     for key in removed:
         if not isinstance(key, str) or new.pop(key, _NOTHING) is _NOTHING:
             _refuse(f"removes {key!r}, which is not there")
@@ -68,7 +68,7 @@ _NOTHING: Final = object()
 
 def _with_values(old: Json, values: object) -> Json:
     if not isinstance(values, list) or len(values) != len(old):
-        _refuse(f"values for {len(old)} keys are wanted")
+        _refuse(f"expected a list of {len(old)} values")
     by_key = dict(zip(sorted(old), values, strict=True))
     return {key: by_key[key] for key in old}
 

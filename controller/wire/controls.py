@@ -77,7 +77,7 @@ def stored_controls(value: bytes, where: str) -> OperatorControls:
         return parse_controls(value)
     except WireError as error:
         raise ControlsCorruptError(
-            f"{where} holds no controls ({error}): set them anew with `trimtab pause` and `trimtab resume`"
+            f"{where} does not hold valid controls ({error}): set them again with `trimtab pause` and `trimtab resume`"
         ) from error
 
 

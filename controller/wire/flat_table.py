@@ -42,7 +42,7 @@ class FlatTable:
         """Another table; WireError where there is none."""
         found = self.table_or_none(nth)
         if found is None:
-            raise WireError("not_json", f"nor an Arrow stream: a table lacks its field {nth}")
+            raise WireError("not_json", f"not an Arrow stream: a table lacks its field {nth}")
         return found
 
     def table_or_none(self, nth: int) -> "FlatTable | None":
@@ -92,5 +92,5 @@ def _target(value: bytes, place: int) -> int:
 def _checked(value: bytes, place: int, size: int) -> int:
     """*place*, where *size* bytes lie from it on."""
     if place < 0 or place > len(value) - size:
-        raise WireError("not_json", f"nor an Arrow stream: {size} bytes at {place} of {len(value)}")
+        raise WireError("not_json", f"not an Arrow stream: {size} bytes at {place} of {len(value)}")
     return place

@@ -102,7 +102,9 @@ class LocalBrokerDataRecord(Record):
         if is_name(self.broker):
             return self
         if self.web_service_url or self.web_service_url_tls:
-            raise bad_value("webServiceUrl has a host that is no name" if self.broker else "webServiceUrl has no host")
+            raise bad_value(
+                "the host in webServiceUrl is not a valid name" if self.broker else "webServiceUrl has no host"
+            )
         raise missing("webServiceUrl")
 
 

@@ -81,7 +81,7 @@ def fact_of(record: Any) -> model.Fact:
             )
         case metrics.BundleData():
             return _seed(record)
-    raise TypeError(f"{type(record).__name__} is no fact")
+    raise TypeError(f"{type(record).__name__} is not a fact")
 
 
 def _seed(record: metrics.BundleData) -> model.BundleSeed:

@@ -102,7 +102,7 @@ def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_p
         os.killpg(process.pid, signal.SIGKILL)  # the session of its own that it began
         process.wait(30)
     text = output.read_text()
-    assert re.search(rf"catches up on {_INTERVALS} intervals: reads \d+ records a batch", text)
+    assert re.search(rf"catching up on {_INTERVALS} intervals, with \d+ records a batch", text)
     assert [entry.interval for entry in read_journal(settings.log.kafka, cluster="lab")] == intervals
     batches = [int(path.name) for path in (tmp_path / "checkpoint/decisions-s2/commits").glob("[0-9]*")]
     # Four fifths of what a batch may close are read in one; one that closed more would leave fewer batches.

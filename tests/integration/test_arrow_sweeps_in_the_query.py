@@ -104,7 +104,7 @@ def test_chunks_that_divide_a_bundle_close_an_interval_as_the_whole_sweep_does(s
 
 
 _SPOILT: dict[str, tuple[bytes, str]] = {
-    "half": (respun()[:400], "not_json: nor an Arrow stream"),
+    "half": (respun()[:400], "not_json: not an Arrow stream"),
     "misaligned": (respun(interval=_NOW + 1), "misaligned_interval: "),
     "far ahead": (respun(interval=_NOW + 2 * _PERIOD), "future_interval: "),
     "another version": (respun(v=2), "unknown_version: "),

@@ -285,7 +285,7 @@ def test_a_transaction_left_open_is_aborted_by_the_next_writer(kafka: KafkaServe
 
 
 def test_nothing_is_written_before_init(kafka: KafkaServer, topic: str) -> None:
-    with pytest.raises(JournalError, match="init comes first"):
+    with pytest.raises(JournalError, match=r"init\(\) was not called"):
         commit(TransactionalProducer(kafka.bootstrap, topic), topic, b"too early")
 
 

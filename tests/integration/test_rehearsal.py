@@ -34,7 +34,7 @@ def test_a_rehearsal_decides_some_intervals_for_nobody_and_leaves_nothing_behind
     before = files(tmp_path)
     rehearsal.rehearse(spark, Assembly(settings).options, source_of(settings))
     assert len(closed) == 2
-    assert said(caplog) == ["stands by"]
+    assert said(caplog) == ["this controller stands by"]
     assert files(tmp_path) == before, "neither log nor journal nor checkpoint"
     assert spark.streams.active == []
 

@@ -33,7 +33,7 @@ class FolderInbox:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
-            raise TakenOverError(f"{place}: another executor is at it") from error
+            raise TakenOverError(f"{place}: another executor uses this folder") from error
         known = json.loads(self._position.read_bytes()) if self._position.exists() else {}
         if known.get("cluster", cluster) != cluster:
             os.close(self._lock)
@@ -105,7 +105,9 @@ class FolderInbox:
                 return FolderMetricsLog(self._folder, cluster=self._cluster).results(records)
             except FileExistsError:
                 continue
-        raise TrimtabError(f"{self._folder / 'results'}: no name is left for a file of results")
+        raise TrimtabError(
+            f"{self._folder / 'results'}: no free name for a file of results was found in {_TRIES} tries"
+        )
 
 
 def _results(folder: Path) -> Iterator[dict[str, Any]]:

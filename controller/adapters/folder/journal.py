@@ -56,7 +56,7 @@ class FolderJournal:
         try:
             files.create(path, encode_epoch(self._cluster, epoch))
         except FileExistsError as error:
-            raise LeadershipLostError(f"epoch {epoch} is another's already: {path}") from error
+            raise LeadershipLostError(f"epoch {epoch} was already begun by another controller: {path}") from error
         except OSError as error:
             raise JournalError(f"{path}: {error.strerror}") from error
 
@@ -72,7 +72,9 @@ class FolderJournal:
         try:
             files.create(path, encoded.value, before=before)
         except FileExistsError as error:
-            raise LeadershipLostError(f"interval {utc(entry.interval)} is decided already: {path}") from error
+            raise LeadershipLostError(
+                f"interval {utc(entry.interval)} was already decided by another controller: {path}"
+            ) from error
         except OSError as error:
             raise JournalError(f"{path}: {error.strerror}") from error
         self._writer.wrote(encoded)

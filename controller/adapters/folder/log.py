@@ -66,7 +66,9 @@ class _LineFiles:
         if not lines:
             return
         if any(b"\n" in line or b"\r" in line for line in lines):
-            raise TrimtabError("a folder keeps one JSON record a line: neither line breaks nor Arrow")
+            raise TrimtabError(
+                "a log in a folder holds one JSON record a line, so a record has no line breaks and is not Arrow"
+            )
         if interval > self._interval:
             self._interval, self._number = interval, -1
         self._number += 1

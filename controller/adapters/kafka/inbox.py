@@ -57,7 +57,8 @@ class KafkaInbox:
         if partitions[self._commands] > partitions[self._results]:
             raise SettingsError(
                 f"{self._commands} has {partitions[self._commands]} partitions and {self._results}"
-                f" {partitions[self._results]}: results need at least as many, for each lies beside its command"
+                f" {partitions[self._results]}: the result topic needs at least"
+                " as many, since a result goes to the partition with the number of its command's"
             )
         self._settings, self._cluster = log_settings, cluster
         #: Partition -> its end when it was looked at last, the newest epoch found there, and when that was.
@@ -91,7 +92,9 @@ class KafkaInbox:
             raise self._meaning(error) from error
         if self._is_lost:
             # Producers do not always recover after a pause of the process or an outage.
-            raise TakenOverError(f"{self._commands}: the group has gone on without this member")
+            raise TakenOverError(
+                f"{self._commands}: the consumer group has removed this executor; another one may have its partitions"
+            )
         self._look_for_results()
         taken = []
         for message in messages:
@@ -130,7 +133,7 @@ class KafkaInbox:
                 epoch = max([epoch, *(self._epoch_of(record.value) for record in records)])
                 end = high
         except (ck.KafkaException, TrimtabError) as error:
-            log.warning("%s, partition %d: its end cannot be read: %s", self._commands, partition, error)
+            log.warning("%s, partition %d: the newest epoch cannot be read: %s", self._commands, partition, error)
         self._ends[partition] = (end, epoch, time.monotonic())
         return epoch
 
@@ -201,7 +204,7 @@ class KafkaInbox:
             self._memory[partition] = PartitionMemory(
                 epoch=known.get("epoch", 0), answered=self._answered(partition), begun=set(known.get("begun", ()))
             )
-            log.info("commands of partition %d from offset %d on", partition, start.offset)
+            log.info("reading the commands of partition %d from offset %d", partition, start.offset)
         starts = [(each.partition, self._committed[each.partition]) for each in partitions]
         consumer.assign([ck.TopicPartition(self._commands, *start) for start in starts])
 

@@ -126,7 +126,7 @@ class KafkaJournal:
             if needed:
                 delete_before(*_journal(self._settings), min(needed.values()), self._settings.client)
         except TrimtabError as error:
-            raise JournalError(f"the journal is not pruned: {error}") from error
+            raise JournalError(f"the journal could not be pruned: {error}") from error
 
 
 def read_journal(settings: KafkaLogSettings, *, cluster: str) -> Iterator[JournalEntry]:

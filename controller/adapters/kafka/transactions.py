@@ -97,7 +97,7 @@ class TransactionalProducer(Writer):
         self._config = connection_options(bootstrap, client, **WRITING, **{"transactional.id": transactional_id})
         self._id = transactional_id
         self._current: Transaction | None = None
-        self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init comes first")
+        self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init() was not called")
 
     def init(self) -> None:
         """Fence earlier producers of this id and finish what they left: open transactions are aborted."""

@@ -55,7 +55,7 @@ class PulsarAdmin(PulsarHttp):
         try:
             return tuple(int(boundary, 16) for boundary in found or ())
         except (TypeError, ValueError) as error:
-            raise PulsarError(f"GET {path}: {found!s:.100} are no boundaries", status=200) from error
+            raise PulsarError(f"GET {path}: {found!s:.100} is not a list of bundle boundaries", status=200) from error
 
     def policies(self, namespace: str) -> dict[str, Any]:
         """The policies of *namespace*."""
@@ -89,13 +89,13 @@ class PulsarAdmin(PulsarHttp):
         """The broker that serves *bundle*; one that nobody has gets its owner by this, as at a client's lookup."""
         topic = probe_topic(bundle)
         if not topic:
-            raise PulsarError(f"{bundle} is too narrow to find the name of a topic in it", sent=False)
+            raise PulsarError(f"{bundle}: no topic name was found whose hash lies in this narrow range", sent=False)
         answer = self._object(f"/lookup/v2/topic/{topic.replace('://', '/')}")
         url = answer.get("httpUrl") or answer.get("httpUrlTls") or answer.get("brokerUrl") or ""
         try:
             return urlsplit(str(url)).netloc
         except ValueError as error:
-            raise PulsarError(f"lookup of {bundle}: {url!r:.100} is no address", status=200) from error
+            raise PulsarError(f"lookup of {bundle}: {url!r:.100} is not an address", status=200) from error
 
     def unload(self, bundle: str, destination: str = "") -> None:
         """Unload *bundle* from its owner.  *destination* is best effort; never give one for an unowned bundle.
@@ -160,7 +160,7 @@ class PulsarAdmin(PulsarHttp):
             raise
         unusable = [name for name, policy in found.items() if not isinstance(policy, dict)]
         if unusable:
-            raise PulsarError(f"GET {path}: {unusable[0]:.100} is no policy", status=200)
+            raise PulsarError(f"GET {path}: {unusable[0]:.100} is not an isolation policy", status=200)
         return found
 
     def failure_domains(self) -> dict[str, dict[str, Any]]:

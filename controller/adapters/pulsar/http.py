@@ -183,7 +183,7 @@ class PulsarHttp:
                     try:
                         self.brokers()
                     except PulsarError as error:
-                        log.warning("the active brokers cannot be listed, so those of the last list count: %s", error)
+                        log.warning("the active brokers cannot be listed; the last list is used: %s", error)
         return is_listed()
 
     def _require(self, method: str, url: str) -> None:
@@ -282,7 +282,7 @@ class PulsarHttp:
         self._require(method, url)
         left = self.seconds_left
         if left <= 0:
-            raise PulsarError(f"{method} {url}: no time is left for it", sent=False)
+            raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False)
         timeout = urllib3.Timeout(connect=min(self._connect_seconds, left), read=min(self._read_seconds, left))
         headers = {**self._headers, "Accept": "application/json", "Accept-Encoding": "gzip"}
         if body is not None:
@@ -305,7 +305,7 @@ def _location(url: str, answer: HttpAnswer) -> str:
         there = urljoin(url, location)
         urlsplit(there)
     except ValueError as error:
-        raise PulsarError(f"{url}: redirected to {location!r:.100}, which is no address") from error
+        raise PulsarError(f"{url}: redirected to {location!r:.100}, which is not an address") from error
     return there
 
 

@@ -80,7 +80,9 @@ class PulsarLoadData:
                 self._follow()
             except (pulsar.PulsarException, TrimtabError) as error:
                 if str(error) != said:
-                    log.warning("%s cannot be read, so brokers' metrics have to do: %s", _TOPIC, error)
+                    log.warning(
+                        "%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, error
+                    )
                 said = str(error)
                 self._closed.wait(_RETRY_SECONDS)
 
@@ -100,7 +102,7 @@ class PulsarLoadData:
     def _client(self) -> pulsar.Client:
         url, tls, own = self._service_url(), self._tls, self._credentials
         if not url:
-            raise TrimtabError("the cluster's data names no service URL; service_url in [collector] can")
+            raise TrimtabError("the cluster's data have no service URL: set service_url in [collector]")
         authentication = None
         if own.token:
             authentication = pulsar.AuthenticationToken(own.token)

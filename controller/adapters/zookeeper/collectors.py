@@ -67,7 +67,7 @@ class ZooKeeperGroup:
         except (KazooException, KazooTimeoutError, TrimtabError) as error:
             if self._answers:
                 why = self._refusal(error) if isinstance(error, NoAuthError | InvalidACLError) else repr(error)
-                log.warning("the group of collectors stays as it was: %s", why)
+                log.warning("the group of collectors cannot be read; its last known members stay in use: %s", why)
             self._answers = False
         else:
             if not self._answers:

@@ -64,6 +64,6 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     while len(received) < size:
         part = connection.recv(size - len(received))
         if not part:
-            raise EOFError("it hung up")
+            raise EOFError("it closed the connection")
         received += part
     return received

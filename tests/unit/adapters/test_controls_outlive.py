@@ -166,9 +166,9 @@ def test_invalid_controls_stop_all_commands_until_they_are_set_again(
     file = Path(settings.election.path) / "controls.json"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(value)
-    with pytest.raises(ControlsCorruptError, match=r"controls\.json holds no controls"):
+    with pytest.raises(ControlsCorruptError, match=r"controls\.json does not hold valid controls"):
         election_system(settings).controls().read()
-    assert "holds no controls" in controller.at(INTERVAL).unknown
+    assert "does not hold valid controls" in controller.at(INTERVAL).unknown
     cli(conf, controls_cli.pause)
     assert controller.at(INTERVAL).paused
     assert controller.at(INTERVAL).unknown == ""

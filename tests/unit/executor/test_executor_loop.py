@@ -202,7 +202,7 @@ def test_within_a_namespace_commands_are_carried_out_in_their_order(tmp_path: Pa
 def test_two_executors_on_one_folder_are_refused(tmp_path: Path) -> None:
     inbox = FolderInbox(tmp_path, cluster="standalone")
     try:
-        with pytest.raises(TakenOverError, match="another executor is at it"):
+        with pytest.raises(TakenOverError, match="another executor uses this folder"):
             FolderInbox(tmp_path, cluster="standalone")
     finally:
         inbox.close()

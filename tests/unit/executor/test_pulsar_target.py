@@ -125,7 +125,7 @@ def test_an_act_takes_half_of_the_time_that_is_left() -> None:
 def test_a_bundle_that_could_not_be_looked_up_afterwards_is_not_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulsar_admin, "_PROBES", 0)
     probe_topic.cache_clear()
-    with pytest.raises(PulsarError, match="too narrow") as raised:
+    with pytest.raises(PulsarError, match="in this narrow range") as raised:
         target(Admin()).look(unload())
     assert not raised.value.sent
     assert target(Admin()).look(split()).owner == A

@@ -12,7 +12,7 @@ from tests.arrow_messages import batch, dictionary, put, schema
 from tests.records import LEFT, RIGHT
 from tests.unit.wire.test_wire_arrow import decode, packed, refusal, respun, value
 
-SPOILT = "not_json: nor an Arrow stream of one batch: "
+SPOILT = "not_json: not an Arrow stream of one batch: "
 WHOLE = value()
 #: Without its end mark, which need not be there.
 BARE = WHOLE[:-8]
@@ -24,7 +24,7 @@ def test_a_message_is_as_long_as_it_says() -> None:
     left = len(BARE) - batch(BARE).at - 8
     for length in (left + 1, -1, 0):
         spoilt = put(BARE, batch(BARE).at + 4, "<i", length)
-        assert refusal(spoilt) == f"{SPOILT}a message of {length} bytes, {left} are left"
+        assert refusal(spoilt) == f"{SPOILT}a message of {length} bytes, but {left} are left"
     # All that is left is no message, but is looked at.
     assert "are left" in refusal(put(BARE, batch(BARE).at + 4, "<i", left)).removeprefix(f"{SPOILT}a message of {left}")
 
@@ -33,16 +33,16 @@ def test_the_end_mark_is_the_last_thing_in_the_record() -> None:
     assert decode(BARE) is not None
     left = len(WHOLE) - batch(WHOLE).at - 8
     spoilt = put(WHOLE, batch(WHOLE).at + 4, "<i", 0)
-    assert refusal(spoilt) == f"{SPOILT}a message of 0 bytes, {left} are left"
+    assert refusal(spoilt) == f"{SPOILT}a message of 0 bytes, but {left} are left"
 
 
 def test_the_body_of_a_message_lies_within_the_record() -> None:
     left = len(BARE) - batch(BARE).body
     for follows in (left + 1, -1, 1 << 62):
         spoilt = put(BARE, batch(BARE).root.field(3), "<q", follows)
-        assert refusal(spoilt) == f"{SPOILT}a message of version 4 and {follows} bytes, {left} are left"
+        assert refusal(spoilt) == f"{SPOILT}a message of version 4 and {follows} bytes, but {left} are left"
     shorter = put(BARE, batch(BARE).root.field(3), "<q", left - 8)
-    assert refusal(shorter).endswith(f"the batch has {left - 8}")
+    assert refusal(shorter).endswith(f"but the batch has {left - 8} bytes")
 
 
 @pytest.mark.parametrize(("version", "known"), [(2, False), (3, True), (4, True), (5, False)])
@@ -134,7 +134,7 @@ def test_a_buffer_lies_within_the_body_of_its_message() -> None:
     (size,) = struct.unpack_from("<q", WHOLE, message.root.field(3))
     for start, length in ((-1, 8), (0, -1), (size - 7, 8), (0, size + 1), (size + 1, 0)):
         changed = put(WHOLE, message.buffer(MSG_RATE_IN), "<qq", start, length)
-        assert refusal(changed) == f"{SPOILT}a buffer of {length} bytes at {start}, the batch has {size}"
+        assert refusal(changed) == f"{SPOILT}a buffer of {length} bytes at byte {start}, but the batch has {size} bytes"
     # Its last bytes are a buffer as good as any.
     assert decode(put(WHOLE, message.buffer(MSG_RATE_IN), "<qq", size - 24, 24)) is not None
     assert "has 0 bytes for 3 rows" in refusal(put(WHOLE, message.buffer(MSG_RATE_IN), "<qq", size, 0))
@@ -151,7 +151,7 @@ def test_numbers_have_as_many_bytes_as_the_rows_need_and_may_have_more() -> None
 def test_texts_have_a_place_more_than_rows() -> None:
     extent = batch(WHOLE).buffer(TOPIC_PLACES)
     changed = put(WHOLE, extent + 8, "<q", 15)
-    assert refusal(changed) == "bad_value: column topic has 15 bytes for the places of 3 texts"
+    assert refusal(changed) == "bad_value: column topic has 15 bytes of offsets for 3 texts"
     assert decode(put(WHOLE, extent + 8, "<q", 16)) == decode(WHOLE)
 
 
@@ -223,7 +223,7 @@ def test_a_nested_column_or_one_of_a_newer_type_is_refused(kind: str) -> None:
     def with_extra(batch: pa.RecordBatch) -> pa.RecordBatch:
         return pa.record_batch([NESTED[kind], *batch.columns], names=["extra", *batch.schema.names])
 
-    assert refusal(respun(with_extra)) == "bad_value: column extra is nested, or of a type that is not known"
+    assert refusal(respun(with_extra)) == "bad_value: column extra is nested or of an unknown type"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_columns_of_another_type_are_refused(name: str, array: pa.Array, kind: s
     def changed(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.set_column(batch.schema.get_field_index(name), name, array)
 
-    assert refusal(respun(changed)) == f"bad_value: column {name} is no {kind}"
+    assert refusal(respun(changed)) == f"bad_value: column {name} is not of type {kind}"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_bundles_are_a_dictionary_of_32_bit_codes_without_an_order(codes: Any, o
     if known:
         assert decode(respun(changed)) is not None
         return
-    expected = "bad_value: column bundle is no dictionary<values=string, indices=int32, ordered=0>"
+    expected = "bad_value: column bundle is not of type dictionary<values=string, indices=int32, ordered=0>"
     assert refusal(respun(changed)) == expected
 
 
@@ -292,7 +292,7 @@ def test_a_columns_name_has_1024_bytes_at_most() -> None:
 
 def test_a_column_of_a_sweep_is_there_once_and_another_one_as_often_as_it_likes() -> None:
     assert decode(with_columns("extra", "extra")) is not None
-    assert refusal(with_columns("topic")) == "bad_value: column topic is there twice"
+    assert refusal(with_columns("topic")) == "bad_value: the column topic appears twice"
 
 
 def test_the_brokers_own_fields_are_in_the_metadata_once_beside_others() -> None:
@@ -317,14 +317,14 @@ def test_the_brokers_own_fields_are_in_the_metadata_once_beside_others() -> None
 def test_a_codec_that_is_not_known_is_refused() -> None:
     zstd = packed(WHOLE, "zstd")
     compression = batch(zstd).root.table(2).table(3)
-    expected = "bad_value: an Arrow batch is compressed in a way that is not known"
+    expected = "bad_value: an Arrow batch is compressed with an unknown codec or method"
     assert refusal(put(zstd, compression.field(0), "<B", 2)) == expected
 
 
 def test_a_compressed_buffer_begins_with_its_size() -> None:
     zstd = packed(WHOLE, "zstd")
     extent = batch(zstd).buffer(MSG_RATE_IN)
-    assert refusal(put(zstd, extent + 8, "<q", 7)) == f"{SPOILT}a compressed buffer of 7 bytes"
+    assert refusal(put(zstd, extent + 8, "<q", 7)) == f"{SPOILT}a compressed buffer of 7 bytes, too short for its size"
     # Of 8 bytes it has a size, and nothing that could be unpacked.
     assert refusal(put(zstd, extent + 8, "<q", 8)).startswith(f"{SPOILT}a compressed buffer cannot be unpacked: ")
 
@@ -353,7 +353,7 @@ def test_what_is_unpacked_comes_to_64_times_the_record_at_most(codec: str) -> No
     allowed = 64 * len(squeezed) - 4 * (len(names) + 1) - sum(map(len, names))
     for size in (allowed + 1, 1 << 62, -2):
         changed = put(squeezed, message.body + start, "<q", size)
-        assert refusal(changed) == f"too_large: compressed columns of {size} bytes more, allowed: {allowed}"
+        assert refusal(changed) == f"too_large: a compressed buffer unpacks to {size} bytes, allowed: {allowed}"
     changed = put(squeezed, message.body + start, "<q", allowed)
     assert refusal(changed).startswith(f"{SPOILT}a compressed buffer ")
 
@@ -371,5 +371,5 @@ def test_what_is_unpacked_comes_to_64_mib_at_most() -> None:
     extents = inner.table(2).at + 4
     (start,) = struct.unpack_from("<q", squeezed, extents + 16)
     changed = put(squeezed, message.body + start, "<q", (1 << 26) + 1)
-    assert refusal(changed) == "too_large: compressed columns of 67108865 bytes more, allowed: 67108864"
+    assert refusal(changed) == "too_large: a compressed buffer unpacks to 67108865 bytes, allowed: 67108864"
     assert len(squeezed) > 1 << 20

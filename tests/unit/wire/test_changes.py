@@ -38,11 +38,11 @@ def test_a_change_says_what_is_new_in_the_shortest_form(old: Any, new: Any, said
     ("given", "told"),
     [
         ([], "expected an object, found list"),
-        ({"removed": "a"}, "removed is no list"),
+        ({"removed": "a"}, "removed is not a list"),
         ({"removed": ["gone"]}, "removes 'gone', which is not there"),
         ({"removed": [1]}, "removes 1, which is not there"),
-        ({"values": [1]}, "values for 2 keys are wanted"),
-        ({"values": {"a": 1}}, "values for 2 keys are wanted"),
+        ({"values": [1]}, "expected a list of 2 values"),
+        ({"values": {"a": 1}}, "expected a list of 2 values"),
         ({"changed": {"a": {}}}, "expected an object, found int"),
     ],
 )

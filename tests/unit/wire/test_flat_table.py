@@ -49,29 +49,29 @@ def test_a_field_that_is_not_listed_or_has_no_place_is_the_other_number() -> Non
 
 def test_a_table_that_must_be_there_and_is_not_is_named_by_its_number() -> None:
     table = FlatTable.first(buffer(0))
-    assert detail(lambda: table.table(3)) == "not_json: nor an Arrow stream: a table lacks its field 3"
+    assert detail(lambda: table.table(3)) == "not_json: not an Arrow stream: a table lacks its field 3"
 
 
 def test_a_number_lies_whole_within_the_bytes() -> None:
     # The table begins at 10, its field at 14: 8 bytes of it end with the value.
     assert FlatTable.first(buffer(4, fields=b"\x01" + bytes(7))).number(0, 8) == 1
     short = FlatTable.first(buffer(4, fields=bytes(7)))
-    assert detail(lambda: short.number(0, 8)) == "not_json: nor an Arrow stream: 8 bytes at 14 of 21"
+    assert detail(lambda: short.number(0, 8)) == "not_json: not an Arrow stream: 8 bytes at 14 of 21"
 
 
 def test_a_list_of_fields_lies_whole_within_the_bytes() -> None:
     # The list at 4 says that it has 40 bytes; the value ends at 12.
     table = FlatTable.first(struct.pack("<IHHi", 8, 40, 4, 4))
     assert table.number(1, 1) == 0
-    assert detail(lambda: table.number(2, 1)) == "not_json: nor an Arrow stream: 2 bytes at 12 of 12"
+    assert detail(lambda: table.number(2, 1)) == "not_json: not an Arrow stream: 2 bytes at 12 of 12"
 
 
 def test_root_table_and_list_lie_within_the_bytes() -> None:
-    assert refusal(b"\0\0\0") == "not_json: nor an Arrow stream: 4 bytes at 0 of 3"
-    assert refusal(struct.pack("<Iii", 9, 4, 0)) == "not_json: nor an Arrow stream: 4 bytes at 9 of 12"
+    assert refusal(b"\0\0\0") == "not_json: not an Arrow stream: 4 bytes at 0 of 3"
+    assert refusal(struct.pack("<Iii", 9, 4, 0)) == "not_json: not an Arrow stream: 4 bytes at 9 of 12"
     # The list would begin 1 before the value, or 4 bytes before its end and one more.
-    assert refusal(struct.pack("<Iii", 4, 5, 0)) == "not_json: nor an Arrow stream: 4 bytes at -1 of 12"
-    assert refusal(struct.pack("<Iii", 4, -5, 0)) == "not_json: nor an Arrow stream: 4 bytes at 9 of 12"
+    assert refusal(struct.pack("<Iii", 4, 5, 0)) == "not_json: not an Arrow stream: 4 bytes at -1 of 12"
+    assert refusal(struct.pack("<Iii", 4, -5, 0)) == "not_json: not an Arrow stream: 4 bytes at 9 of 12"
     assert FlatTable.first(struct.pack("<Iii", 4, -4, 4)).number(0, 1) == 0
 
 
@@ -83,9 +83,9 @@ def test_a_list_is_its_bytes_and_ends_within_the_value() -> None:
     assert with_list(3, b"abcdef").vector(0, 2) == b"abcdef"
     assert with_list(3, b"abcdefg").vector(0, 1) == b"abc"
     assert with_list(3, b"abc").length(0) == 3
-    assert detail(lambda: with_list(3, b"abcde").vector(0, 2)) == "not_json: nor an Arrow stream: 6 bytes at 26 of 31"
+    assert detail(lambda: with_list(3, b"abcde").vector(0, 2)) == "not_json: not an Arrow stream: 6 bytes at 26 of 31"
     assert detail(lambda: with_list(2**32 - 1, b"").length(0)) == (
-        "not_json: nor an Arrow stream: 4294967295 bytes at 26 of 26"
+        "not_json: not an Arrow stream: 4294967295 bytes at 26 of 26"
     )
 
 

@@ -137,9 +137,9 @@ def test_the_header_is_checked_like_any_record(fields: dict[str, Any], reason: s
         (with_column("msgRateOut", pa.array([1.0, -1.0, 2.0])), "bad_value: column msgRateOut must"),
         (with_column("msgRateOut", pa.array([1.0, None, 2.0])), "bad_value: column msgRateOut has 1 nulls"),
         (with_column("storageSize", pa.array([1, -1, 2])), "bad_value: column storageSize must"),
-        (with_column("storageSize", pa.array([1.0, 1.0, 2.0])), "bad_value: column storageSize is no int64"),
+        (with_column("storageSize", pa.array([1.0, 1.0, 2.0])), "bad_value: column storageSize is not of type int64"),
         (with_column("topic", pa.array(["a", None, "b"])), "bad_value: column topic has 1 nulls"),
-        (with_column("bundle", pa.array([LEFT, LEFT, LEFT])), "bad_value: column bundle is no dictionary"),
+        (with_column("bundle", pa.array([LEFT, LEFT, LEFT])), "bad_value: column bundle is not of type dictionary"),
         (with_column("bundle", pa.array(["x"] * 3).dictionary_encode()), "impossible_bundle: 'x' is not"),
         (lambda batch: batch.drop_columns(["topic"]), "missing_field: column topic"),
     ],
@@ -151,7 +151,7 @@ def test_columns_are_checked_whole(change: Any, reason: str) -> None:
 def test_a_stream_that_is_cut_off_or_holds_nothing_is_refused() -> None:
     whole = value()
     for length in (4, 40, len(whole) // 2, len(whole) - 200):
-        assert refusal(whole[:length]).startswith("not_json: nor an Arrow stream")
+        assert refusal(whole[:length]).startswith("not_json: not an Arrow stream")
 
 
 def test_what_follows_a_message_is_a_message_or_nothing() -> None:
@@ -167,7 +167,7 @@ def test_a_nested_column_is_refused_and_another_plain_one_is_passed_over() -> No
         return respun(lambda batch: pa.record_batch([*batch.columns, array], names=[*batch.schema.names, "extra"]))
 
     assert decode(with_extra(pa.array([1, 2, 3], pa.int16()))) is not None
-    assert refusal(with_extra(pa.array([[1], [2], [3]]))).startswith("bad_value: column extra is nested, or of a type")
+    assert refusal(with_extra(pa.array([[1], [2], [3]]))).startswith("bad_value: column extra is nested")
 
 
 def test_a_stream_begins_with_its_schema() -> None:
@@ -175,7 +175,7 @@ def test_a_stream_begins_with_its_schema() -> None:
         schema, batch = reader.schema, reader.read_next_batch()
     for first in (batch.serialize(), pa.BufferOutputStream().getvalue()):
         said = refusal(ARROW_MAGIC * (first.size == 0) + first.to_pybytes() + schema.serialize().to_pybytes())
-        assert said.startswith("not_json: nor an Arrow stream")
+        assert said.startswith("not_json: not an Arrow stream")
     assert "it does not begin with a schema" in refusal(batch.serialize().to_pybytes())
 
 
@@ -212,6 +212,6 @@ def test_compressed_columns_of_another_length_are_refused(codec: str) -> None:
     assert whole.count(length + squeezed) == 1
     for other in (rates.nbytes - 8, rates.nbytes + 8):
         spoilt = whole.replace(length + squeezed, other.to_bytes(8, "little") + squeezed)
-        assert refusal(spoilt).startswith("not_json: nor an Arrow stream")
+        assert refusal(spoilt).startswith("not_json: not an Arrow stream")
     cut = whole.replace(length + squeezed, length + b"\0" + squeezed[1:])
-    assert refusal(cut).startswith("not_json: nor an Arrow stream")
+    assert refusal(cut).startswith("not_json: not an Arrow stream")

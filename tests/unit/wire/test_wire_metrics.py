@@ -188,7 +188,7 @@ def test_heartbeat_bundles_and_those_of_v1_namespaces_are_possible() -> None:
 
 def test_an_interval_off_the_period_is_refused() -> None:
     for record in (broker_sweep(interval=T + 1), tick(T + 1)):
-        assert refusal(record) == f"misaligned_interval: {T + 1} is no multiple of {PERIOD} ms"
+        assert refusal(record) == f"misaligned_interval: {T + 1} is not a multiple of {PERIOD} ms"
 
 
 def test_an_interval_may_lie_one_period_ahead_of_the_log_and_no_further() -> None:
