@@ -14,8 +14,8 @@ import org.apache.commons.compress.compressors.lz4.FramedLZ4CompressorInputStrea
  * The columns of a sweep in its Arrow form: an IPC stream of one record batch.
  *
  * It is read here, and not by Arrow's own reader, so that every length is checked against the bytes there are before
- * anything is allocated by it.  Columns that a sweep does not have are passed over, nested ones are refused.
- * controller/wire/arrow_stream.py draws the same line.
+ * anything is allocated by it.  Other columns than a sweep's are ignored; nested ones are refused.
+ * controller/wire/arrow_stream.py applies the same rules.
  */
 final class ArrowStream {
     /** Kinds of messages. */
@@ -25,7 +25,7 @@ final class ArrowStream {
     private static final int[] BUFFERS = {-1, 0, 2, 2, 3, 3, 2, 2, 2, 2, 2, 2, -1, -1, -1, 2, -1, -1, 2, 3, 3};
     private static final int LZ4 = 0, ZSTD = 1, LZ4_MAGIC = 0x184D2204;
     private static final int MOST_COLUMNS = 256, LONGEST_NAME = 1024;
-    /** What is unpacked of compressed columns: so many times the record's size, and never more than that. */
+    /** Limits of what compressed columns unpack to: so many times the record's size, and so many bytes. */
     private static final long MOST_TIMES = 64, MOST_UNPACKED = 1L << 26;
     private static final String HEADER = "trimtab";
     private static final String[] COLUMNS = {
@@ -45,7 +45,7 @@ final class ArrowStream {
     private final byte[] value;
     /** Where the next message begins. */
     private int at;
-    /** Of the message just read: its kind, what it says, and where its body lies. */
+    /** Of the message just read: its kind, its description, and where its body lies. */
     private int kind;
     private FlatTable said;
     private int body;
@@ -112,7 +112,7 @@ final class ArrowStream {
         }
     }
 
-    /** Goes on to the next message; false where the stream ends, as it must where the record does. */
+    /** Reads the next message; false at the end of the stream, which must be the end of the record. */
     private boolean next() throws Fields.Refused {
         long left = this.value.length - this.at;
         if (left == 0) {
@@ -150,7 +150,7 @@ final class ArrowStream {
         this.buffers += own;
     }
 
-    /** Refuses columns of other types than a sweep's; returns which dictionary the bundles' names are. */
+    /** Refuses columns of other types than a sweep's; returns the id of the dictionary with the bundles' names. */
     private long checkTypes() throws Fields.Refused {
         for (int i = 0; i < COLUMNS.length; i++) {
             FlatTable field = (FlatTable) this.fields.get(COLUMNS[i]);
@@ -188,7 +188,7 @@ final class ArrowStream {
         return (int[]) this.places.get(name);
     }
 
-    /** What a field of the schema, or of its metadata, is called. */
+    /** The name of a field of the schema, or the key of an entry of its metadata. */
     private static String name(FlatTable field) throws Fields.Refused, IOException {
         refuse(field.textLength(0) > LONGEST_NAME);
         byte[] name = field.text(0);
@@ -225,7 +225,7 @@ final class ArrowStream {
             this.bodyLength = ArrowStream.this.bodyLength;
         }
 
-        /** A column of numbers of so many bytes, without nulls: as many as there are rows, or more. */
+        /** A column of numbers without nulls, each of *bytes* bytes: at least one for each row. */
         ByteBuffer numbers(int[] place, int bytes) throws Fields.Refused, IOException {
             this.checkNode(place[0]);
             ByteBuffer found = this.buffer(place[1] + 1);
@@ -280,7 +280,7 @@ final class ArrowStream {
 
     /**
      * Whether *packed* is one whole LZ4 frame of version 1 without a dictionary: header, blocks, end mark, and nothing
-     * behind it.  The library takes other bytes too; controller.wire.arrow_stream asks the same.
+     * behind it.  The library also accepts other bytes; controller.wire.arrow_stream checks the same.
      */
     private static boolean isLz4Frame(ByteBuffer packed) {
         int length = packed.limit();
@@ -307,7 +307,7 @@ final class ArrowStream {
         return false;
     }
 
-    /** So many bytes of *value* from there on, little-endian. */
+    /** The *length* bytes of *value* from *from* on, little-endian. */
     static ByteBuffer slice(byte[] value, int from, int length) {
         return ((ByteBuffer) ByteBuffer.wrap(value, from, length).slice()).order(ByteOrder.LITTLE_ENDIAN);
     }

@@ -10,7 +10,7 @@ import java.util.List;
  * the schema's metadata, a row a topic, and the bundles' names in the dictionary of column "bundle".
  *
  * The same numbers as those of the sweep's JSON form, bit for bit: a bundle's topics are added in their order.  Topics
- * are kept of bundles at a limit, and of those that this chunk may have only a part of: its first and its last.
+ * are kept of bundles that reach a limit, and of the first and last bundle: this chunk may have only a part of them.
  */
 final class ArrowSweep {
     /** No JSON text begins like this. */
@@ -33,7 +33,7 @@ final class ArrowSweep {
         return value.length >= 4 && ByteBuffer.wrap(value).getInt() == MAGIC;
     }
 
-    /** Of another cluster than *ours* only the header is read. */
+    /** Of a sweep of another cluster than *ours* only the header is read. */
     ArrowSweep(byte[] value, String ours, double[] limits) throws Fields.Refused {
         try {
             ArrowStream in = new ArrowStream(value);

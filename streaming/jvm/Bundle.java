@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32;
 
 /**
- * What is left of a bundle of a sweep or a load report: its LOAD, and its topics where they are kept one by one.
+ * A bundle of a sweep or a load report: its LOAD, and its topics where they are kept one by one.
  *
  * The load is that of the topics, summed in their order, or the totals where no topics are listed: thousandths of
  * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.

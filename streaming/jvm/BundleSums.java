@@ -9,7 +9,7 @@ import java.util.Arrays;
 /**
  * One bundle of JSON while it is read; its topics are kept where its totals reach one of the limits.
  *
- * Of a field given twice the last counts, as in controller.wire.
+ * Where a field is given twice, the last one counts, as in controller.wire.
  */
 final class BundleSums extends Bundle {
     private static final int NUMBERS = RATES.length + COUNTS.length;
@@ -19,13 +19,13 @@ final class BundleSums extends Bundle {
     private static final int TOTALS = 9;
     private static final double TWO_TO_63 = 9.223372036854775808e18;
 
-    /** The fields with something wrong, a bit each; all bits where it is no bundle at all. */
+    /** The flawed fields, one bit for each; all bits where the element is not a bundle. */
     private int flaws;
     private boolean hasTotals;
     private final double[] totals = new double[TOPICS + 1];
     private boolean near;
     private int topics;
-    /** Null where none were needed when the topics were read. */
+    /** Null where no topics had to be kept when they were read. */
     private String[] names;
     private final double[][] values = new double[8][];
     private final int[] sizes = new int[8];
@@ -89,7 +89,7 @@ final class BundleSums extends Bundle {
         if (!this.begin(which, token == JsonToken.START_ARRAY, in)) {
             return;
         }
-        // It grows with the numbers there are: that of the topics may be a lie, told again and again.
+        // It grows with the values read: the number of topics in the totals may be false.
         double[] found = this.values[which] == null ? new double[16] : this.values[which];
         int size = 0;
         while ((token = in.nextToken()) != JsonToken.END_ARRAY) {
@@ -126,7 +126,7 @@ final class BundleSums extends Bundle {
         this.near = isNear(this.totals[TOPICS], this.totals, 0, this.limits);
     }
 
-    /** Begins to read a field: what was wrong with it before counts no more. */
+    /** Begins to read a field: forgets a flaw of an earlier value of it. */
     private boolean begin(int field, boolean asItMustBe, JsonParser in) throws IOException {
         this.flaws &= ~(1 << field);
         if (!asItMustBe) {
@@ -136,7 +136,7 @@ final class BundleSums extends Bundle {
         return asItMustBe;
     }
 
-    /** A number as it must be; -1 for anything else. */
+    /** The number, where it is valid for its field; -1 for anything else. */
     private static double value(JsonParser in, JsonToken token, boolean whole, long most) throws IOException {
         if (token == JsonToken.VALUE_NUMBER_INT || (token == JsonToken.VALUE_NUMBER_FLOAT && !whole)) {
             double value = in.getDoubleValue();
@@ -157,7 +157,7 @@ final class BundleSums extends Bundle {
         for (int i = 0; i < NUMBERS; i++) {
             flawed |= this.sizes[i] != this.topics;
         }
-        // Totals given twice, the topics between: rather refused than without the detail that they ask for.
+        // Totals were given twice, with the topics in between: the topics were not kept and now are needed, so refuse.
         return flawed || this.kept() > 0 && this.names == null;
     }
 

@@ -20,15 +20,15 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The fields of a JSON object that mean something to the query, its bundles summed up while they are read.
+ * The fields of a JSON object that the query uses; its bundles are summed while they are read.
  *
- * What a field must be is asked when it is used: each getter throws Refused where the value is not that.  So a field
- * that a type of record does not have may hold anything, and of one given twice the last counts, as in controller.wire.
+ * A field is checked when it is used: each getter throws Refused where the value is not valid.  So a field that a
+ * type of record does not have may hold anything; where a field is given twice, the last counts, as in controller.wire.
  */
 final class Fields {
-    /** As deep as the parser of controller.wire goes. */
+    /** The deepest nesting that the parser of controller.wire accepts. */
     private static final int DEPTH = 200;
-    /** Of a number at most, as controller.wire.base has it. */
+    /** The most digits of a number, as in controller.wire.base. */
     private static final int DIGITS = 1000;
     private static final JsonFactory JSON =
         ((JsonFactoryBuilder) JsonFactory.builder())
@@ -56,7 +56,7 @@ final class Fields {
             }
         )
     );
-    /** In the place of a value of a shape that no field has. */
+    /** Stands for a value of a shape that no field has. */
     private static final Object SPOILT = new Object();
 
     static {
@@ -65,7 +65,7 @@ final class Fields {
         learn(new HashSet(Arrays.asList(new Object[] {"bundleStats", "lastStats", "roster", "totals", "topics"})));
     }
 
-    /** Something is wrong with a record; what, controller.wire finds out. */
+    /** A record is flawed; controller.wire finds out how. */
     static final class Refused extends Exception {
         Refused() {
             super(null, null, false, false);
@@ -74,12 +74,12 @@ final class Fields {
 
     private final Map values = new HashMap();
 
-    /** Those of the JSON object in *value*, or Refused where that is not what it is. */
+    /** The fields of the JSON object in *value*; Refused where it is not a JSON object. */
     static Fields of(byte[] value, double[] limits) throws Refused {
         try {
             checkText(value);
-            // Never read to its end or closed: the parser would keep the names of its fields for later records, and one
-            // record could fill that table for all.
+            // Not read to its end, and not closed: the parser would keep the names of its fields for later records,
+            // and one record could fill that table for all.
             JsonParser in = JSON.createParser(value);
             if (in.nextToken() != JsonToken.START_OBJECT) {
                 throw new Refused();
@@ -96,7 +96,7 @@ final class Fields {
         }
     }
 
-    /** Has the parser know the names of fields that records have: no record teaches it any. */
+    /** Makes the parser know the names of our fields in advance, so that it learns none from a record. */
     private static void learn(Set names) {
         StringBuilder sample = new StringBuilder("{");
         for (Iterator each = names.iterator(); each.hasNext();) {
@@ -126,7 +126,7 @@ final class Fields {
         }
     }
 
-    /** Null for a field that is none of ours. */
+    /** Null for a field that is not ours. */
     private static Object read(JsonParser in, String name, JsonToken token, double[] limits) throws IOException {
         if (PLAIN.contains(name)) {
             if (token == JsonToken.VALUE_STRING) {
@@ -161,7 +161,7 @@ final class Fields {
         return SPOILT;
     }
 
-    /** The bundles of a sweep; SPOILT as soon as one is flawed, so that no flaw is paid for in memory. */
+    /** The bundles of a sweep; SPOILT at the first flawed one, so that a flawed record takes no memory. */
     private static Object readBundles(JsonParser in, double[] limits) throws IOException {
         List found = new ArrayList();
         while (in.nextToken() != JsonToken.END_ARRAY) {
@@ -175,7 +175,7 @@ final class Fields {
         return found == null ? SPOILT : found;
     }
 
-    /** Those of a report; of a bundle given twice the last counts, but a flaw of either is one of the record. */
+    /** The bundles of a report; where one is given twice, the last counts, but a flaw of either refuses the record. */
     private static Object readTotals(JsonParser in, double[] limits) throws IOException {
         Map found = new LinkedHashMap();
         while (in.nextToken() != JsonToken.END_OBJECT) {
@@ -204,7 +204,7 @@ final class Fields {
         return this.values.containsKey(name);
     }
 
-    /** Text, "" too; null where there is none. */
+    /** A text, which may be empty; null where there is none. */
     String textOrNull(String name) throws Refused {
         Object value = this.values.get(name);
         if (value != null && !(value instanceof String)) {
@@ -270,7 +270,7 @@ final class Fields {
         return (List) value;
     }
 
-    /** UTF-8 without a byte order mark, and no half of a surrogate pair in it, not as an escape either. */
+    /** Checks that it is UTF-8 without a byte order mark, and without half a surrogate pair, also as an escape. */
     private static void checkText(byte[] value) throws IOException {
         boolean ascii = true;
         for (int i = 0; i < value.length; i++) {

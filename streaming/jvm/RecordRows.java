@@ -16,11 +16,11 @@ import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * A record of the metrics or the result topic, as the rows that it is: see streaming.schemas.RECORD_ROWS.
+ * The rows of a record of the metrics or the result topic: see streaming.schemas.RECORD_ROWS.
  *
- * A row is for one shard and may hold many bundles: their names one a line (a name has no line breaks, see Names), their
- * numbers packed one bundle after another, little-endian.  Good and bad are told apart as controller.wire does; facts and
- * ticks it reads itself.  Whatever a record raises, it is refused: no record ends the query.
+ * A row is for one shard and may hold many bundles: their names, one on each line (a name has no line breaks, see
+ * Names), and their numbers packed one bundle after another, little-endian.  A record is checked as in controller.wire,
+ * which reads facts and ticks itself.  A record that raises anything is refused: no record ends the query.
  */
 public final class RecordRows implements UDF10 {
     /** As controller.aggregate.rows has them. */
@@ -101,7 +101,7 @@ public final class RecordRows implements UDF10 {
         private final byte[] cluster;
         private final int shards;
         private final long period;
-        /** What a record says of time ends here: a period behind its append time. */
+        /** The latest time that a record may name: its append time and one period. */
         private final long latest;
         private long interval = -1, chunk, chunks, lastUpdate;
         private String broker = "", sweep = "";
@@ -205,7 +205,7 @@ public final class RecordRows implements UDF10 {
             );
         }
 
-        /** One row a shard that has any of *bundles*. */
+        /** One row for each shard that has any of *bundles*. */
         private void addBundles(int kind, List bundles) {
             List[] parts = new List[this.shards];
             for (int i = 0; i < bundles.size(); i++) {
@@ -293,7 +293,7 @@ public final class RecordRows implements UDF10 {
                     own.putDouble(count);
                 }
             }
-            // From the future it is not to be believed, and wins against nobody.
+            // A time in the future is not believed: such a claim wins against no other.
             this.lastUpdate = said.count("lastUpdate");
             this.lastUpdate = this.lastUpdate > this.latest ? 0 : this.lastUpdate;
             return own.array();
