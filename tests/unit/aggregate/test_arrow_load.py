@@ -1,5 +1,6 @@
 """Arrow sweeps as rows of the fold: those of the JSON form, bit for bit."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +13,12 @@ from controller.aggregate.shard import DetailLimits
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import arrow_records, json_records
+from controller.wire.base import validate
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
+from controller.wire.sweep import SweepHeader, encode_sweep_arrow
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT
-from tests.unit.wire.test_wire_arrow import respun, value
+from tests.unit.wire.test_wire_arrow import header, respun, value
 
 _NOW = 1_735_689_600_000
 #: About half of the bundles reach one of these limits.
@@ -93,3 +96,29 @@ def test_the_last_bundle_of_a_chunk_keeps_its_topics_if_another_chunk_follows() 
 def test_a_bundle_listed_twice_is_refused_as_in_json() -> None:
     with pytest.raises(WireError, match="bad_value: column bundle lists a bundle twice"):
         rows_of([value(bundles=[LEFT, RIGHT, LEFT])])
+
+
+@pytest.mark.parametrize(("limit", "at"), [("topics", 2), ("sessions", 18), ("msg_rate", 19.0), ("throughput", 27.0)])
+def test_topics_are_kept_of_a_bundle_that_reaches_one_limit(limit: str, at: float) -> None:
+    far = {"topics": 1e9, "sessions": 1e9, "msg_rate": 1e18, "throughput": 1e18}
+    rows = rows_of([value()], DetailLimits(**{**far, limit: at}))
+    assert rows.bundle[1:3] == [LEFT, RIGHT]
+    assert rows.detail_size.tolist() == [0, 0, 2, 0]
+    assert rows.detail_load.tolist() == [[0.25, 1.25, 2.25, 3.25], [8.25, 9.25, 10.25, 11.25]]
+    rows = rows_of([value()], DetailLimits(**{**far, limit: at + 0.5}))
+    assert rows.detail_size.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("chunk", "chunks", "kept"), [(0, 1, []), (0, 2, [2]), (1, 2, [0]), (1, 3, [0, 2]), (2, 3, [0]), (0, 3, [2])]
+)
+def test_topics_are_kept_of_the_bundles_that_other_chunks_may_have_a_part_of(
+    chunk: int, chunks: int, kept: list[int]
+) -> None:
+    bundles = [LEFT, RIGHT, "tenant/z/0x00000000_0xffffffff"]
+    whole = encode_sweep_arrow(
+        validate(SweepHeader, json.dumps(header(chunk=chunk, chunks=chunks))),
+        bundles=bundles, bundle=np.array([0, 1, 2]), topics=["a", "b", "c"], load=np.ones((3, 4)),
+        counts=np.ones((3, 4), np.int64),
+    )  # fmt: skip
+    assert np.flatnonzero(rows_of([whole], _NONE_NEAR).detail_size[1:]).tolist() == kept
