@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from controller.collector.reports import (
+    RESOURCES,
     BrokerReport,
     ReportError,
     SweepName,
@@ -237,3 +238,87 @@ def test_an_answer_of_any_other_shape_is_the_brokers_failure_and_no_other_error(
     sweeper = Sweeper(Odd(), CapacityOverrides(), None, form=json_chunks, timeout_seconds=1)  # type: ignore[arg-type]
     with suppress(ReportError):
         sweeper.sweep(SweepName(cluster="lab", broker="a:8080", interval=T, sweep_id="s"), T)
+
+
+def topic(**changed: Any) -> dict[str, Any]:
+    """What a broker says of a topic of BUNDLE."""
+    usual = {
+        "msgRateIn": 1.0, "msgRateOut": 2.0, "msgThroughputIn": 3.0, "msgThroughputOut": 4.0, "producerCount": 5,
+        "storageSize": 6, "backlogSize": 7, "subscriptions": {"s": {"consumers": [{}, {}]}, "t": {"consumers": None}},
+    }  # fmt: skip
+    return {"lab/ns": {"0x20000000_0x40000000": {"persistent": {"persistent://lab/ns/t": usual | changed}}}}
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "taken"),
+    [
+        ("msg_rate_in", 1e12, 1e12),
+        ("msg_rate_in", 1.001e12, 0.0),
+        ("msg_throughput_out", 1e12, 1e12),
+        ("msg_throughput_out", -0.001, 0.0),
+        ("producer_count", 10**12, 10**12),
+        ("producer_count", 2 * 10**12, 10**12),
+        ("producer_count", -1, 0),
+        ("storage_size", 2**62, 2**62),
+        ("storage_size", 2**63, 2**62),
+        ("backlog_size", -1, 0),
+        ("backlog_size", None, 0),
+    ],
+)
+def test_numbers_of_a_topic_are_bounded(field: str, said: Any, taken: float) -> None:
+    first, *rest = field.split("_")
+    name = first + "".join(map(str.title, rest))
+    report = sample("load_report_1.json")
+    alone = modular_report(report | {"lastStats": {BUNDLE: report["lastStats"][BUNDLE]}})
+    columns, flaws = swept(NAME, alone, topic(**{name: said}))
+    [chunk] = read_back(alone, topic(**{name: said}))
+    stats = next(stats for stats in chunk.bundle_stats if stats.bundle == BUNDLE)
+    assert getattr(stats, field) == (taken,)
+    assert flaws == (field.startswith("msg") and taken != said)
+    assert columns.topics == ["persistent://lab/ns/t"]
+    assert (stats.totals.consumer_count, stats.totals.topics) == (2, 1)
+
+
+def test_sums_of_sessions_end_at_the_most_that_there_can_be() -> None:
+    many = topic(producerCount=10**12)
+    many["lab/ns"]["0x20000000_0x40000000"]["persistent"]["persistent://lab/ns/u"] = {"producerCount": 10**12}
+    [sweep] = read_back(modular_report(sample("load_report_1.json")), many)
+    stats = next(stats for stats in sweep.bundle_stats if stats.bundle == BUNDLE)
+    assert (stats.totals.producer_count, sweep.num_producers) == (10**12, 10**12)
+
+
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        ({"usage": 5.0, "limit": -1.0}, (5.0, 0.0)),
+        ({"usage": -5.0, "limit": 100.0}, (0.0, 100.0)),
+        ({"usage": 1e15, "limit": 2e15}, (1e15, 1e15)),
+        ({"usage": float("nan"), "limit": None}, (0.0, 0.0)),
+        ({}, (0.0, 0.0)),
+    ],
+)
+def test_usage_and_limit_are_bounded(said: dict[str, Any], taken: tuple[float, float]) -> None:
+    report = modular_report(sample("load_report_1.json") | {"cpu": said})
+    assert report.usage[0] == taken
+
+
+def test_a_resource_that_a_report_lacks_is_named() -> None:
+    report = sample("load_report_1.json")
+    del report["bandwidthIn"]
+    with pytest.raises(ReportError, match="says nothing of bandwidthIn"):
+        modular_report(report)
+
+
+@pytest.mark.parametrize(("said", "taken"), [(7, 7), (7.9, 7), (float("nan"), 0), ("7", 0), (None, 0)])
+def test_the_time_of_a_report_is_whole_or_0(said: Any, taken: int) -> None:
+    assert modular_report(sample("load_report_1.json") | {"lastUpdate": said}).last_update == taken
+    resources = {name: {"usage": 1.0, "limit": 2.0} for name in RESOURCES}
+    assert extensible_report({"updatedAt": said, **resources}, owned=()).last_update == taken
+
+
+@pytest.mark.parametrize(("said", "taken"), [(3, 3), (-1, 0), (10**13, 10**12), ("3", 0)])
+def test_a_bundles_own_sums_are_bounded(said: Any, taken: int) -> None:
+    report = sample("load_report_1.json")
+    report["lastStats"] = {BUNDLE: {"msgRateIn": 2e12, "msgRateOut": 7.0, "producerCount": said, "topics": said}}
+    load, counts = modular_report(report).bundles[BUNDLE]
+    assert (load, counts) == ((0.0, 7.0, 0.0, 0.0), (taken, 0, taken))

@@ -129,3 +129,52 @@ def test_intervals_that_were_never_ticked_are_forgotten() -> None:
     take(found, chunk(B, i=1, n=2))
     assert (found.complete(T), found.ticked) == ({}, 0)
     assert found.complete(T + PERIOD) == {A: "1"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({"i": 999, "n": 1_000}, False),
+        ({"i": 999, "n": 1_001}, True),
+        ({"sweep_id": "x" * 1_000}, False),
+        ({"sweep_id": "x" * 1_001}, True),
+        ({"interval": T + 1}, True),
+    ],
+)
+def test_a_chunk_that_no_collector_writes_is_passed_over(changes: dict[str, Any], refused: bool) -> None:
+    found = arrivals()
+    take(found, chunk(**changes))
+    assert found.passed_over == ({"of no interval, in too many chunks, or with too long an id": 1} if refused else {})
+
+
+def test_what_is_passed_over_is_counted_by_its_reason_and_one_broker_is_named() -> None:
+    found = arrivals()
+    take(found, chunk("x:1"), chunk("y:1"), append_ms=T)
+    take(found, chunk(), append_ms=T + PERIOD + 1)
+    assert found.passed_over == {
+        "of brokers that are not active": 2,
+        "appended too long before or after their interval": 1,
+    }
+    assert found.example == A
+
+
+def test_eight_sweeps_of_a_broker_may_be_incomplete_and_a_ninth_replaces_the_oldest() -> None:
+    for number, first_is_kept in ((8, True), (9, False)):
+        found = arrivals()
+        take(found, *(chunk(sweep_id=str(i), i=0, n=2) for i in range(number)), chunk(B, i=0, n=2))
+        take(found, chunk(sweep_id="0", i=1, n=2))
+        assert found.complete(T) == ({A: "0"} if first_is_kept else {})
+        take(found, chunk(sweep_id="2", i=1, n=2))
+        assert found.complete(T) == {A: "0" if first_is_kept else "2"}
+
+
+@pytest.mark.parametrize(("period", "skew"), [(PERIOD, 10_000), (20_000, 10_000), (19_998, 9_999), (5_000, 2_500)])
+def test_clocks_may_differ_by_10_seconds_or_half_a_period(period: int, skew: int) -> None:
+    interval = T // period * period
+    for ahead, ends in ((skew, True), (skew + 1, False)):
+        found = Arrivals("lab", period)
+        take(found, tick(interval), append_ms=interval - ahead)
+        assert found.ticked == (interval if ends else 0)
+        found = Arrivals("lab", period)
+        take(found, chunk(interval=interval), append_ms=interval - ahead)
+        assert found.complete(interval) == ({A: "1"} if ends else {})
