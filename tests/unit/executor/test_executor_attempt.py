@@ -134,3 +134,52 @@ def test_a_bundle_that_a_dead_executor_left_without_an_owner_is_looked_up_and_no
 
 def test_a_bundle_that_nobody_has_is_not_looked_up_for_a_command_that_was_never_begun() -> None:
     assert obey(NOBODYS).answer.status == "obsolete"
+
+
+def slept(*steps: Observation | PulsarError | None, **options: float) -> list[float]:
+    pauses: list[float] = []
+    cluster = Scripted(*steps)
+    carry_out(unload(), cluster, may_act=lambda: None, sleep=pauses.append, **options)  # type: ignore[arg-type]
+    assert cluster.steps == []
+    return pauses
+
+
+def test_the_pause_before_the_next_attempt_begins_with_half_a_second_and_doubles() -> None:
+    assert slept(OURS, None, THEIRS) == []
+    assert slept(NO_CONNECTION, NO_CONNECTION, NO_CONNECTION) == [0.5, 1.0]
+    assert slept(*[NO_CONNECTION] * 5, most_attempts=5, pause_seconds=3.0) == [3.0, 6.0, 12.0, 24.0]
+
+
+def test_a_command_without_a_result_says_how_often_it_was_tried_and_what_came_last() -> None:
+    assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION) == Outcome(
+        answer=Answer(status="failed", detail="after 3 attempts: no connection")
+    )
+    assert obey(OURS, SERVER_ERROR, OURS, OURS, SERVER_ERROR, OURS, TIMEOUT) == Outcome(
+        answer=Answer(status="failed", detail="after 3 attempts: no answer"), owner_before=A, attempts=2
+    )
+
+
+def test_an_act_without_a_look_behind_it_says_both_answers() -> None:
+    assert obey(OURS, None, NO_CONNECTION).answer.detail == "sent; then no connection"
+    assert obey(OURS, SERVER_ERROR, TIMEOUT).answer.detail == "HTTP 500; then no answer"
+
+
+def test_brokers_that_are_not_active_are_named() -> None:
+    assert obey(strange=(A,)).answer.detail == f"{A!r} is no active broker of the cluster: not asked"
+    both = obey(strange=(A, B)).answer.detail
+    assert both == f"{A!r} and {B!r} are no active brokers of the cluster: not asked"
+
+
+def test_a_broker_that_goes_while_its_command_is_tried_again_is_asked_all_the_same() -> None:
+    class Leaving(Scripted):
+        def act(self, command: Command) -> None:
+            self.strange = (A,)
+            super().act(command)
+
+    cluster = Leaving(OURS, SERVER_ERROR, OURS, OURS, None, THEIRS)
+    outcome = carry_out(unload(), cluster, may_act=lambda: None, sleep=lambda _: None)
+    assert (outcome.answer.status, outcome.attempts) == ("done", 2)
+
+
+def test_the_owner_before_is_that_of_the_first_look() -> None:
+    assert obey(OURS, SERVER_ERROR, OURS, ELSEWHERE).owner_before == A

@@ -150,3 +150,109 @@ def test_a_bundle_halved_by_the_brokers_is_known_by_its_halves() -> None:
     assert status(before(halve, HALVED, maybe_begun=True)) == "already_done"
     cut_elsewhere = Observation(boundaries=(0, 0x40000000, 0x50000000, 0x80000000, 0xC0000000, 0xFFFFFFFF))
     assert status(before(halve, cut_elsewhere)) == "obsolete"
+
+
+def test_refusals_say_the_numbers() -> None:
+    assert refusal(unload(), epoch=2, newest_epoch=3, now_ms=T) == Answer(
+        status="fenced", detail="epoch 2 is over: 3 leads"
+    )
+    assert refusal(unload(), epoch=3, newest_epoch=3, now_ms=T + 300_007) == Answer(
+        status="expired", detail="7 ms too late"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "would"),
+    [
+        (unload(), "would unload it from a:8080 to b:8080"),
+        (unload(destination=""), "would unload it from a:8080 to the broker that Pulsar chooses"),
+        (
+            split(boundaries=(0x50000000, 0x60000000)),
+            "would split it by specified_positions_divide 0x50000000 0x60000000",
+        ),
+        (split(algorithm="range_equally_divide", boundaries=()), "would split it by range_equally_divide"),
+    ],
+)
+def test_a_dry_run_says_source_destination_and_boundaries(command: Command, would: str) -> None:
+    assert before(command, OWNED, dry_run=True) == Answer(status="dry_run", detail=would)
+
+
+@pytest.mark.parametrize(
+    ("command", "seen", "now"),
+    [
+        (unload(), at(A), "a:8080 has it as before"),
+        (unload(), at(C), "c:8080 has it, not a:8080"),
+        (unload(), at(""), "nobody has it: brokers place it at the next lookup"),
+        (unload(), NO_NAMESPACE, "no such namespace"),
+        (split(boundaries=(0x50000000,)), HALVED, "no such bundle"),
+    ],
+)
+def test_what_a_dead_executor_left_is_said_as_it_is_now(command: Command, seen: Observation, now: str) -> None:
+    assert before(command, seen, maybe_begun=True, dry_run=True) == Answer(
+        status="unknown", detail=f"an executor ended while it was at it; now: {now}"
+    )
+
+
+def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
+    answer = before(split(boundaries=(0x80000000,)), OWNED, maybe_begun=True)
+    assert answer == Answer(status="failed", detail="0x80000000 does not lie inside the bundle")
+
+
+@pytest.mark.parametrize(
+    ("command", "seen", "failed", "expected"),
+    [
+        (unload(), at(B), None, Answer(status="done")),
+        (unload(), at(B), failure(500), Answer(status="done", detail="in spite of: HTTP 500")),
+        (unload(destination=""), at(C), failure(500), Answer(status="done", detail="in spite of: HTTP 500")),
+        (unload(destination=""), at(C), None, Answer(status="done")),
+        (unload(), at(A), None, Answer(status="failed", detail="it came back to a:8080")),
+        (unload(), at(""), None, Answer(status="unknown", detail="nobody has it")),
+        (unload(), at(""), failure(500), Answer(status="unknown", detail="nobody has it; HTTP 500")),
+        (unload(), at(A), TIMEOUT, Answer(status="unknown", detail="no answer")),
+        (unload(), HALVED, failure(412), Answer(status="obsolete", detail="HTTP 412")),
+        (split(), HALVED, None, Answer(status="done")),
+        (split(), HALVED, failure(500), Answer(status="done", detail="in spite of: HTTP 500")),
+        (split(), OWNED, TIMEOUT, Answer(status="unknown", detail="no answer")),
+        (
+            split(),
+            OWNED,
+            None,
+            Answer(status="failed", detail="answered as done, but nothing was split: too few topics in it?"),
+        ),
+    ],
+)
+def test_the_result_says_what_was_seen(
+    command: Command, seen: Observation, failed: Failure | None, expected: Answer
+) -> None:
+    assert after(command, seen, failed) == expected
+
+
+@pytest.mark.parametrize(
+    ("http", "expected"),
+    [(399, "go on"), (400, "failed"), (404, "failed"), (412, "failed"), (499, "failed"), (500, "go on")],
+)
+def test_what_the_client_did_wrong_is_not_tried_again(http: int, expected: str) -> None:
+    assert status(after(unload(), at(A), failure(http))) == expected
+    assert status(after(split(), OWNED, failure(http))) == expected
+
+
+@pytest.mark.parametrize("http", [403, 409, 500])
+def test_only_404_and_412_say_that_a_bundle_is_gone(http: int) -> None:
+    expected = "failed" if http < 500 else "go on"
+    assert status(after(split(boundaries=(0x50000000,)), HALVED, failure(http))) == expected
+
+
+def test_cuts_lie_strictly_inside_the_bundle() -> None:
+    for cut, inside in ((0x40000000, False), (0x40000001, True), (0x7FFFFFFF, True), (0x80000000, False)):
+        assert (before(split(boundaries=(cut,)), OWNED) is None) == inside
+
+
+def test_a_bundle_has_its_very_boundaries() -> None:
+    assert OWNED.has(BUNDLE)
+    assert OWNED.has("tenant/ns/0xc0000000_0xffffffff")
+    for other in (
+        "tenant/ns/0x40000000_0x60000000",
+        "tenant/ns/0x00000000_0x80000000",
+        "tenant/ns/0x40000000_0xc0000000",
+    ):
+        assert not OWNED.has(other)
