@@ -242,3 +242,48 @@ def test_a_later_file_of_a_folder_lies_behind_an_earlier_one_whatever_its_name()
     (snapshot,) = shard.feed_file("b", ended(T))
     assert snapshot.load.tolist() == [[3.0, 3.0, 3.0, 3.0]]
     assert shard.state.files == 3
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("topics", 2.0), ("sessions", 4.0), ("msg_rate", 5.125), ("throughput", 1.5)]
+)
+def test_topics_reach_the_view_where_a_bundle_reaches_one_limit(limit: str, value: float) -> None:
+    far = {"topics": 1e9, "sessions": 1e9, "msg_rate": 1e18, "throughput": 1e18}
+    for at, kept in ((value, 2), (value + 0.0625, 0)):
+        options = FoldOptions(bundle_ttl_ms=10 * PERIOD, detail=DetailLimits(**{**far, limit: at}))
+        bundles = view_of(BEFORE, options=options).bundles
+        row = bundles.names.index(THIRD)
+        lo, hi = bundles.detail.starts[row : row + 2].tolist()
+        assert hi - lo == kept
+        loads = [[3.0, 2.0, 1.0, 0.0], [0.125, 0.0, 0.0, 0.5]] if kept else []
+        assert sorted(bundles.detail.load[lo:hi].tolist(), reverse=True) == loads
+
+
+@pytest.mark.parametrize(("first", "second", "owner"), [(5, 4, 0), (4, 5, 1), (5, 5, 1)])
+def test_a_bundle_that_two_brokers_claim_is_the_later_ones_then_that_of_the_later_name(
+    first: int, second: int, owner: int
+) -> None:
+    names = ("a:8080", "b:8080")
+    records = [
+        swept(name, T, 0, 1, listed(FIRST, ("x", (load, 0.0, 0.0, 0.0)))) | {"lastUpdate": T - 10 + at}
+        for name, at, load in zip(names, (first, second), (1.0, 2.0), strict=True)
+    ]
+    roster = [{"broker": name, "sweepId": f"{name}@{T}"} for name in names]
+    end = tick(T, partitions={"metrics": 1, "results": 0}, roster=roster)
+    for order in (records, records[::-1]):
+        view = view_of([*order, end], options=OPTIONS)
+        assert (view.bundles.names, view.bundles.broker.tolist()) == ((FIRST,), [owner])
+        assert view.bundles.load[0, 0] == owner + 1.0
+
+
+@pytest.mark.parametrize(("silent", "known"), [(9, True), (10, True), (11, False)])
+def test_a_bundle_is_forgotten_when_its_time_to_live_is_over(silent: int, known: bool) -> None:
+    """Ten intervals; after them it begins anew, as the number of its samples shows."""
+    shard = Shard(options=OPTIONS)
+    roster = {"partitions": {"metrics": 1, "results": 0}}
+    shard.feed(swept(SWEPT, T, 0, 1, listed(FIRST, ONE_MORE)), ended(T))
+    for n in range(1, silent + 1):
+        shard.feed(tick(T + n * PERIOD, roster=[{"broker": SWEPT, "sweepId": None}], **roster))
+    at = T + (silent + 1) * PERIOD
+    (snapshot,) = shard.feed(swept(SWEPT, at, 0, 1, listed(FIRST, ONE_MORE)), ended(at))
+    assert snapshot.long_samples.tolist() == [2 if known else 1]
