@@ -9,7 +9,7 @@ COMPONENT = "bundle_stats_compare"
 def test_the_same_bundle_is_the_busier_one(case: Case) -> None:
     a, b = (floats(case["input"][side])[None, :] for side in "ab")
     (load_a, counts_a), (load_b, counts_b) = ((stats[:, :4], stats[0, 4:, None].astype(np.int64)) for stats in (a, b))
-    connections_a, connections_b = sum(counts_a[:3]), sum(counts_b[:3])
+    connections_a, connections_b = counts_a[:3].sum(axis=0), counts_b[:3].sum(axis=0)
     stats_a = stats_keys(load_a, connections_a, counts_a[3])
     stats_b = stats_keys(load_b, connections_b, counts_b[3])
     found = {

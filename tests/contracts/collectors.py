@@ -123,7 +123,7 @@ class CollectorLogContract:
         log.tick(NEXT, {})
         for topic in ("metrics", "results"):
             for partition in range(place.partitions):
-                ticks = [read_object(value) for value in place.records(topic, partition)]  # type: ignore[arg-type]
+                ticks = [read_object(value) for value in place.records(topic, partition)]
                 assert [each["interval"] for each in ticks] == [T, NEXT]
         first = read_object(place.records("metrics", 0)[0])
         assert [(each["broker"], each["sweepId"]) for each in first["roster"]] == [("a:1", "s"), ("b:1", None)]

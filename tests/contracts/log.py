@@ -95,8 +95,8 @@ class MetricsLogContract:
         place.metrics().tick(T, {"b:1": None, "a:1": "sweep"})
         for topic in ("metrics", "results"):
             for partition in range(place.partitions):
-                [value] = place.records(topic, partition)  # type: ignore[arg-type]
-                found = tick(value, topic)  # type: ignore[arg-type]
+                [value] = place.records(topic, partition)
+                found = tick(value, topic)
                 assert (found.cluster, found.interval) == (CLUSTER, T)
                 assert (found.partitions.metrics, found.partitions.results) == (place.partitions, place.partitions)
                 if (topic, partition) == ("metrics", 0):

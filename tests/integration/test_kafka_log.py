@@ -134,7 +134,7 @@ def test_who_takes_the_ticks_over_fences_who_wrote_them(place: Place) -> None:
     new.tick(NEXT_INTERVAL, {"a:8080": None})
     for topic in ("metrics", "results"):
         for partition in range(PARTITIONS):
-            ticks = [read_object(value) for value in place.records(topic, partition)]  # type: ignore[arg-type]
+            ticks = [read_object(value) for value in place.records(topic, partition)]
             assert [each["interval"] for each in ticks] == [INTERVAL, NEXT_INTERVAL]
     rosters = [read_object(value)["roster"] for value in place.records("metrics", 0)]
     assert [entry["sweepId"] for roster in rosters for entry in roster] == [None, None]

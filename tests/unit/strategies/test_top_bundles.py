@@ -93,8 +93,8 @@ def test_current_traffic_counts_not_averages() -> None:
 
 
 def test_topics_producers_and_consumers_count_together_by_500() -> None:
-    def order(**bundles: Bundle) -> list[str]:
-        table = view(broker("b", **bundles)).bundles
+    def order(a: Bundle, b: Bundle) -> list[str]:
+        table = view(broker("b", a=a, b=b)).bundles
         return [table.names[row] for row in TopBundles().of(table, np.arange(len(table))).tolist()]
 
     light = bundle(1, topics=499)

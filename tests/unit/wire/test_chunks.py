@@ -34,11 +34,11 @@ def swept(bundles: dict[str, int], *, name: int = 28) -> SweptBroker:
     return SweptBroker(
         header=header,
         bundles=list(bundles),
-        total_load=np.arange(4 * len(bundles)).reshape(-1, 4) + 0.5,
+        total_load=np.arange(4 * len(bundles), dtype=np.float64).reshape(-1, 4) + 0.5,
         total_counts=np.arange(3 * len(bundles)).reshape(-1, 3),
         starts=np.cumsum([0, *sizes]),
         topics=[f"{i:0{name}d}" for i in range(n)],
-        load=np.arange(4 * n).reshape(-1, 4) + 0.25,
+        load=np.arange(4 * n, dtype=np.float64).reshape(-1, 4) + 0.25,
         counts=np.arange(4 * n).reshape(-1, 4),
     )
 

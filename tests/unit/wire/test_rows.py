@@ -75,7 +75,7 @@ def rows_of(*records: dict[str, Any], limits: DetailLimits = NEVER_NEAR, files: 
 def test_a_sweep_is_a_row_of_its_own_numbers_and_a_row_for_each_bundle() -> None:
     other = bundle_stats(RIGHT, 0, totals={"msgRateIn": 1.0, "msgRateOut": 2.0, "msgThroughputIn": 3.0005,
         "msgThroughputOut": 4.0, "producerCount": 5, "consumerCount": 6, "topics": 7})  # fmt: skip
-    resources = {
+    resources: dict[str, Any] = {
         name: {"usage": 10.0 * i, "limit": 10.0 * i + 1}
         for i, name in enumerate(("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"), 1)
     }
