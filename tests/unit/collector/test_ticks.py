@@ -91,7 +91,7 @@ def test_the_log_says_how_many_brokers_an_interval_has(caplog: pytest.LogCapture
     ended, missing = caplog.records[-2:]
     assert (ended.levelname, missing.levelname) == ("INFO", "DEBUG")
     assert "1 of 3 brokers" in ended.getMessage()
-    assert missing.getMessage() == f"missing in {T}: {B}, c:8080"
+    assert missing.getMessage().endswith(f": {B}, c:8080")
 
 
 def test_where_nothing_came_a_tick_is_written_if_somebody_was_asked() -> None:
