@@ -27,7 +27,7 @@ from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.protocols import SplitThresholds
-from streaming.catching_up import offsets_a_batch, offsets_read
+from streaming.catching_up import Turn, offsets_read, turns
 from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetterSink
 from streaming.decode import DecodeOptions
@@ -59,7 +59,8 @@ class Assembly:
     def session(self) -> SparkSession:
         """The Spark session, with what Spark needs to read the log."""
         spark = self._settings.spark
-        return start_session(spark.master, spark.shuffle_partitions, spark.conf, self._source.jars())
+        folder = Path(self._settings.spark_log_folder)
+        return start_session(spark.master, spark.shuffle_partitions, spark.conf, self._source.jars(), folder)
 
     def leadership(self) -> Leadership:
         """This process's part in the election."""
@@ -150,14 +151,14 @@ class Assembly:
         """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
         return self._source.records(spark, max_offsets or self._settings.spark.max_offsets_per_trigger, now_ms())
 
-    def offsets_a_batch(self, spark: SparkSession) -> Iterator[int]:
-        """How many records a batch may read while the main query is far behind; see streaming.catching_up."""
+    def catching_up(self, spark: SparkSession) -> Iterator[Turn]:
+        """What the main query reads while it is far behind; see streaming.catching_up."""
 
         def ahead() -> Backlog | None:
             return self._source.backlog(lambda: offsets_read(spark, self.checkpoint), now_ms())
 
         few, most = self._settings.intervals.close_at_most, self._settings.spark.max_offsets_per_trigger
-        return offsets_a_batch(ahead, few=few, max_offsets=most)
+        return turns(ahead, few=few, max_offsets=most)
 
     def last_tick(self) -> int | None:
         """The newest interval that was ticked, epoch ms.  TrimtabError where the log cannot be read."""

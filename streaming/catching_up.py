@@ -7,12 +7,14 @@ is needed for.
 import json
 import logging
 from collections.abc import Callable, Iterator
-from typing import Final
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
 from controller.adapters.kafka.backlog import Offsets
-from controller.aggregate.backlog import Backlog
+from controller.adapters.long_work import long_work
+from controller.aggregate.backlog import Backlog, intervals_since
 from streaming.checkpoint import checkpoint_files
 
 log = logging.getLogger(__name__)
@@ -26,8 +28,17 @@ _VERSION: Final = "v1"
 _LINES: Final = 3
 
 
-def offsets_a_batch(ahead_of: Callable[[], Backlog | None], *, few: int, max_offsets: int) -> Iterator[int]:
-    """While a query is far behind: how many records one batch may read, until the query has read what there was.
+class Turn(NamedTuple):
+    """What a query that is far behind reads next: all that there is."""
+
+    #: An estimate.
+    intervals: int
+    #: So many records one batch may read.
+    offsets: int
+
+
+def turns(ahead_of: Callable[[], Backlog | None], *, few: int, max_offsets: int) -> Iterator[Turn]:
+    """While a query is far behind: what it reads next, until it has read what there was.
 
     *ahead_of* says what lies ahead of it now; None where such a log needs no other limit.  *few*: so many intervals are
     not far behind.  *max_offsets*: the most that a batch ever reads.
@@ -38,7 +49,22 @@ def offsets_a_batch(ahead_of: Callable[[], Backlog | None], *, few: int, max_off
         if ahead is None or most is None:
             return
         log.info("catching up on %d intervals, with %d records a batch", ahead.intervals, most)
-        yield most
+        yield Turn(ahead.intervals, most)
+
+
+def shown(turn: Turn, last_interval: Callable[[], int | None], period_ms: int) -> AbstractContextManager[object]:
+    """Within the block say now and then how far a query is that catches up, and how long it will take.
+
+    *last_interval*: the last one that is decided, epoch ms.
+    """
+    began = last_interval()
+
+    def closed() -> int:
+        nonlocal began
+        began = last_interval() if began is None else began
+        return intervals_since(began, last_interval(), period_ms)
+
+    return long_work("catching up, intervals", turn.intervals, look=closed)
 
 
 def offsets_read(spark: SparkSession, checkpoint: str) -> Offsets | None:

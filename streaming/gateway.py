@@ -25,7 +25,7 @@ from pyspark.java_gateway import launch_gateway
 from controller.adapters import signals
 from controller.adapters.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
-from streaming import class_archive
+from streaming import class_archive, spark_log
 
 #: Runs its arguments; they and what they start ignore these signals.
 _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")
@@ -34,19 +34,21 @@ _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS: Final = 0.05
 
 
-def ensure_jvm(conf: Mapping[str, str]) -> None:
+def ensure_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
     """Start the JVM of this process with Spark's options *conf*, unless there is one; PySpark uses it from then on.
 
-    TrimtabError where it ends before it can be used.
+    Spark's log is kept in *log_folder*, if there is one.  TrimtabError where the JVM ends before it can be used.
     """
     if SparkContext._gateway is not None:
         return
     scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
     signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
-    jvm = _start(conf, scratch)
+    log_file = spark_log.new_file(log_folder, scratch)
+    jvm = _start(conf, scratch, log_file)
+    output = spark_log.OutputReader(jvm.stdout or (), log_file)
     atexit.register(_end, jvm, scratch)
     try:
-        os.environ[_PORT], os.environ[_SECRET] = _address(jvm, scratch / "address")
+        os.environ[_PORT], os.environ[_SECRET] = _address(jvm, scratch / "address", output)
         gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         for name in (_PORT, _SECRET):
@@ -77,29 +79,37 @@ def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _start(conf: Mapping[str, str], scratch: Path) -> "subprocess.Popen[bytes]":
+def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subprocess.Popen[bytes]":
     submit = Path(_find_spark_home()) / "bin" / "spark-submit"
     options = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     archive = class_archive.option_to_read(class_archive.path())
-    java_options = f"{os.environ.get(class_archive.OPTIONS, '')} -Djava.io.tmpdir={scratch} {archive}".strip()
+    # The user's come last: they prevail.
+    own = f"-Djava.io.tmpdir={scratch} {spark_log.java_options(log_file)} {archive}"
+    java_options = f"{own} {os.environ.get(class_archive.OPTIONS, '')}".strip()
     env = {
         **os.environ,
         "SPARK_SUBMIT_OPTS": java_options,
         "SPARK_CONNECT_MODE": "0",
+        # Else Spark looks for an address, and warns of what it finds.
+        "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP") or conf.get("spark.driver.bindAddress", "127.0.0.1"),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / "address"),
     }
     # The pipe is never written to: its end tells the JVM to end.
     return subprocess.Popen(
-        [*_IGNORING_SIGNALS, str(submit), *options, "pyspark-shell"], stdin=subprocess.PIPE, env=env
+        [*_IGNORING_SIGNALS, str(submit), *options, "pyspark-shell"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=env,
     )
 
 
-def _address(jvm: "subprocess.Popen[bytes]", file: Path) -> tuple[str, str]:
+def _address(jvm: "subprocess.Popen[bytes]", file: Path, output: spark_log.OutputReader) -> tuple[str, str]:
     """Port and secret, which the JVM writes to *file* when it can be used."""
     while not file.exists():
         if jvm.poll() is not None:
             raise TrimtabError(
-                f"Spark's JVM ended with exit code {jvm.returncode} while it started; see its output above"
+                f"Spark's JVM ended with exit code {jvm.returncode} while it started; it said:\n{output.last_lines()}"
             )
         time.sleep(_POLL_SECONDS)
     with file.open("rb") as content:

@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from controller.adapters.long_work import long_work
 from streaming import made_up
 from streaming.gateway import scratch_folder
 from streaming.query import QueryOptions, dead_letter_query, decision_query
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 #: In two micro-batches: only the second one reads state.
 _INTERVALS: Final = 2
+#: How long it mostly takes.
+_USUAL_SECONDS: Final = 10.0
 
 
 def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> None:
@@ -31,8 +34,9 @@ def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> N
     """
     with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:
-            _run_queries(spark, replace(options, files=True), Path(scratch))
-            source.peek(spark)
+            with long_work("rehearsing the queries", usual_seconds=_USUAL_SECONDS):
+                _run_queries(spark, replace(options, files=True), Path(scratch))
+                source.peek(spark)
         except PySparkException as error:
             log.warning("the rehearsal failed, so a takeover may take longer: %s", error)
         else:

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import SparkSession
 
+from controller.adapters.long_work import long_work
 from controller.model.errors import SettingsError
 from streaming import gateway, jvm
 
@@ -42,23 +44,29 @@ _DEFAULT: Mapping[str, str] = {
 }
 
 
+#: How long Spark mostly takes to start.
+_USUAL_SECONDS: Final = 8.0
+
+
 def start_session(
     master: str,
     shuffle_partitions: int,
     conf: Mapping[str, object],
     jars: Sequence[Path] = (),
+    log_folder: Path | None = None,
 ) -> SparkSession:
     """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's.
 
-    SettingsError where *conf* has an option that the query does not work with.
+    *log_folder*: where Spark's log is kept.  SettingsError where *conf* has an option that the query does not work
+    with.
     """
     options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
     # Without it workers take whatever python3 the PATH finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     options = {"spark.app.name": "trimtab", "spark.master": master, **options}
-    gateway.ensure_jvm(options)
-    spark = SparkSession.builder.config(map={**options}).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    with long_work("starting Spark", usual_seconds=_USUAL_SECONDS):
+        gateway.ensure_jvm(options, log_folder)
+        spark = SparkSession.builder.config(map={**options}).getOrCreate()
     # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
     threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
     jvm.register(spark)

@@ -52,6 +52,11 @@ class DecisionSink:
         """The number of this leadership."""
         return self._engine.epoch
 
+    @property
+    def last_interval(self) -> int | None:
+        """The last interval that is decided, epoch ms; None before the first."""
+        return self._engine.memory.last_interval
+
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Decide what closed in this batch."""
         try:

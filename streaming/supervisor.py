@@ -21,6 +21,7 @@ from controller.model.errors import LeadershipLostError, StalledError, TrimtabEr
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation
 from controller.settings.trimtab_toml import Settings
+from streaming import catching_up
 from streaming.assembly import Assembly
 from streaming.progress import ProgressWatch
 
@@ -108,8 +109,9 @@ def _lead(
     with running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
         log.info("this controller reads the log")
         try:
-            for most in assembly.offsets_a_batch(spark):
-                with running(decide(most, availableNow=True)) as query:
+            for turn in assembly.catching_up(spark):
+                progress = catching_up.shown(turn, lambda: decisions.last_interval, assembly.options.decode.period_ms)
+                with running(decide(turn.offsets, availableNow=True)) as query, progress:
                     _watch([suspects_query, query], leadership, watch, stop, poll_seconds, until=query)
                 if stop():
                     return

@@ -14,12 +14,15 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
+from controller.adapters.deadline import Deadline
+from controller.adapters.long_work import Done, long_work, megabytes
 from controller.model.errors import SettingsError, TrimtabError
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -30,6 +33,7 @@ MIRROR: Final = "TRIMTAB_MAVEN_MIRROR"
 
 _OLDEST_JAVA: Final = 17
 _FETCH_SECONDS: Final = 900
+_LOOK_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,8 @@ class Jar:
     revision: str
     #: Of the content, in lower-case hexadecimal.
     sha256: str
+    #: Of the content; 0 where the lock does not say.
+    size: int = 0
     #: Of the file's name; "tar.gz" for a whole distribution.
     extension: str = "jar"
     #: Maven's classifier, for files of one name and revision; mostly empty.
@@ -67,9 +73,10 @@ def read_lock(set_name: str, lock: Path = LOCK) -> tuple[Jar, ...]:
     if set_name not in sets:
         raise SettingsError(f"{lock}: no set {set_name!r}; known: {', '.join(sets)}")
     jars = []
-    for coordinates, sha256 in sets[set_name].items():
+    for coordinates, content in sets[set_name].items():
         organisation, name, revision, *kind = coordinates.split(":")
-        jar = Jar(organisation=organisation, name=name, revision=revision, sha256=sha256)
+        sha256, _, size = content.partition(" ")
+        jar = Jar(organisation=organisation, name=name, revision=revision, sha256=sha256, size=int(size or 0))
         jars.append(replace(jar, **dict(zip(("extension", "classifier"), kind, strict=False))))
     return tuple(jars)
 
@@ -87,7 +94,9 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
         target.mkdir(parents=True, exist_ok=True)
         # Beside the target, for a rename into it is atomic on the same file system only.
         with TemporaryDirectory(dir=folder, prefix=".fetch-") as temporary:
-            words = _run_ivy(missing, Path(temporary))
+            what = f"fetching jars ({set_name}, once)"
+            with long_work(what, sum(jar.size for jar in missing), megabytes) as done:
+                words = _run_ivy(missing, Path(temporary), done)
             fetched = {jar: Path(temporary) / jar.file_name for jar in missing}
             if not all(path.exists() for path in fetched.values()):
                 # Ivy fetches all jars or none: only its output tells which one is missing.
@@ -138,25 +147,38 @@ def _accept(jar: Jar, fetched: Path, path: Path) -> None:
     fetched.replace(path)
 
 
-def _run_ivy(jars: Iterable[Jar], folder: Path) -> str:
-    """Let Ivy fetch *jars* into *folder*; returns its output, which says what it could not get, and why."""
+def _run_ivy(jars: Iterable[Jar], folder: Path, done: Done) -> str:
+    """Let Ivy fetch *jars* into *folder*; returns its output, which says what it could not get, and why.
+
+    *done* is told how many bytes have come.
+    """
+    cache = folder / "cache"
     settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
-    settings.write_text(_ivy_settings(folder / "cache", os.environ.get(MIRROR, "")), encoding="utf-8")
+    settings.write_text(_ivy_settings(cache, os.environ.get(MIRROR, "")), encoding="utf-8")
     module.write_text(_ivy_module(jars), encoding="utf-8")
     pattern = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
     command = [java(), "-cp", f"{_pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
-    try:
-        run = subprocess.run(
-            [*command, "-ivy", str(module), "-retrieve", pattern],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=_FETCH_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return f"nothing for {_FETCH_SECONDS} s"
-    return "\n".join(run.stdout.splitlines()[-12:])
+    command += ["-ivy", str(module), "-retrieve", pattern]
+    deadline = Deadline.after(_FETCH_SECONDS)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    output, _ = ivy.communicate(timeout=_LOOK_SECONDS)
+                    return "\n".join(output.splitlines()[-12:])
+                done(_bytes_in(cache))
+                if deadline.passed:
+                    return f"not done after {_FETCH_SECONDS} s"
+        finally:
+            ivy.kill()
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # Ivy renames what has come whole
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def _ivy_settings(cache: Path, mirror: str) -> str:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Final, TypeAlias
 
 log = logging.getLogger(__name__)
@@ -17,8 +17,12 @@ log = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 5.0
 #: Of the time that the work has taken: the longest time between two lines.
 _EVERY_SHARE: Final = 0.25
+#: Between two looks, for a bar.
+_BAR_SECONDS: Final = 0.5
 _MINUTE: Final = 60
 _HOUR: Final = 3600
+#: So many of a unit are told in the smaller one.
+_FEW: Final = 2
 
 #: Takes how much is done by now, in the unit of the total.
 Done: TypeAlias = Callable[[float], None]
@@ -66,66 +70,82 @@ def pieces(amount: float) -> str:
 
 @contextmanager
 def long_work(
-    what: str, total: float = 0.0, written: Written = pieces, *, expected_seconds: float = 0.0
+    what: str,
+    total: float = 0.0,
+    written: Written = pieces,
+    *,
+    look: Callable[[], float] | None = None,
+    usual_seconds: float = 0.0,
 ) -> Iterator[Done]:
     """Within the block, show that *what* is being done.  Yields the function that takes how much of *total* is done.
 
-    *total* 0: not known.  *expected_seconds*: how long it usually takes, where there is no total.
+    *total* 0: not known; *usual_seconds* then says how long it mostly takes.  *look*, if given, says how much is done.
+    Within long work there may be other long work: the innermost is shown.
     """
-    if _Verbosity.quiet:
-        yield _nowhere
-    elif _Verbosity.say is None and sys.stderr.isatty() and not logging.getLogger().hasHandlers():
-        with _bar(what, total, written, expected_seconds) as done:
-            yield done
-    else:
-        with _lines(what, total, written, expected_seconds) as done:
-            yield done
+    work = _Work(what, total, written, look, usual_seconds)
+    _UNDER_WAY.append(work)
+    try:
+        with _shown() if len(_UNDER_WAY) == 1 else nullcontext():
+            yield work.done
+    finally:
+        _UNDER_WAY.remove(work)
 
 
-def work_line(what: str, total: float, done: float, written: Written, seconds: float, expected: float = 0.0) -> str:
+def work_line(what: str, total: float, done: float, written: Written, seconds: float, usual: float = 0.0) -> str:
     """How far *what* is after so many *seconds*: how much of it is done, and how long the rest will take."""
     if not total:
-        usual = f", usually {duration(expected)}" if expected else ""
-        return f"{what}: {duration(seconds)} so far{usual}"
-    left = f", about {duration(seconds * (total - done) / done)} left" if done else ""
-    return f"{what}: {written(done)} of {written(total)}{left}"
+        return f"{what}: {duration(seconds)} so far{f', usually {duration(usual)}' if usual else ''}"
+    left = (
+        f"about {duration(max(0.0, seconds * (total - done) / done))} left" if done else f"{duration(seconds)} so far"
+    )
+    return f"{what}: {written(done)} of {written(total)}, {left}"
 
 
 def duration(seconds: float) -> str:
     """Seconds in the unit that suits them."""
-    if seconds < _MINUTE:
+    if seconds < _FEW * _MINUTE:
         return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < _HOUR else f"{seconds / _HOUR:.1f} h"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < _FEW * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
-def _nowhere(_: float) -> None:
-    """Shows nothing."""
+class _Work:
+    """What is being done, and how much of it is."""
+
+    def __init__(
+        self, what: str, total: float, written: Written, look: Callable[[], float] | None, usual: float
+    ) -> None:
+        self.what, self.total, self.amount = what, total, 0.0
+        self._written, self._look, self._usual = written, look, usual
+        self._began = time.monotonic()
+
+    def done(self, amount: float) -> None:
+        """Take that *amount* is done."""
+        self.amount = amount
+
+    def line(self) -> str:
+        """How far it is."""
+        if self._look is not None:
+            self.amount = self._look()
+        seconds = time.monotonic() - self._began
+        return work_line(self.what, self.total, self.amount, self._written, seconds, self._usual)
 
 
-@contextmanager
-def _lines(what: str, total: float, written: Written, expected: float) -> Iterator[Done]:
-    began, amount, ended = time.monotonic(), [0.0], threading.Event()
-
-    def tell() -> None:
-        wait = _EVERY_SECONDS
-        while not ended.wait(wait):
-            seconds = time.monotonic() - began
-            _say(work_line(what, total, amount[0], written, seconds, expected))
-            wait = max(_EVERY_SECONDS, _EVERY_SHARE * seconds)
-
-    def done(now: float) -> None:
-        amount[0] = now
-
-    teller = threading.Thread(target=tell, name="long-work", daemon=True)
-    teller.start()
-    try:
-        yield done
-    finally:
-        ended.set()
-        teller.join()
+#: The outermost first.
+_UNDER_WAY: Final[list[_Work]] = []
 
 
-def _say(line: str) -> None:
+def _shown() -> AbstractContextManager[None]:
+    """Within the block the innermost work is shown, in the way that suits."""
+    if _Verbosity.quiet:
+        return nullcontext()
+    if _Verbosity.say is None and sys.stderr.isatty() and not logging.getLogger().hasHandlers():
+        return _bar()
+    return _every(_say, _EVERY_SECONDS, _EVERY_SHARE)
+
+
+def _say() -> None:
+    """Say how far it is: to the live view, to the log, or to standard error where nothing is logged."""
+    line = _UNDER_WAY[-1].line()
     if _Verbosity.say is not None:
         _Verbosity.say(line)
     elif logging.getLogger().hasHandlers():
@@ -135,17 +155,35 @@ def _say(line: str) -> None:
 
 
 @contextmanager
-def _bar(what: str, total: float, written: Written, expected: float) -> Iterator[Done]:
+def _every(tell: Callable[[], None], seconds: float, share: float) -> Iterator[None]:
+    """Within the block call *tell* again and again: after *seconds*, or a *share* of the time that has gone by."""
+    began, ended = time.monotonic(), threading.Event()
+
+    def run() -> None:
+        while not ended.wait(max(seconds, share * (time.monotonic() - began))):
+            with suppress(Exception):  # whatever is said, the work goes on
+                tell()
+
+    teller = threading.Thread(target=run, name="long-work", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+@contextmanager
+def _bar() -> Iterator[None]:
     from rich.console import Console  # here, because it may not be installed yet
     from rich.progress import BarColumn, Progress, TextColumn
 
-    began = time.monotonic()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        shown = progress.add_task(what, total=total or None)
+        shown = progress.add_task(_UNDER_WAY[-1].line(), total=_UNDER_WAY[-1].total or None)
 
-        def done(now: float) -> None:
-            line = work_line(what, total, now, written, time.monotonic() - began, expected)
-            progress.update(shown, completed=now, description=line)
+        def tell() -> None:
+            work = _UNDER_WAY[-1]
+            progress.update(shown, description=work.line(), total=work.total or None, completed=work.amount)
 
-        yield done
+        with _every(tell, _BAR_SECONDS, 0.0):
+            yield

@@ -3,6 +3,11 @@
 from dataclasses import dataclass
 
 
+def intervals_since(began: int | None, last: int | None, period_ms: int) -> int:
+    """The number of intervals from *began* to *last*, epoch ms; 0 where one of them is not known."""
+    return 0 if began is None or last is None else (last - began) // period_ms
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
     """The part of the log that has not been read yet."""

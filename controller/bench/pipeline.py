@@ -35,7 +35,7 @@ _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"
 _PARTITIONS: Final = 4
 #: Intervals that are not counted: the JVM compiles what is hot while they run.
-_WARM_UP: Final = 4
+WARM_UP: Final = 4
 #: How often the query looks for a new interval; the waiting is not counted.
 _TRIGGER: Final = "1 second"
 
@@ -78,7 +78,7 @@ def pipeline(
     query = assembly.decision_query(spark, sink)
     running = query.trigger(processingTime=_TRIGGER).start()
     measured, size = [], 0
-    for run in range(_WARM_UP + runs):
+    for run in range(WARM_UP + runs):
         interval = _START_MS + run * settings.intervals.period_ms
         size = _publish(cluster, interval, FORMS[form], kafka)
         cluster.advance()
@@ -86,12 +86,12 @@ def pipeline(
         floor = _floor(assembly.records(spark), folder / "floor").trigger(availableNow=True).start()
         floor.awaitTermination()
         of_floor = _seconds(floor.recentProgress)
-        warm = "" if run >= _WARM_UP else " (to warm up)"
+        warm = "" if run >= WARM_UP else " (to warm up)"
         said(f"{form}: interval {run + 1}{warm}: floor {of_floor:.2f} s, query {seconds:.2f} s")
         measured.append((of_floor, seconds))
     running.stop()
     leader.release()
-    return _figures(form, shape, size, measured[_WARM_UP:])
+    return _figures(form, shape, size, measured[WARM_UP:])
 
 
 def _seconds_of_query(running: StreamingQuery, sink: DecisionSink) -> float:

@@ -4,6 +4,7 @@ To add a command: write a function in a new file of this folder, with its option
 the table.
 """
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from controller.cli import service_log
 from controller.cli.common_options import QuietBefore, Version, with_common_options
 from controller.model.errors import TrimtabError
 
@@ -102,8 +104,16 @@ def _trimtab(quiet: QuietBefore = False, version: Version = False) -> None:
 
 def main() -> None:
     """Run the command in the arguments.  A TrimtabError is printed on one line, and sets the exit code."""
+    is_service = service_log.first_line(sys.argv[1:])
     try:
         app()
     except TrimtabError as error:
-        typer.echo(f"trimtab: {error}", err=True)
+        if is_service:
+            service_log.log.critical("ended: %s; exit code %d", error, error.exit_code)
+        else:
+            typer.echo(f"trimtab: {error}", err=True)
         raise SystemExit(error.exit_code) from error
+    except SystemExit as ended:
+        if is_service:
+            service_log.last_line(int(ended.code or 0))
+        raise

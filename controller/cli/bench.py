@@ -1,30 +1,35 @@
 """``trimtab bench``: how fast trimtab is on this machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
 from controller.adapters import signals
+from controller.adapters.long_work import is_quiet, long_work
 from controller.bench.clusters import CLUSTERS
-from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, timings
+from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, subjects, timings
 from controller.bench.java_rival import java_rival
-from controller.bench.overload import TimedDecision, largest
+from controller.bench.overload import SHARES, TimedDecision, largest
 from controller.cli.common import console, json_option
 from controller.cli.layout import Column, columns, print_table
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
+from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.answers.bench import OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
 from controller.wire.readable import counted
 
 if TYPE_CHECKING:
     from controller.bench.pipeline import Figures
+
+T = TypeVar("T")
 
 #: Exit code when a signal ends a measurement: 128 + SIGINT, as shells report Ctrl-C.
 _INTERRUPTED: Final = 130
@@ -82,21 +87,35 @@ def decisions(
     if overloaded and (java or slope):
         raise typer.BadParameter("--overloaded measures whole intervals of trimtab alone", param_hint="--overloaded")
     if overloaded:
-        decided = list(largest(brokers, bundles, intervals=runs))
+        decided = _measured(largest(brokers, bundles, intervals=runs), len(SHARES) * len(SHEDDERS))
         title = f"{bundles:,} bundles on {brokers:,} brokers, the largest of {counted(runs, 'interval')}"
         _tell([OverloadAnswer(**asdict(one)) for one in decided], _overload_table(decided, title), as_json=as_json)
         return
     if slope:
-        grown = [one for cluster in CLUSTERS for one in slopes(cluster, runs=runs)]
+        every = chain.from_iterable(slopes(cluster, runs=runs) for cluster in CLUSTERS)
+        grown = _measured(every, len(CLUSTERS) * len(subjects()))
         _tell([SlopeAnswer(**asdict(one)) for one in grown], _slope_table(grown), as_json=as_json)
         return
-    timed: list[Timing] = []
+    timed = _measured(_timings(brokers, bundles, runs, java=java), len(CLUSTERS) * len(subjects()))
+    table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
+    _tell([TimingAnswer(**asdict(one), ratio=one.ratio) for one in timed], table, as_json=as_json)
+
+
+def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[Timing]:
     for cluster, make in CLUSTERS.items():
         view = make(brokers, bundles)
         with java_rival(view) if java else nullcontext() as rival:
-            timed += timings(cluster, view, runs=runs, rival=rival)
-    table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
-    _tell([TimingAnswer(**asdict(one), ratio=one.ratio) for one in timed], table, as_json=as_json)
+            yield from timings(cluster, view, runs=runs, rival=rival)
+
+
+def _measured(measurements: Iterable[T], number: int) -> list[T]:
+    """All of *measurements*, of which there are *number*; shows how far it is."""
+    found: list[T] = []
+    with long_work("measuring, kinds of decisions", number) as done:
+        for one in measurements:
+            found.append(one)
+            done(len(found))
+    return found
 
 
 @app.command()
@@ -126,17 +145,32 @@ def pipeline(
         topics=topics,
         placement_skew=0.05,
     )
-    progress = console(stderr=True)
-    with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
-        folder = Path(scratch)
-        with nullcontext(bootstrap) if bootstrap else _own_kafka(folder / "kafka") as address:
-            measured = []
-            for name in forms:
-                measured.append(bench.pipeline(name, shape, address, folder / name, runs=runs, said=progress.print))
-                if as_json:  # print each at once: all forms together take minutes
-                    typer.echo(PipelineAnswer(**asdict(measured[-1])).as_line())
+    measured = []
+    with (
+        TemporaryDirectory(prefix="trimtab-bench-") as scratch,
+        nullcontext(bootstrap) if bootstrap else _own_kafka(Path(scratch) / "kafka") as address,
+        _intervals_shown(len(forms) * (bench.WARM_UP + runs)) as said,
+    ):
+        for name in forms:
+            measured.append(bench.pipeline(name, shape, address, Path(scratch) / name, runs=runs, said=said))
+            if as_json:  # print each at once: all forms together take minutes
+                typer.echo(PipelineAnswer(**asdict(measured[-1])).as_line())
     if not as_json:
         _pipeline_table(measured).print()
+
+
+@contextmanager
+def _intervals_shown(number: int) -> Iterator[Callable[[str], None]]:
+    """Within the block show how many of *number* intervals are measured; yields what takes a line about each."""
+    intervals = iter(range(1, number + 1))
+    with long_work("measuring, intervals", number) as done:
+
+        def said(line: str) -> None:
+            done(next(intervals))
+            if not is_quiet():
+                typer.echo(line, err=True)
+
+        yield said
 
 
 @contextmanager

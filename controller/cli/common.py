@@ -2,16 +2,20 @@
 
 import logging
 import os
+import time
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
 
+from controller.adapters import long_work
+
 #: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
 _UNLIMITED: Final = 1_000_000
 DEFAULT_CONF: Final = Path("conf/trimtab.toml")
-_LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_LOG_LINE: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
+_LOG_TIME: Final = "%Y-%m-%dT%H:%M:%S"
 
 #: The option --conf, as ``conf: Conf = DEFAULT_CONF``.
 Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
@@ -36,8 +40,15 @@ def console(*, stderr: bool = False) -> Console:
     return found
 
 
-def start_logging(*quiet: str) -> None:
-    """Log to stderr at level INFO; the loggers named in *quiet* at level WARNING."""
-    logging.basicConfig(level=logging.INFO, format=_LOG_LINE)
-    for name in quiet:
+def start_logging(*chatty: str, quiet: bool = False) -> None:
+    """Log to stderr at level INFO, or WARNING after --quiet; the loggers named in *chatty* at level WARNING.
+
+    Times are UTC, as in all that trimtab prints.
+    """
+    handler, line = logging.StreamHandler(), logging.Formatter(_LOG_LINE, _LOG_TIME)
+    line.converter = time.gmtime
+    handler.setFormatter(line)
+    level = logging.WARNING if quiet or long_work.is_quiet() else logging.INFO
+    logging.basicConfig(level=level, handlers=[handler])
+    for name in chatty:
         logging.getLogger(name).setLevel(logging.WARNING)

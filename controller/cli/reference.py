@@ -37,6 +37,14 @@ trimtab commands tail --json --no-follow | head
 - Long work shows a bar on a terminal. In a pipe or a file it prints a line now and then, with an estimate.
 - The environment variable `NO_COLOR` switches colours off.
 
+## Logs
+
+`trimtab run`, `collect` and `execute` log to standard error. The first line says version, role, cluster, mode, settings
+and pid; the last line says that the process has ended, and why. Spark's own log, with the traces of errors, goes to
+files in the folder `spark.log_path`; by default that is `spark-logs` in the checkpoint's folder. Its errors, and those
+of its warnings that an operator must know, also come as one line in trimtab's log. To see more of Spark, name a log4j2
+configuration of your own: `SPARK_SUBMIT_OPTS=-Dlog4j2.configurationFile=...`.
+
 ## Exit codes
 
 | code | meaning |

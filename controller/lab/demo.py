@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from rich.console import Console
 
+from controller.adapters.long_work import shown_by
 from controller.lab.demo_view import Frame, ShownImbalance, view_on
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
@@ -96,7 +97,7 @@ def run_demo(
     stop = threading.Event()
     at_start = ShownImbalance.of(_throughput(cluster))
     last: Frame | None = None
-    with view_on(console) as view:
+    with view_on(console) as view, shown_by(view.waiting):
         lock_step = LockStep(cluster, settings)  # makes the folders that the controller reads
         view.waiting("Starting Spark, which takes some seconds ...")
         controller, patience = start_controller(settings, stop), PATIENCE_SECONDS

@@ -15,6 +15,7 @@ from typing import Final
 from rich.console import Console
 
 from controller.adapters.deadline import Deadline
+from controller.adapters.long_work import long_work, shown_by
 from controller.adapters.opened import log_system
 from controller.adapters.recent import recent_results
 from controller.lab.demo import command_line, new_run
@@ -43,6 +44,8 @@ PULSAR_INTERVALS: Final = 12
 #: The text in the scenario that the URLs of the run's brokers replace.
 _ADMIN_URL: Final = '["http://127.0.0.1:8080"]'
 _POLL_SECONDS: Final = 0.2
+#: How long trimtab's processes mostly take to start.
+_USUAL_SECONDS: Final = 20.0
 #: Much longer than any start takes on a slow machine.
 _PATIENCE_SECONDS: Final = 120.0
 #: Intervals to wait for the results of commands.
@@ -86,7 +89,7 @@ def run_pulsar_demo(base: Path, *, console: Console, intervals: int = PULSAR_INT
     """
     folder = new_run(base)
     outcome = PulsarDemoOutcome(finished=False, intervals=0, statuses=(), at_start=None, at_end=None)
-    with view_on(console) as view, ExitStack() as running:
+    with view_on(console) as view, shown_by(view.waiting), ExitStack() as running:
         try:
             show = _Show(view, running, folder)
             try:
@@ -115,23 +118,27 @@ class _Show:
     def play(self, intervals: int) -> None:
         """Start everything, and show *intervals* intervals."""
         view, running = self._view, self._running
-        view.waiting("Starting Pulsar: ZooKeeper, a bookie, three brokers (fetches 245 MB the first time) ...")
+        view.waiting("Starting Pulsar: ZooKeeper, a bookie, three brokers (the first time it fetches 245 MB) ...")
         cluster = running.enter_context(pulsar_cluster(self._folder / "pulsar"))
         conf = write_conf(self._folder, cluster)
         settings = read_settings(conf)
         admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
         running.callback(admin.close)
         view.waiting(f"Bringing {_BUNDLES} bundles to one broker, and sending messages ...")
-        stage = set_stage(admin, NAMESPACE, _BUNDLES)
-        stage.gather(cluster.brokers[0])
+        with long_work("preparing the brokers"):
+            stage = set_stage(admin, NAMESPACE, _BUNDLES)
+            stage.gather(cluster.brokers[0])
         self._traffic = running.enter_context(Traffic(cluster.service_url, stage.rates, self._folder / "traffic.log"))
-        self._at_start = ShownImbalance.of(flowing(stage, cluster.brokers), MESSAGES)
+        with long_work("sending messages until the brokers report them"):
+            self._at_start = ShownImbalance.of(flowing(stage, cluster.brokers), MESSAGES)
         view.waiting("Starting trimtab execute, run and collect: Spark takes some seconds ...")
         processes = running.enter_context(Processes(conf, self._folder))
-        start_all(processes)
+        with long_work("starting trimtab", usual_seconds=_USUAL_SECONDS):
+            start_all(processes)
         after = 0
         for number in range(1, intervals + 1):
-            entry = next_entry(settings, after, processes)
+            with long_work(f"waiting for interval {number}", usual_seconds=settings.intervals.period_seconds):
+                entry = next_entry(settings, after, processes)
             load, after = stage.msg_rates(cluster.brokers), entry.interval
             answers = answers_to(entry, settings, processes)
             self._statuses += [None if answer is None else answer.status for answer in answers.values()]

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from controller.adapters import jars
+from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
 from controller.lab.servers import Server, free_port, is_free
@@ -203,18 +204,25 @@ def distribution(folder: Path = jars.FOLDER) -> Path:
             (path,) = jars.fetch("pulsar", Path(temporary))
             unpacked = Path(temporary) / "lib"
             unpacked.mkdir()
-            with tarfile.open(path) as tar:
-                for member in tar:
-                    # Not extractall: to be safe it needs a filter, which early releases of Python 3.11 do not know.
-                    if "/lib/" in member.name and (content := tar.extractfile(member)) is not None:
-                        with (unpacked / Path(member.name).name).open("wb") as jar:
-                            shutil.copyfileobj(content, jar)
+            with long_work("unpacking Pulsar (once)", archive.size, megabytes) as done:
+                _unpack(path, unpacked, done)
             try:
                 unpacked.rename(target)
             except OSError:
                 if not target.exists():  # else another process came first
                     raise
     return target
+
+
+def _unpack(archive: Path, folder: Path, done: Done) -> None:
+    """The files of the archive's folder lib to *folder*; *done* is told how many bytes of the archive are read."""
+    with archive.open("rb") as compressed, tarfile.open(fileobj=compressed, mode="r:gz") as tar:
+        for member in tar:
+            # Not extractall: to be safe it needs a filter, which early releases of Python 3.11 do not know.
+            if "/lib/" in member.name and (content := tar.extractfile(member)) is not None:
+                with (folder / Path(member.name).name).open("wb") as jar:
+                    shutil.copyfileobj(content, jar)
+            done(compressed.tell())
 
 
 def _all_parts(folder: Path) -> list[PulsarPart]:

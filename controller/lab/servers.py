@@ -19,11 +19,14 @@ from uuid import uuid4
 from controller.adapters import files, jars
 from controller.adapters.deadline import Deadline
 from controller.adapters.kafka import topics as kafka_topics
+from controller.adapters.long_work import long_work
 from controller.adapters.waiting import wait_for
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"
 _READY_SECONDS: Final = 120.0  # a busy machine takes half a minute
+#: For the one that waits: Pulsar takes this long, the others less.
+_USUAL_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 20.0
 _LOG_LINES_SHOWN: Final = 15
 _POLL_SECONDS: Final = 0.05
@@ -151,7 +154,8 @@ class Server(ABC):
             return False
 
         try:
-            wait_for(is_ready, _READY_SECONDS, every=_POLL_SECONDS)
+            with long_work(f"starting {self.name}", usual_seconds=_USUAL_SECONDS):
+                wait_for(is_ready, _READY_SECONDS, every=_POLL_SECONDS)
         except TimeoutError as error:
             raise TrimtabError(
                 f"{self.name} does not answer after {_READY_SECONDS:g} s; {self._end_of_log()}"

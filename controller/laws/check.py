@@ -8,6 +8,7 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import Flaky, NoSuchExample
 
+from controller.adapters.long_work import long_work
 from controller.laws.assignment import ASSIGNMENT_LAWS
 from controller.laws.law import Law
 from controller.laws.placement import PLACEMENT_LAWS
@@ -59,7 +60,12 @@ def broken_laws(strategy: Any, *, examples: int | None = None) -> list[BrokenLaw
     Without a number: as many as the settings of Hypothesis say, 100 unless a profile says otherwise.
     """
     tried = settings().max_examples if examples is None else examples
-    return [broken for law in laws_of(strategy) for broken in _broken(strategy, law, tried)]
+    laws, found = laws_of(strategy), list[BrokenLaw]()
+    with long_work("trying laws", len(laws)) as done:
+        for number, law in enumerate(laws, 1):
+            found += _broken(strategy, law, tried)
+            done(number)
+    return found
 
 
 def _broken(strategy: Any, law: Law, examples: int) -> Iterable[BrokenLaw]:

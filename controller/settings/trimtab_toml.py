@@ -167,6 +167,10 @@ class SparkSettings(Section):
     conf: dict[str, Scalar] = Field(default_factory=dict, repr=False)
     """Further Spark options under Spark's names.  ``spark.jars`` are added to trimtab's own; an option that the query
     depends on is refused by name."""
+    log_path: PathText | None = None
+    """A folder on this machine for Spark's own log: its warnings and errors, with traces.  Each process writes a file,
+    which has 10 MB at most, and three older parts; those of the last five processes are kept.  Without it,
+    "spark-logs" beside the verdicts, so in the checkpoint's folder unless that is a URI."""
 
 
 class DecisionSettings(Section):
@@ -290,6 +294,11 @@ class Settings(Section):
     def verdicts_folder(self) -> str:
         """Where verdicts are kept."""
         return self.journal.verdicts_path or str(Path(self.checkpoint.path) / "verdicts")
+
+    @property
+    def spark_log_folder(self) -> str:
+        """Where Spark's own log is kept."""
+        return self.spark.log_path or str(Path(self.verdicts_folder).with_name("spark-logs"))
 
     @model_validator(mode="after")
     def _verdicts_lie_in_a_folder(self) -> Self:

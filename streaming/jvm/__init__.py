@@ -17,6 +17,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from controller.adapters import jars
+from controller.adapters.long_work import long_work
 from controller.aggregate.shard import DetailLimits
 from controller.model.errors import TrimtabError
 from streaming.schemas import RECORD_ROWS
@@ -37,7 +38,7 @@ def jar(folder: Path = jars.FOLDER, sources: Path = _SOURCES) -> Path:
     target = folder / "trimtab" / f"{_NAME}-{content[:16]}.jar"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=target.parent) as scratch:
+        with TemporaryDirectory(dir=target.parent) as scratch, long_work("compiling the query's Java (once)"):
             _compile(files, Path(scratch)).replace(target)  # at once, so that nobody finds half of it
     return target
 

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.e2e
 
 #: What Python and Java print of an error that nobody handled.
 _TRACE = re.compile(r"Traceback|Exception|Error\b|^\tat ", re.MULTILINE)
+#: A line of the log: time and level.
+_OUR_LINE = re.compile(r"\d{4}-\d\d-\d\d\S* ?\S* (INFO|WARNING|ERROR|CRITICAL) ")
 _START_MS = 1_735_689_600_000
 _FOLDER = 'kind = "folder"\nfolder.path = "log"'
 _KAFKA_AWAY = 'kind = "kafka"\nkafka.bootstrap = "127.0.0.1:{port}"'
@@ -198,6 +200,17 @@ def test_while_it_stands_by(folder: Path) -> None:
     assert process.output.count("stopping") == 1
     assert "in order" in process.output
     assert not temporary_files(folder)
+    assert_that_the_log_is_ours(process.output.splitlines())
+    [file] = (folder / "checkpoint" / "spark-logs").iterdir()
+    assert str(process.process.pid) in file.name
+
+
+def assert_that_the_log_is_ours(lines: list[str]) -> None:
+    """From the first line to the last, and nothing of Spark or of the JVM."""
+    assert "starts as controller of cluster lab, mode active" in lines[0]
+    assert "ended: SIGINT" in lines[-1]
+    assert [line for line in lines if not _OUR_LINE.match(line)] == []
+    assert not any(chatter in line for line in lines for chatter in ("hadoop", "incubator", "loopback", "py4j"))
 
 
 def test_in_a_micro_batch(folder: Path) -> None:

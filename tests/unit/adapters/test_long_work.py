@@ -18,9 +18,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("total", "done", "seconds", "expected", "line"),
+    ("total", "done", "seconds", "usual", "line"),
     [
-        (61e6, 0.0, 5.0, 0.0, "fetching: 0 MB of 61 MB"),
+        (61e6, 0.0, 5.0, 0.0, "fetching: 0 MB of 61 MB, 5 s so far"),
         (60e6, 15e6, 10.0, 0.0, "fetching: 15 MB of 60 MB, about 30 s left"),
         (60e6, 1e6, 10.0, 0.0, "fetching: 1 MB of 60 MB, about 10 min left"),
         (0.0, 0.0, 7.0, 0.0, "fetching: 7 s so far"),
@@ -28,9 +28,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_a_line_says_how_far_it_is_and_how_long_the_rest_takes(
-    total: float, done: float, seconds: float, expected: float, line: str
+    total: float, done: float, seconds: float, usual: float, line: str
 ) -> None:
-    assert long_work.work_line("fetching", total, done, long_work.megabytes, seconds, expected) == line
+    assert long_work.work_line("fetching", total, done, long_work.megabytes, seconds, usual) == line
 
 
 def _lines(capsys: pytest.CaptureFixture[str]) -> str:
@@ -55,7 +55,27 @@ def test_a_live_view_takes_the_lines() -> None:
         deadline = time.monotonic() + 10
         while not told and time.monotonic() < deadline:
             pass
-    assert told[0] == "measuring: 0 of 4"
+    assert told[0].startswith("measuring: 0 of 4, ")
+
+
+def test_how_much_is_done_may_be_looked_up_and_an_error_of_that_does_no_harm() -> None:
+    told: list[str] = []
+    answers = iter([1.0, 2.0])
+    with long_work.shown_by(told.append), long_work.long_work("closing", 4, look=lambda: next(answers)):
+        deadline = time.monotonic() + 10
+        while len(told) < 2 and time.monotonic() < deadline:
+            pass
+        time.sleep(0.01)
+    assert [line.partition(",")[0] for line in told] == ["closing: 1 of 4", "closing: 2 of 4"]
+
+
+def test_of_work_within_work_the_innermost_is_shown() -> None:
+    told: list[str] = []
+    with long_work.shown_by(told.append), long_work.long_work("measuring", 4), long_work.long_work("starting Spark"):
+        deadline = time.monotonic() + 10
+        while not told and time.monotonic() < deadline:
+            pass
+    assert told[0].startswith("starting Spark: ")
 
 
 def test_quiet_shows_nothing() -> None:
