@@ -17,7 +17,7 @@ from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError
 from controller.ports.journal import Journal
-from controller.wire.readable import counted, utc
+from controller.wire.readable import counted, in_number, utc
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class DecisionSink:
         if decided.breaker_tripped:
             why = entry.memory.breaker.why
             log.error("the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`", why)
-        log.info("interval %s: %s", utc(entry.interval), entry.decision.summary)
+        log.info("interval %s: %s", utc(entry.interval), in_number(entry.decision.summary))
 
     def _tell_dropped(self, decided: DecidedInterval) -> None:
         if decided.dropped_rows > self._dropped:

@@ -119,7 +119,9 @@ def _print_rows(events: Iterator[_Read], out: Console) -> None:
             print_line(out, _undecodable(issued, event), style="red")
         elif isinstance(event, EpochEvent):
             began = f"{utc(event.time_ms)}  epoch {event.epoch} of {event.data.cluster} starts"
-            print_line(out, f"{began}: executors refuse commands of lower epochs from here on", style="cyan")
+            print_line(
+                out, f"{began}: executors refuse commands of lower epochs from here on", rest="    ", style="cyan"
+            )
         else:
             _print_command(event, out, wide=wide)
 

@@ -196,7 +196,7 @@ def _print(answer: WhatIf, notes: Sequence[str]) -> None:
         rows = [(each.action, each.bundle, each.source, _where(each), _because(each)) for each in decision.commands]
         print_table(out, header, rows, title="Would be done", head=2)
         out.print()
-    header = columns("what", "reason", "observed", "limit", "by", "", prose=("",))
+    header = columns("what", "reason", "observed", "limit", "by", "detail", prose=("detail",))
     print_table(out, header, [_cells(verdict) for verdict in decision.verdicts], title="Verdicts", head=2)
     for note in notes:
         print_line(out, note)

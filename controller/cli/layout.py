@@ -5,6 +5,7 @@ fit, each row becomes a record: its head on one line, then a line for each other
 the line is printed whole.
 """
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from rich.text import Text
 _NARROWEST_PROSE, _WIDEST_PROSE = 20, 100
 #: Between columns, and between a name and its value.
 _GAP: Final = "  "
+#: The space between a number and its unit, and what stands for it while lines are broken.
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=(?:%|s|ms|min|h|days|bytes/s|[kMG]B/s|msg/s)(?:\W|$))")
+_TIE: Final = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,10 @@ def print_line(out: Console, text: str, *, first: str = "", rest: str = "", styl
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
+    """*text* in lines of *width* characters, broken between words, but not between a number and its unit."""
+    tied = _BEFORE_UNIT.sub(_TIE, text)
+    lines = textwrap.wrap(tied, max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_TIE, " ") for line in lines] or [""]
 
 
 def _widths(header: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int] | None:

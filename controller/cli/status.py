@@ -26,7 +26,7 @@ from controller.wire.answers.status import (
     LeaderAnswer,
     StatusAnswer,
 )
-from controller.wire.readable import ago, counted, utc
+from controller.wire.readable import ago, counted, in_number, utc
 from controller.wire.results import Result
 
 _ANSWER_SECONDS: Final = 10.0
@@ -151,7 +151,7 @@ def _decided(found: ClusterStatus, now_ms: float) -> str:
     controls = last.controls
     notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
     how = ", ".join([controls.mode, *notes])
-    return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {last.decision.summary}"
+    return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {in_number(last.decision.summary)}"
 
 
 def _ticked(found: ClusterStatus, now_ms: float) -> str:

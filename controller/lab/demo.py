@@ -24,7 +24,7 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
 from controller.status.told import reason_text
-from controller.wire.readable import counted
+from controller.wire.readable import counted, in_number
 
 T = TypeVar("T")
 
@@ -139,7 +139,7 @@ def _frames(
             brokers=cluster.brokers,
             load=throughput,
             at_start=at_start,
-            summary=entry.decision.summary,
+            summary=in_number(entry.decision.summary),
             commands=commands,
             history=history,
         )

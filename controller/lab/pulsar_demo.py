@@ -30,7 +30,7 @@ from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.readable import counted
+from controller.wire.readable import counted, in_number
 from controller.wire.results import Result
 
 #: The settings, with a broker.conf beside them.
@@ -150,7 +150,7 @@ class _Show:
                 brokers=cluster.brokers,
                 load=load,
                 at_start=self._at_start,
-                summary=entry.decision.summary,
+                summary=in_number(entry.decision.summary),
                 commands=commands,
                 history=(*self._last.history, *commands) if self._last else commands,
                 with_seconds=True,

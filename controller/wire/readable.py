@@ -3,6 +3,7 @@
 Nothing that is journalled is made of them: how they look may change.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import floor, isfinite, log10
@@ -32,6 +33,8 @@ _ONE: Final = {
     "topics": "topic",
     "unloads": "unload",
 }
+#: One of several, as journalled summaries count: no digit before the 1.
+_ONE_OF_MANY: Final = re.compile(r"(?<![\d.,])1 (brokers|bundles|commands|splits|unloads)\b")
 
 
 def utc(time_ms: int) -> str:
@@ -59,6 +62,11 @@ def lasting(seconds: float) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """*number* of what *one* names: 1 bundle, 3,000 bundles.  *many*: the plural where it does not end in s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def in_number(sentence: str) -> str:
+    """*sentence*, for example the summary of a decision as it is journalled, with "1 unload" for "1 unloads"."""
+    return _ONE_OF_MANY.sub(lambda found: f"1 {_ONE[found[1]]}", sentence)
 
 
 def amounts(values: Sequence[float], unit: str) -> list[str]:

@@ -87,6 +87,12 @@ def test_values_stand_below_each_other_and_go_on_below_their_beginning() -> None
     ]
 
 
+def test_a_number_is_not_parted_from_its_unit() -> None:
+    out, file = at(20)
+    print_line(out, "18 unloads in 3600 s, usage 74 % against 52 % now")
+    assert file.getvalue().splitlines() == ["18 unloads in", "3600 s, usage 74 %", "against 52 % now"]
+
+
 def test_a_pipe_has_lines_as_long_as_they_are_and_columns_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     assert console().width > 100_000

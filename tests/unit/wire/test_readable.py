@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.wire.readable import ago, amounts, compared, counted, lasting, utc
+from controller.wire.readable import ago, amounts, compared, counted, in_number, lasting, utc
 
 
 def test_a_time_is_iso_in_utc_to_the_second() -> None:
@@ -32,6 +32,18 @@ def test_a_time_ahead_is_not_told_as_past() -> None:
 )
 def test_one_is_singular_and_all_else_plural(number: int, said: str) -> None:
     assert counted(number, "bundle") == said
+
+
+@pytest.mark.parametrize(
+    ("journalled", "said"),
+    [
+        ("96 bundles on 1 brokers: 1 unloads", "96 bundles on 1 broker: 1 unload"),
+        ("1 splits, 11 unloads, 1,201 commands held back", "1 split, 11 unloads, 1,201 commands held back"),
+        ("0.1 unloads", "0.1 unloads"),
+    ],
+)
+def test_a_journalled_summary_is_read_in_singular_and_plural(journalled: str, said: str) -> None:
+    assert in_number(journalled) == said
 
 
 def test_a_plural_of_its_own_is_used() -> None:
