@@ -27,6 +27,10 @@ class CheckpointFiles(Protocol):
         """The names in *folder*, in no order; none where it does not exist."""
         ...
 
+    def try_to_write(self) -> None:
+        """Write a file and delete it.  SettingsError where that fails."""
+        ...
+
 
 def checkpoint_files(spark: SparkSession, path: str) -> CheckpointFiles:
     """The files below *path*.  SettingsError where Spark has no file system for it."""
@@ -57,6 +61,12 @@ class FolderFiles:
     def names(self, folder: str) -> tuple[str, ...]:
         """See CheckpointFiles."""
         return tuple(path.name for path in (self._folder / folder).glob("*"))
+
+    def try_to_write(self) -> None:
+        """See CheckpointFiles."""
+        problem = files.why_not_writable(self._folder)
+        if problem:
+            raise SettingsError(f"checkpoint.path = {str(self._folder)!r}: {problem}")
 
 
 class HadoopFiles:
@@ -108,6 +118,15 @@ class HadoopFiles:
             path = self._path(self._root, folder)
             found = self._system.listStatus(path) if self._system.exists(path) else ()
             return tuple(str(each.getPath().getName()) for each in found)
+        except Py4JJavaError as error:
+            raise self._refusal(error) from error
+
+    def try_to_write(self) -> None:
+        """See CheckpointFiles."""
+        try:
+            path = self._path(self._root, f".{uuid4().hex}")
+            self._system.create(path).close()
+            self._system.delete(path, False)
         except Py4JJavaError as error:
             raise self._refusal(error) from error
 

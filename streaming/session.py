@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from controller.adapters.long_work import long_work
@@ -58,7 +59,7 @@ def start_session(
     """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's.
 
     *log_folder*: where Spark's log is kept.  SettingsError where *conf* has an option that the query does not work
-    with.
+    with, or Spark does not start with it.
     """
     options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
     # Without it workers take whatever python3 the PATH finds.
@@ -66,7 +67,11 @@ def start_session(
     options = {"spark.app.name": "trimtab", "spark.master": master, **options}
     with long_work("starting Spark", usual_seconds=_USUAL_SECONDS):
         gateway.ensure_jvm(options, log_folder)
-        spark = SparkSession.builder.config(map={**options}).getOrCreate()
+        try:
+            spark = SparkSession.builder.config(map={**options}).getOrCreate()
+        except Py4JJavaError as error:
+            why = str(error.java_exception.getMessage() or error.java_exception)
+            raise SettingsError(f"Spark does not start with [spark] master = {master!r} and conf: {why}") from error
     # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
     threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
     jvm.register(spark)

@@ -13,10 +13,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from controller.adapters import signals
 from controller.adapters.calls import side_by_side
 from controller.adapters.deadline import Deadline
 from controller.adapters.failpoints import watch_state_commits
-from controller.adapters.signals import MayTake, without_limit
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation
@@ -28,30 +28,29 @@ from streaming.progress import ProgressWatch
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-#: Seconds that a micro-batch and the end of Spark may take after this process is told to stop.
-_FINISH_SECONDS = 10.0
+#: Seconds that a micro-batch may go on where a caller says stop.  A signal ends the process sooner.
+_FINISH_SECONDS = 20.0
+#: Seconds for the release of leadership where a signal ends this process.
+_RELEASE_SECONDS = 0.5
 #: Seconds that a query may take to stop; stopping interrupts its micro-batch.
 _STOP_SECONDS = 15.0
 _TRIGGER = "0 seconds"
 
 
-def run(settings: Settings, stop: Callable[[], bool], may_take: MayTake = without_limit) -> None:
+def run(settings: Settings, stop: Callable[[], bool]) -> None:
     """Lead whenever possible, and decide while leading, until *stop* says so.
-
-    *may_take* is told how long a micro-batch may go on when this process is told to stop.
 
     Raises SettingsError for what cannot be run, LeadershipLostError when this process cannot lead again and has to be
     started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
     stopped ends this process, with the exit code of what was to be raised.
     """
     # Report a mistake in broker.conf at once, not only when this process becomes the leader.
-    balance(Assembly(settings), stop, may_take)
+    balance(Assembly(settings), stop)
 
 
 def balance(
     assembly: Assembly,
     stop: Callable[[], bool],
-    may_take: MayTake = without_limit,
     *,
     poll_seconds: float = _POLL_SECONDS,
 ) -> None:
@@ -59,14 +58,17 @@ def balance(
     store = assembly.control_store()
     assembly.refuse_rivals(store)
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
-    spark, leadership = assembly.session(), assembly.leadership()
+    spark = assembly.session()
+    assembly.files(spark).try_to_write()  # who stands by would only find out when it takes over
+    leadership = assembly.leadership()
+    # By then Spark's JVM has ended, so another process can lead at once and need not wait for the session to time out.
+    signals.clean_up_at_end(lambda: side_by_side({"release": leadership.release}, _RELEASE_SECONDS))
     stand_by: Callable[[], None] = partial(assembly.stand_by, spark)
     try:
         while leadership.acquire(stop, stand_by):
             stand_by = no_preparation  # a process that has led needs no rehearsal
             try:
-                with may_take(_FINISH_SECONDS):
-                    _lead(assembly, spark, leadership, store, stop, poll_seconds)
+                _lead(assembly, spark, leadership, store, stop, poll_seconds)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
@@ -76,8 +78,7 @@ def balance(
     finally:
         leadership.release()
         store.close()
-    with may_take(_FINISH_SECONDS):
-        spark.stop()
+    spark.stop()
 
 
 def _lead(
@@ -187,7 +188,7 @@ def _finish(queries: list[StreamingQuery]) -> None:
 
     Where a signal stops this process it is ended before the deadline here, without traces.
     """
-    deadline = Deadline.after(2 * _FINISH_SECONDS)
+    deadline = Deadline.after(_FINISH_SECONDS)
     while any(map(_is_busy, queries)) and not deadline.passed:
         time.sleep(_POLL_SECONDS)
 

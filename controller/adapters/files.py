@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 
@@ -30,6 +31,23 @@ def replace(path: Path, content: bytes) -> None:
     """Write *content* to *path* in one step, in place of the file that may be there."""
     _write_beside(path, content).replace(path)
     _sync(path.parent)
+
+
+def why_not_writable(folder: Path) -> str:
+    """Why no file can be written to *folder*, which need not exist; "" where it can.  Tries it, and leaves nothing."""
+    place = folder
+    try:
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        if not place.is_dir():
+            return f"{place} is no folder"
+        with TemporaryDirectory(prefix=".trimtab-", dir=place) as made:
+            Path(made, "probe").write_bytes(b"x")
+    except OSError as error:
+        # Of an existing parent, as /proc, the error would say that it does not exist.
+        why = "nothing can be created there" if isinstance(error, FileNotFoundError) else error.strerror
+        return f"{place} cannot be written to: {why}"
+    return ""
 
 
 def _write_beside(path: Path, content: bytes) -> Path:

@@ -1,8 +1,9 @@
-"""How all commands that run until they are told to end handle SIGTERM and Ctrl-C (SIGINT).
+"""How all commands handle SIGTERM and Ctrl-C (SIGINT): they say "stopping", and end within three seconds.
 
-The first signal asks the command to finish what it has begun.  A second one, or the end of the command's patience, ends
-the process at once, with every process that it has started.  Either way the exit code is 0: whoever sent the signal
-wanted the end.  Nothing is lost where the process ends at once; it is like a crash, which every command survives.
+A command that runs until it is told to end is asked to finish what it has begun, for a moment; then the process ends at
+once, with every process that it has started.  A second signal ends it at once, too.  Nothing is lost where the process
+ends at once; it is like a crash, which every command survives.  The exit code says whether the end was wanted: 0 for
+commands that run until they are told to end, 130 for the others.
 
 Only the standard library is imported here: signals are handled before the rest is loaded.
 """
@@ -14,66 +15,59 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
 from controller.adapters.process_tree import kill_descendants
 
 log = logging.getLogger(__name__)
 
+#: Exit code of a command that a signal broke off: 128 + SIGINT, as shells report Ctrl-C.
+INTERRUPTED: Final = 130
+
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-#: How long a command may take to end that has begun nothing of importance.
-_PATIENCE_SECONDS: Final = 2.0
+#: How long a command may take to finish what it has begun.
+_PATIENCE_SECONDS: Final = 1.5
+#: After this long the process ends, whatever it does.
+_LIMIT_SECONDS: Final = 2.3
+#: A main thread that has not run its handler by then is in a call that blocks: nobody waits for that.
+_HANDLED_SECONDS: Final = 0.5
+#: How long the end itself may take, where it is forced: output may block.
+_LAST_SECONDS: Final = 0.4
 _POLL_SECONDS: Final = 0.1
-_CLEAN_UPS: Final[list[Callable[[], None]]] = []
-
-#: See :meth:`Ending.may_take`.
-MayTake: TypeAlias = Callable[[float], AbstractContextManager[None]]
-
-
-def without_limit(_: float) -> AbstractContextManager[None]:
-    """A MayTake for callers that no signal ends."""
-    return nullcontext()
+_SHOW_CURSOR: Final = b"\x1b[?25h"
+_CLEAN_UPS: Final[list[Callable[[], object]]] = []
+#: Held by the thread that ends this process.
+_ENDING: Final = threading.Lock()
+#: Set when a handler of this module has run.
+_HANDLED: Final = threading.Event()
 
 
 class Ending(threading.Event):
     """Set once this process is told to end."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._patience = _PATIENCE_SECONDS
 
-    @property
-    def patience_seconds(self) -> float:
-        """How long the command may take to end from the signal on."""
-        return self._patience
+def end_at_once(exit_code: int = 0) -> None:
+    """From now on the first signal ends the process with *exit_code*, unless one of the functions below handles it.
 
-    @contextmanager
-    def may_take(self, seconds: float) -> Iterator[None]:
-        """Within the block the command may take *seconds* to end: it finishes what it has begun."""
-        before, self._patience = self._patience, seconds
-        try:
-            yield
-        finally:
-            self._patience = before
-
-
-def end_at_once() -> None:
-    """From now on the first signal ends the process: for the time in which the command is loaded."""
+    Also from now on every signal ends the process within three seconds, whatever the process does by then: a thread of
+    its own sees to it, because a main thread in a call that blocks handles no signal.
+    """
     for number in _SIGNALS:
-        signal.signal(number, lambda number, _: _end(f"{_name(number)} before the start was complete"))
+        signal.signal(number, _handler(lambda number: _end_now(number, exit_code)))
+    _limit_every_end(exit_code)
 
 
 def run_until_told(work: Callable[[Ending], None]) -> None:
     """Run *work*, which is to return soon after its argument is set, in a thread; only from the main thread.
 
     Returns when the work has returned, raises what it raises.  Does not return where a signal ended it: the process
-    ends with exit code 0.  The work is never waited for longer than its patience, whatever call it waits in.
+    ends with exit code 0.  The work is not waited for longer than a moment, whatever call it waits in.
     """
     ending, told = Ending(), list[int]()
     worker = _Worker(work, ending)
-    with _handled_by(lambda number, _: told.append(number)):
+    with _handled_by(_handler(told.append)):
         worker.start()
         while worker.is_alive() and not told:
             worker.join(_POLL_SECONDS)
@@ -92,13 +86,14 @@ def interrupts(exit_code: int = 0) -> Iterator[None]:
     """
     told: list[int] = []
 
-    def handle(number: int, _: FrameType | None) -> None:
+    def handle(number: int) -> None:
         told.append(number)
         if len(told) > 1:
             _end(f"{_name(told[0])}, {_name(number)} again", exit_code)
+        _say(f"{_name(number)}: stopping")
         raise KeyboardInterrupt
 
-    with _handled_by(handle):
+    with _handled_by(_handler(handle)):
         try:
             yield
         except BaseException as error:
@@ -110,16 +105,19 @@ def interrupts(exit_code: int = 0) -> Iterator[None]:
             _end(f"{_name(told[0])}, in order", exit_code)
 
 
-def clean_up_at_end(clean_up: Callable[[], None]) -> None:
+def clean_up_at_end(clean_up: Callable[[], object]) -> None:
     """Have *clean_up* called where a signal ends this process, when all that it started has ended."""
     _CLEAN_UPS.append(clean_up)
 
 
 def be_silent() -> None:
     """Print nothing from now on: at the end, threads whose connections close would print errors."""
-    with suppress(OSError):  # nobody may read them any more
+    with suppress(OSError, ValueError, RuntimeError):  # nobody reads them any more, or a signal came in a flush
         sys.stdout.flush()
         sys.stderr.flush()
+    with suppress(OSError):
+        if os.isatty(1):
+            os.write(1, _SHOW_CURSOR)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
@@ -142,18 +140,41 @@ class _Worker(threading.Thread):
 
 
 def _finish(worker: _Worker, ending: Ending, told: Sequence[int]) -> NoReturn:
-    """Wait for *worker* as long as its patience lasts, and no second signal comes."""
+    """Wait for *worker* for a moment, while no second signal comes."""
     why, since = _name(told[0]), time.monotonic()
     log.info("%s: stopping", why)
     ending.set()
-    while worker.is_alive() and len(told) == 1 and time.monotonic() - since < ending.patience_seconds:
+    while worker.is_alive() and len(told) == 1 and time.monotonic() - since < _PATIENCE_SECONDS:
         worker.join(_POLL_SECONDS)
     if worker.is_alive():
         again = f", {_name(told[-1])} again" if len(told) > 1 else ""
-        _end(f"{why}{again}, after {time.monotonic() - since:.1f} s; what was under way is broken off, as by a crash")
+        _end(
+            f"{why}{again}, after {time.monotonic() - since:.1f} s; what was not finished is done again by the next"
+            " start, or by another process"
+        )
     if worker.failure is not None:
         log.warning("while stopping: %s", worker.failure)
     _end(f"{why}, in order, after {time.monotonic() - since:.1f} s")
+
+
+def _limit_every_end(exit_code: int) -> None:
+    """Start the thread that ends this process when a signal has come and the process does not end by itself."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    # Python writes the number of every signal there at once, whatever the main thread does.
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_force, args=[reader, exit_code], name="signals", daemon=True).start()
+
+
+def _force(reader: int, exit_code: int) -> None:
+    while (number := os.read(reader, 1)[0]) not in _SIGNALS:
+        pass
+    if _HANDLED.wait(_HANDLED_SECONDS):
+        time.sleep(_LIMIT_SECONDS)
+    last = threading.Thread(target=_end_now, args=[number, exit_code], daemon=True)
+    last.start()
+    last.join(_LAST_SECONDS)
+    os._exit(exit_code)
 
 
 @contextmanager
@@ -166,17 +187,38 @@ def _handled_by(handler: Callable[[int, FrameType | None], object]) -> Iterator[
             signal.signal(number, former)
 
 
+def _handler(handle: Callable[[int], object]) -> Callable[[int, FrameType | None], object]:
+    """*handle* as a signal handler; it is not called once this process is ending."""
+
+    def handler(number: int, _: FrameType | None) -> None:
+        _HANDLED.set()
+        if not _ENDING.locked():
+            handle(number)
+
+    return handler
+
+
 def _name(number: int) -> str:
     return signal.Signals(number).name
 
 
+def _end_now(number: int, exit_code: int) -> NoReturn:
+    """End without waiting for anything; says "stopping" where nobody has said so."""
+    if not _HANDLED.is_set() or threading.current_thread() is threading.main_thread():
+        _say(f"{_name(number)}: stopping")
+    _end(_name(number), exit_code)
+
+
 def _end(why: str, exit_code: int = 0) -> NoReturn:
     """End now, without the interpreter's own end, which waits for threads and connections."""
+    if not _ENDING.acquire(blocking=False):
+        threading.Event().wait()  # another thread ends this process
     _say(f"ended: {why}")
     be_silent()
     kill_descendants(os.getpid())
     for clean_up in _CLEAN_UPS:
-        clean_up()
+        with suppress(Exception):
+            clean_up()
     os._exit(exit_code)
 
 

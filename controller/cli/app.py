@@ -7,14 +7,14 @@ the table.
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from controller.cli import service_log
-from controller.cli.common_options import QuietBefore, Version, with_common_options
-from controller.model.errors import TrimtabError
+from controller.cli import failures, service_log
+from controller.cli.common_options import Debug, QuietBefore, Version, with_common_options
 
 
 class Listed(NamedTuple):
@@ -98,22 +98,22 @@ app = typer.Typer(cls=CommandTable, no_args_is_help=True)
 
 
 @app.callback()
-def _trimtab(quiet: QuietBefore = False, version: Version = False) -> None:
+def _trimtab(quiet: QuietBefore = False, debug: Debug = False, version: Version = False) -> None:
     """trimtab: an external load-balance controller for Apache Pulsar."""
 
 
 def main() -> None:
-    """Run the command in the arguments.  A TrimtabError is printed on one line, and sets the exit code."""
-    is_service = service_log.first_line(sys.argv[1:])
+    """Run the command in the arguments.  What it fails with is told on one line, and sets the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail
+    failures.no_traces_from_threads()
+    logs = service_log.first_line(sys.argv[1:])
     try:
         app()
-    except TrimtabError as error:
-        if is_service:
-            service_log.log.critical("ended: %s; exit code %d", error, error.exit_code)
-        else:
-            typer.echo(f"trimtab: {error}", err=True)
-        raise SystemExit(error.exit_code) from error
+    except Exception as error:
+        raise SystemExit(failures.exit_code_of(error, logged=logs)) from None
     except SystemExit as ended:
-        if is_service:
+        if logs:
             service_log.last_line(int(ended.code or 0))
         raise

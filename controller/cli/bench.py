@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from controller.bench.pipeline import Figures
 
 T = TypeVar("T")
-
-#: Exit code when a signal ends a measurement: 128 + SIGINT, as shells report Ctrl-C.
-_INTERRUPTED: Final = 130
 
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
@@ -176,7 +173,7 @@ def _intervals_shown(number: int) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def _own_kafka(folder: Path) -> Iterator[str]:
     # The server must stop whenever this process is stopped.
-    with signals.interrupts(exit_code=_INTERRUPTED), kafka_server(folder) as server:
+    with signals.interrupts(exit_code=signals.INTERRUPTED), kafka_server(folder) as server:
         yield server.bootstrap
 
 

@@ -14,12 +14,14 @@ import typer
 from controller.adapters import signals
 from controller.adapters.calls import side_by_side
 from controller.adapters.opened import election_system, log_system
+from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
+from controller.cli.starting import started
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
 from controller.collector.reports import SweepName
@@ -28,7 +30,7 @@ from controller.collector.summary import summary
 from controller.collector.sweeper import Sweeper, Swept
 from controller.model.errors import SettingsError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.trimtab_toml import PulsarSettings, Settings, read_settings
 from controller.wire.answers.status import CollectAnswer
 from controller.wire.chunks import FORMS
 
@@ -61,7 +63,12 @@ def collect(
 
 
 def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: bool) -> None:
-    with _parts(settings) as parts:
+    if settings.pulsar is None:
+        raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
+    needed = (Part.BROKERS,) if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
+    with started(settings, until.is_set, *needed) as watch, _parts(settings, settings.pulsar) as parts:
+        if watch is None:
+            return
         if dry_run:
             typer.echo(_summary(settings, parts).model_dump_json(by_alias=True, indent=2))
         else:
@@ -90,10 +97,8 @@ def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once:
 
 
 @contextmanager
-def _parts(settings: Settings) -> Iterator[_Parts]:
+def _parts(settings: Settings, pulsar: PulsarSettings) -> Iterator[_Parts]:
     own = settings.collector
-    if settings.pulsar is None:
-        raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
     # An answer after the time to publish would come too late.
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
@@ -102,7 +107,7 @@ def _parts(settings: Settings) -> Iterator[_Parts]:
     if stored is None:
         logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
     load_data = PulsarLoadData(
-        lambda: own.service_url or admin.service_url(), credentials_of(settings.pulsar), tls_of(settings.pulsar.tls)
+        lambda: own.service_url or admin.service_url(), credentials_of(pulsar), tls_of(pulsar.tls)
     )
     sweeper = Sweeper(
         admin,

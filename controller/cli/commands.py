@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -9,8 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from controller.adapters.opened import log_system
+from controller.adapters.outages import Part
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import print_line
+from controller.cli.reachable import outages_told, require
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
@@ -43,15 +46,22 @@ def tail(
     as_json: Annotated[bool, json_option("trimtab.{unload,split,epoch}", each="event, unchanged")] = False,
 ) -> None:
     """Print the commands in order of time, oldest first, and where each epoch starts."""
-    log = log_system(read_settings(conf)).commands()
-    events = _each_once(_followed(log) if follow else iter([list(log.read())]))
-    try:
-        if as_json:
-            _print_json(events)
-        else:
-            _print_rows(events, console())
-    except KeyboardInterrupt:
-        return  # Ctrl-C ends --follow
+    settings = read_settings(conf)
+    if not follow:
+        require(settings, Part.LOG)
+        _print(iter([list(log_system(settings).commands().read())]), as_json=as_json)
+        return
+    with outages_told(settings, Part.LOG) as watch, suppress(KeyboardInterrupt):
+        if watch.wait_for([Part.LOG]):
+            _print(_followed(log_system(settings).commands()), as_json=as_json)
+
+
+def _print(parts: Iterator[list[IssuedEvent]], *, as_json: bool) -> None:
+    events = _each_once(parts)
+    if as_json:
+        _print_json(events)
+    else:
+        _print_rows(events, console())
 
 
 class _Read(NamedTuple):

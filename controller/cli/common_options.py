@@ -1,12 +1,14 @@
-"""The options that every command has: ``--quiet``; and that ``trimtab`` alone has: ``--version``."""
+"""The options that every command has: ``--quiet`` and ``--debug``; and that ``trimtab`` alone has: ``--version``."""
 
 from importlib.metadata import version
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from rich.markup import escape
 from typer.core import TyperGroup
 
 from controller.adapters import long_work
+from controller.cli import failures
 
 
 def own_version() -> str:
@@ -38,6 +40,13 @@ QuietBefore: TypeAlias = Annotated[
 QuietBehind: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help=_QUIET_HELP, expose_value=False, callback=_add_quiet)
 ]
+#: For the trace of an error; it may stand before the command's name and behind it.
+Debug: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--debug", help="Print the trace of an error, too.", callback=failures.show_traces, expose_value=False
+    ),
+]
 Version: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -47,7 +56,13 @@ Version: TypeAlias = Annotated[
 
 
 def with_common_options(command: Any) -> Any:
-    """*command*, as Typer runs it, where it, or each command below it, also takes the common options."""
+    """*command*, as Typer runs it, where it, or each command below it, also takes the common options.
+
+    Its help texts are printed as they are.
+    """
+    for option in command.params:
+        if getattr(option, "help", None):
+            option.help = escape(option.help)  # Rich would read [pulsar] as markup
     if isinstance(command, TyperGroup):
         for below in command.commands.values():
             with_common_options(below)
@@ -56,7 +71,7 @@ def with_common_options(command: Any) -> Any:
     return command
 
 
-def _only_options(quiet: QuietBehind = False) -> None:
+def _only_options(quiet: QuietBehind = False, debug: Debug = False) -> None:
     """Holds the options for ``COMMON``."""
 
 

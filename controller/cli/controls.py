@@ -10,7 +10,9 @@ from typing import Annotated, Final
 import typer
 
 from controller.adapters.opened import election_system, log_system
+from controller.adapters.outages import Part
 from controller.cli.common import DEFAULT_CONF, Conf, json_option
+from controller.cli.reachable import require
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
@@ -44,6 +46,7 @@ def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json
     """Issue no more commands from the next interval on, until `trimtab resume`.  Holds over restarts and takeovers."""
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
+    require(settings, Part.ELECTION)
     with_store(settings, lambda store: change(store, lambda now: replace(now, pause=choice)))
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
@@ -56,6 +59,8 @@ def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_jso
     """Issue commands again, and reset the circuit breaker if it has tripped."""
     settings = read_settings(conf)
     choice = _choice(RUNNING, reason, by)
+
+    require(settings, Part.ELECTION)
 
     def resumed(now: OperatorControls) -> OperatorControls:
         return replace(now, pause=choice, resumed_ms=max(choice.at_ms, now.resumed_ms + 1))
@@ -78,6 +83,7 @@ def mode(
     settings = read_settings(conf)
     choice = None if value is Mode.SETTINGS else _choice(value.value, reason, by)
     in_force = settings.decisions.mode if choice is None else choice.value
+    require(settings, Part.ELECTION, *([Part.BROKERS] if in_force == "active" else []))
     refuse_rivals(settings, mode=in_force)
     with_store(settings, lambda store: change(store, lambda now: replace(now, mode=choice)))
     if as_json:
@@ -91,6 +97,8 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
 
+    require(settings, useful=(Part.ELECTION, Part.LOG))
+
     def stop(store: ControlStore) -> None:
         failure = ""
         try:
@@ -100,6 +108,7 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
         except TrimtabError as error:
             # Still stop the commands in flight.
             failure = f"the pause could not be stored, so a running controller still issues new commands: {error}"
+        require(settings, Part.LOG)
         epoch = fence(settings, store, may_be_unknown=bool(failure))
         if as_json:
             typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=not failure, epoch=epoch).as_line())

@@ -7,8 +7,10 @@ from typing import Annotated, Final
 import typer
 
 from controller.adapters.kafka.rights import rights
+from controller.adapters.outages import outages
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import Column, print_line, print_table
+from controller.cli.reachable import still_waiting
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather
@@ -40,7 +42,8 @@ def doctor(
     if grants:
         _print_grants(settings)
         return
-    findings = judge(gather(settings))
+    with still_waiting("answers"):
+        findings = judge(gather(settings, away=outages(settings)))
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
     if as_json:

@@ -2,13 +2,16 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from controller.adapters import signals
 from controller.adapters.opened import log_system
+from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
+from controller.cli.starting import started
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
 from controller.model.errors import AccessDeniedError, TrimtabError
@@ -17,9 +20,6 @@ from controller.settings.trimtab_toml import Settings, read_settings
 log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 5.0
-#: How long an executor that must stop may take to finish the commands it has read.  Another executor then checks those
-#: that it started and did not answer.
-_BATCH_SECONDS: Final = 30.0
 
 
 def execute(
@@ -30,18 +30,27 @@ def execute(
     settings = read_settings(conf)
     admin = pulsar_admin(settings)
     try:
-        signals.run_until_told(lambda ending: execute_until(settings, admin, ending, ending.may_take))
+        signals.run_until_told(lambda ending: _execute(settings, admin, ending))
     finally:
         admin.close()
+
+
+def _execute(settings: Settings, admin: PulsarAdmin, until: threading.Event) -> None:
+    with started(settings, until.is_set, Part.LOG, Part.BROKERS) as watch:
+        if watch is not None:
+            execute_until(settings, admin, until, lambda: watch.wait_for([Part.LOG], until.is_set))
 
 
 def execute_until(
     settings: Settings,
     admin: PulsarAdmin,
     until: threading.Event,
-    may_take: signals.MayTake = signals.without_limit,
+    wait_for_log: Callable[[], object] = lambda: None,
 ) -> None:
-    """Execute until *until* is set.  Restart after the log was unavailable or another executor took over."""
+    """Execute until *until* is set.  Restart after the log was unavailable or another executor took over.
+
+    *wait_for_log* returns when the log can be reached, or *until* is set.
+    """
     has_worked = False
     while not until.is_set():
         try:
@@ -55,8 +64,7 @@ def execute_until(
                     give_up_seconds=settings.decisions.executor_timeout_seconds,
                 )
                 has_worked = True
-                with may_take(_BATCH_SECONDS):
-                    executor.run(until)
+                executor.run(until)
             finally:
                 inbox.close()
         except AccessDeniedError:
@@ -66,3 +74,4 @@ def execute_until(
                 raise
             log.warning("%s; the executor restarts in %g s", error, _AGAIN_SECONDS)
             until.wait(_AGAIN_SECONDS)
+            wait_for_log()

@@ -12,5 +12,5 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     70: "the controller stood still although there was something to read: start it again",
     75: "the controller lost its leadership and cannot lead again: start it again",
     77: "a server refuses the credentials, or a right is missing: an administrator must mend it",
-    130: "Ctrl-C ended a command that was to end by itself",
+    130: "SIGTERM or Ctrl-C ended a command that was to end by itself",
 }

@@ -8,10 +8,12 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from controller.adapters.opened import log_system, recording
+from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.cli.common import DEFAULT_CONF, console, json_option
 from controller.cli.layout import print_fields
+from controller.cli.reachable import require
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic
@@ -105,6 +107,7 @@ def lookup(
 
 
 def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
+    require(settings, Part.BROKERS, Part.LOG)
     admin = pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
     try:
         edges = admin.boundaries(topic.namespace)
@@ -129,7 +132,8 @@ def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundl
 def _log_tail(settings: Settings | None, *, needed: bool) -> LogTail | None:
     """The end of the log in the settings.  An endless log is read only where it is *needed*."""
     tail = None if settings is None else log_system(settings).tail()
-    if tail is not None and (needed or not tail.endless):
+    if settings is not None and tail is not None and (needed or not tail.endless):
+        require(settings, Part.LOG)
         return tail
     if not needed:
         return None

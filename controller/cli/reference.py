@@ -34,6 +34,7 @@ trimtab commands tail --json --no-follow | head
 - `trimtab --install-completion` installs completion for the shell that calls it (bash, zsh, fish, PowerShell);
   `trimtab --show-completion` prints the script. Start a new shell afterwards.
 - `--quiet`, or `-q`, before or behind the command's name: no progress, and only warnings and errors in the log.
+- `--debug`: the trace of an error, too.
 - Long work shows a bar on a terminal. In a pipe or a file it prints a line now and then, with an estimate.
 - The environment variable `NO_COLOR` switches colours off.
 
@@ -98,7 +99,8 @@ def _text(text: str | None) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """*text* in a cell, without the signs that keep Rich from reading brackets as markup."""
+    return " ".join(text.split()).replace("\\[", "[").replace("|", "\\|")
 
 
 if __name__ == "__main__":

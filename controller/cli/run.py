@@ -2,8 +2,10 @@
 
 from controller.adapters import signals
 from controller.adapters.long_work import long_work
+from controller.adapters.outages import Part
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
-from controller.settings.trimtab_toml import read_settings
+from controller.cli.starting import started
+from controller.settings.trimtab_toml import Settings, read_settings
 
 
 def run(
@@ -12,7 +14,13 @@ def run(
     """Run the controller until SIGTERM or Ctrl-C."""
     start_logging("py4j")
     settings = read_settings(conf)
-    with long_work("loading Spark's client"):
-        from streaming import supervisor  # here, because importing Spark takes seconds
+    signals.run_until_told(lambda ending: _run(settings, ending))
 
-    signals.run_until_told(lambda ending: supervisor.run(settings, ending.is_set, ending.may_take))
+
+def _run(settings: Settings, ending: signals.Ending) -> None:
+    with started(settings, ending.is_set, Part.LOG, Part.ELECTION, decides=True) as watch:
+        if watch is not None:
+            with long_work("loading Spark's client"):
+                from streaming import supervisor  # here, because importing Spark takes seconds
+
+            supervisor.run(settings, ending.is_set)

@@ -7,9 +7,11 @@ from typing import Annotated, Final
 
 import typer
 
+from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import print_fields, print_line
+from controller.cli.reachable import require, still_waiting
 from controller.model.decision import Command
 from controller.model.names import parse_bundle
 from controller.ports.leadership import Leader
@@ -50,9 +52,13 @@ def status(
     """
     settings = read_settings(conf)
     if bundle is not None:
-        _print_bundle(settings, bundle, as_json=as_json)
-        return
-    found = _asked(settings)
+        parse_bundle(bundle)
+    with still_waiting("answers"):
+        require(settings, Part.LOG, useful=(Part.ELECTION, Part.BROKERS))
+        if bundle is not None:
+            _print_bundle(settings, bundle, as_json=as_json)
+            return
+        found = _asked(settings)
     if as_json:
         typer.echo(_answer(found).as_line())
     else:
@@ -60,7 +66,6 @@ def status(
 
 
 def _print_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
-    parse_bundle(bundle)
     admin = None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
     live = None if admin is None else live_bundle(admin, bundle)
     decision = last_decision(settings, bundle, "" if live is None else live.owner)

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from controller.cli.common import json_option
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.recording import write_ticks
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import IntervalSettings, Settings, read_settings
@@ -48,12 +48,17 @@ def ticks(
     source = (recording or _log_folder(settings)).resolve()
     target = into or source.with_name(f"{source.name}-ticked")
     seconds = period_seconds or (settings.intervals.period_seconds if settings else _PERIOD_SECONDS)
-    count = write_ticks(
-        source,
-        target,
-        cluster=cluster or (settings.cluster.name if settings else "standalone"),
-        period_ms=seconds * 1000,
-    )
+    try:
+        count = write_ticks(
+            source,
+            target,
+            cluster=cluster or (settings.cluster.name if settings else "standalone"),
+            period_ms=seconds * 1000,
+        )
+    except OSError as error:
+        raise TrimtabError(
+            f"the new log cannot be written to {target}: {error.strerror}; choose another folder with --into"
+        ) from error
     if as_json:
         typer.echo(TicksAnswer(ticks=count, folder=str(target)).as_line())
     else:

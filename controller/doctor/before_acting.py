@@ -1,21 +1,80 @@
 """Before a controller acts: the brokers must not balance by themselves, and Kafka must date the records."""
 
 import logging
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
+from controller.adapters.files import why_not_writable
 from controller.adapters.kafka.inspect import topics
+from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.admin import PulsarError
 from controller.doctor.balancing import balancing_off
-from controller.doctor.facts import Facts, KafkaFacts
+from controller.doctor.brokers import cluster_name
+from controller.doctor.facts import BrokerFacts, Facts, KafkaFacts, PulsarFacts
 from controller.doctor.finding import Finding, listed
-from controller.doctor.gather import TimeLimits, pulsar_facts
+from controller.doctor.gather import TimeLimits, pulsar_facts, written_folders
 from controller.doctor.topics import timestamps
 from controller.model.errors import SettingsError
 from controller.settings.log import LogInKafka
+from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
 
 _ANSWER_SECONDS: Final = 10.0
+_CLUSTER_SECONDS: Final = 4.0
+#: The folders that every process writes to, and the keys that name folders.
+_OF_ALL: Final = ("log", "election")
+_KEYS: Final = {
+    "log": "log.folder.path",
+    "election": "election.path",
+    "checkpoint": "checkpoint.path",
+    "verdicts": "journal.verdicts_path",
+}
+
+
+def refuse_wrong_settings(settings: Settings, *, decides: bool) -> None:
+    """Refuse, with a SettingsError, a broker.conf that cannot be used, and folders that cannot be written to.
+
+    Asks no server.  A process that does not decide (*decides* is False) does not use the checkpoint, and may have no
+    broker.conf beside it: what is wrong with those is logged.
+    """
+    if decides or Path(settings.cluster.broker_conf).exists():
+        read_policy(settings)
+    else:
+        log.warning("%s does not exist; the controller needs it", settings.cluster.broker_conf)
+    for purpose, path in written_folders(settings).items():
+        problem = why_not_writable(Path(path))
+        if problem and (decides or purpose in _OF_ALL):
+            raise SettingsError(f"{_KEYS[purpose]} = {path!r}: {problem}; choose a folder that trimtab can write to")
+        if problem:
+            log.warning("%s = %r: %s; the controller needs it", _KEYS[purpose], path, problem)
+
+
+def refuse_another_cluster(settings: Settings) -> None:
+    """Refuse, with a SettingsError, brokers of another cluster than that of the settings.
+
+    Where the brokers do not say of which cluster they are, that is logged.  Without a section [pulsar] nobody is asked.
+    """
+    if settings.pulsar is None:
+        return
+    with closing(pulsar_admin(settings, answer_seconds=_CLUSTER_SECONDS)) as admin:
+        problem = ""
+        conf: Mapping[str, str] = {}
+        clusters: tuple[str, ...] = ()
+        try:
+            clusters = admin.clusters()
+            conf = admin.configuration()
+        except PulsarError as error:
+            problem = str(error)
+    told = PulsarFacts(clusters=clusters, brokers=(BrokerFacts(name="any", settings=conf),))
+    for finding in cluster_name(Facts(settings=settings, now_ms=0, pulsar=told)):
+        if finding.severity == "error":
+            raise SettingsError(f"[cluster] name = {settings.cluster.name!r}: {finding.seen}; set {finding.advice}")
+    if problem:
+        log.warning("whether the brokers are of cluster %s could not be checked: %s", settings.cluster.name, problem)
 
 
 def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True) -> None:

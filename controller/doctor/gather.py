@@ -1,17 +1,19 @@
 """Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import recent
 from controller.adapters.calls import FinishedCall, side_by_side
+from controller.adapters.files import why_not_writable
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer
+from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.zookeeper.access import election_access
@@ -37,6 +39,8 @@ T = TypeVar("T")
 
 #: HTTP's Date has whole seconds, so it is half a second old on average.
 _DATE_MS: Final = 500.0
+#: Part -> the question that is not asked while it is away.
+_ASKS: Final = {Part.LOG: "kafka", Part.ELECTION: "zookeeper", Part.BROKERS: "pulsar"}
 _DENIED: Final = frozenset({401, 403})
 
 
@@ -48,9 +52,14 @@ class TimeLimits(NamedTuple):
     all: float = 30.0
 
 
-def gather(settings: Settings, patience: TimeLimits = TimeLimits()) -> Facts:  # noqa: B008
-    """All facts that the checks need."""
-    work: dict[str, Callable[[], Any]] = {"tick": lambda: _last_tick(settings)}
+def gather(
+    settings: Settings,
+    patience: TimeLimits = TimeLimits(),  # noqa: B008
+    away: Mapping[Part, Outage] = MappingProxyType({}),
+) -> Facts:
+    """All facts that the checks need; those *away* are not asked."""
+    log_away = _sentence(away, Part.LOG)
+    work: dict[str, Callable[[], Any]] = {"tick": lambda: (None, log_away) if log_away else _last_tick(settings)}
     if settings.pulsar is not None:
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
     late = f"no answer within {patience.all:g} s"
@@ -59,22 +68,28 @@ def gather(settings: Settings, patience: TimeLimits = TimeLimits()) -> Facts:  #
     zookeeper: ZooKeeperFacts | None = None
     match settings.log:
         case LogInKafka(kafka=log):
-            kafka = KafkaFacts(log=log, error=late)
+            kafka = KafkaFacts(log=log, error=log_away or late)
             work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
     match settings.election:
         case ElectionInZooKeeper() as election:
-            zookeeper = ZooKeeperFacts(election=election, error=late)
+            zookeeper = ZooKeeperFacts(election=election, error=_sentence(away, Part.ELECTION) or late)
             work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
+    pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
+    for part in away:
+        work.pop(_ASKS[part], None)
     found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
     capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
-        pulsar=(found["pulsar"] or PulsarFacts(error=late)) if "pulsar" in work else None,
+        pulsar=found.get("pulsar") or pulsar,
         kafka=found.get("kafka") or kafka,
         zookeeper=found.get("zookeeper") or zookeeper,
-        folders=tuple(_folder(purpose, path) for purpose, path in _folders(settings).items()),
+        folders=tuple(
+            FolderFacts(purpose=purpose, path=path, problem=why_not_writable(Path(path)))
+            for purpose, path in written_folders(settings).items()
+        ),
         capacity=capacity,
         capacity_error=capacity_error,
         last_tick=tick,
@@ -108,6 +123,11 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TimeLimits(), *, tho
         dynamic=dynamic,
         refused=asked.refused,
     )
+
+
+def _sentence(away: Mapping[Part, Outage], part: Part) -> str:
+    """Why *part* cannot be reached; "" where it can."""
+    return away[part].sentence if part in away else ""
 
 
 def _on_time(calls: Mapping[str, FinishedCall]) -> dict[str, Any]:
@@ -249,27 +269,16 @@ def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:
         return CapacityOverrides(), str(error)
 
 
-def _folders(settings: Settings) -> dict[str, str]:
+def written_folders(settings: Settings) -> dict[str, str]:
     """Purpose -> the folders of this machine that trimtab writes to."""
     folders = {"log": settings.log.folder.path} if isinstance(settings.log, LogInFolder) else {}
     if isinstance(settings.election, ElectionByFile):
         folders["election"] = settings.election.path
     if not is_uri(settings.checkpoint.path):
         folders["checkpoint"] = settings.checkpoint.path
+    if settings.journal.verdicts_path is not None:
+        folders["verdicts"] = settings.journal.verdicts_path
     return folders
-
-
-def _folder(purpose: str, path: str) -> FolderFacts:
-    """A folder that does not exist yet can be created where the nearest one above it can be written to."""
-    place = Path(path)
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    problem = ""
-    if not place.is_dir():
-        problem = f"{place} is no folder"
-    elif not os.access(place, os.W_OK | os.X_OK):
-        problem = f"{place} cannot be written to"
-    return FolderFacts(purpose=purpose, path=path, problem=problem)
 
 
 def _now_ms() -> int:

@@ -38,7 +38,7 @@ INTERVALS: Final = 20
 _START_MS: Final = 1_735_689_600_000
 
 #: How long the controller may take to stop after the user has interrupted the demo.
-_STOP_SECONDS: Final = 2.0
+_STOP_SECONDS: Final = 1.0
 
 #: Starts the controller that settings describe; it ends soon after the event is set.
 StartController: TypeAlias = Callable[[Settings, threading.Event], Controller]

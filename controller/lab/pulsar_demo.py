@@ -88,20 +88,18 @@ def run_pulsar_demo(base: Path, *, console: Console, intervals: int = PULSAR_INT
     Everything that was started is stopped in the end.  Raises TrimtabError when a part of it ends, or does nothing.
     """
     folder = new_run(base)
-    outcome = PulsarDemoOutcome(finished=False, intervals=0, statuses=(), at_start=None, at_end=None)
-    with view_on(console) as view, shown_by(view.waiting), ExitStack() as running:
-        try:
+    with ExitStack() as running:
+        with view_on(console) as view, shown_by(view.waiting):
             show = _Show(view, running, folder)
             try:
                 show.play(intervals)
-            finally:
+                view.waiting("Waiting for the last messages ...")
+                outcome = replace(show.outcome(intervals), lost=show.drain())
+            except KeyboardInterrupt:
                 outcome = show.outcome(intervals)
-            view.waiting("Waiting for the last messages ...")
-            outcome = replace(outcome, lost=show.drain())
-        except KeyboardInterrupt:
-            pass
-        view.waiting("Stopping ...")
-    console.print(_summary(outcome, folder), markup=False, highlight=False, soft_wrap=True)
+            view.waiting("Stopping ...")
+        # Before everything is stopped: after a signal there are seconds for that.
+        console.print(_summary(outcome, folder), markup=False, highlight=False, soft_wrap=True)
     return outcome
 
 

@@ -68,6 +68,11 @@ def _properties(text: str, where: str) -> dict[str, str]:
         for one in lines:
             line += len(_LINE_END.findall(one.source))
             if isinstance(one, javaproperties.KeyValue):
+                if one.key.startswith("["):
+                    raise SettingsError(
+                        f"{where}: line {line - 1}: {one.key} begins a section of TOML: a file of key=value lines is"
+                        " expected, as Pulsar's broker.conf; is this trimtab.toml?"
+                    )
                 found[one.key] = one.value.strip()
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.addresses import ZooKeeperServers
 from controller.settings.section import PathText, Section, Text
 
 #: Sections that the file election does not have.
@@ -17,7 +18,7 @@ class ElectionInZooKeeper(Section):
 
     kind: Literal["zookeeper"]
     """Where controllers elect their leader: "zookeeper", or "file" for a lock file on this machine alone."""
-    hosts: str = ""
+    hosts: ZooKeeperServers = ""
     """ZooKeeper: host:port[,host:port ...]."""
     path: Text
     """ZooKeeper: the node under which the election lies.  File: the folder of the lock."""

@@ -9,8 +9,9 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, model_validator
 
 from controller.settings.access import KafkaPrincipals
+from controller.settings.addresses import KafkaServers
 from controller.settings.kafka_client import Scalar, client_options
-from controller.settings.section import PathText, Section, Text, Url
+from controller.settings.section import PathText, Section, Text
 
 #: Starting positions that are not a time.
 _ENDS: Final = ("earliest", "latest")
@@ -27,7 +28,7 @@ def _start(text: str) -> str:
 class KafkaLogSettings(Section):
     """The log in Kafka."""
 
-    bootstrap: Annotated[Url, Field(min_length=1)]
+    bootstrap: KafkaServers
     """host:port[,host:port ...] of some brokers of the Kafka cluster."""
     metrics_topic: Text = "trimtab-metrics"
     """Sweeps, load reports, states and ticks."""
@@ -58,6 +59,17 @@ class KafkaLogSettings(Section):
     trimtab sets itself are refused."""
     principals: KafkaPrincipals = KafkaPrincipals()
     """The principals of trimtab's processes in Kafka."""
+
+    @model_validator(mode="after")
+    def _has_a_topic_for_each_purpose(self) -> Self:
+        purposes = ("metrics_topic", "results_topic", "commands_topic", "journal_topic", "dead_letters_topic")
+        used: dict[str, str] = {}
+        for purpose in purposes:
+            name = getattr(self, purpose)
+            if name in used:
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are five different topics")
+            used[name] = purpose
+        return self
 
     def start_ms(self, now_ms: int) -> int | None:
         """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""

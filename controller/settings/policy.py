@@ -12,9 +12,17 @@ from controller.model.option import option
 from controller.settings.broker_conf import build, read_broker_conf, told
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.guardrails import GuardrailSettings, limits_of
+from controller.settings.misspelt import keys_of, refuse_misspelt
 from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
 from controller.settings.pairs import EXTENSIBLE, of_load_manager, refuse_misfits
-from controller.settings.strategy_kinds import ASSIGNMENT_KIND, PLACEMENT_KIND, SHEDDER_KIND, SPLIT_ALGORITHM_KIND
+from controller.settings.strategy_kinds import (
+    ASSIGNMENT_KIND,
+    PLACEMENT_KIND,
+    SHEDDER_KIND,
+    SPLIT_ALGORITHM_KIND,
+    STRATEGY_KINDS,
+    imported,
+)
 from controller.settings.trimtab_toml import DecisionSettings, Settings
 from controller.strategies.catalogue import (
     EXTENSIBLE_FILTERS,
@@ -23,6 +31,7 @@ from controller.strategies.catalogue import (
     SHEDDERS,
     SPLIT_ALGORITHMS,
     SPLIT_POLICIES,
+    is_python_name,
     short_name,
 )
 from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
@@ -105,7 +114,7 @@ def policy_of(
     period_ms: int,
 ) -> Policy:
     """The policy from the options in *conf*, the *decisions* and the *guardrails*, or SettingsError."""
-    conf = of_load_manager(build(StrategyNames, conf).load_manager, conf)
+    given_conf, conf = conf, of_load_manager(build(StrategyNames, conf).load_manager, conf)
     names, hot = build(StrategyNames, conf), build(HotTopic, conf)
     given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
     several_cuts = build(DefaultNamespaceBundleSplitStrategyImpl, conf).several_cuts
@@ -113,7 +122,7 @@ def policy_of(
     filters = tuple(build(cls, conf) for cls in (EXTENSIBLE_FILTERS if _extensible(names) else FILTERS).values())
     refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts)
     read_assignment(conf)
-    return Policy(
+    policy = Policy(
         cluster=cluster,
         period_ms=period_ms,
         shedder=_shedder(names, filters, conf),
@@ -134,6 +143,9 @@ def policy_of(
         limits=limits_of(guardrails),
         freeze_share=guardrails.freeze_share,
     )
+    # Last: a strategy that cannot be loaded explains more than an option of it that is not known.
+    refuse_misspelt(given_conf, known_keys(given_conf))
+    return policy
 
 
 def read_assignment(conf: Mapping[str, str]) -> TopicBundleAssignment:
@@ -179,13 +191,25 @@ def _extensible(names: StrategyNames) -> bool:
     return short_name(names.load_manager) == EXTENSIBLE
 
 
+def known_keys(conf: Mapping[str, str]) -> frozenset[str]:
+    """Every key of broker.conf that trimtab knows, also those of the user's own strategies that *conf* names."""
+    named = (conf.get(kind.key, "") for kind in STRATEGY_KINDS)
+    own = [cls for name in named if is_python_name(name) and isinstance(cls := imported(name), type)]
+    return keys_of([*_classes(), *own]) | {row.key for row in brokers_own_rows()}
+
+
 def options_table() -> list[OptionRow]:
     """Every option of both files, for `trimtab options` and the documentation."""
+    return [*broker_conf_rows(_classes()), *brokers_own_rows(), *trimtab_toml_rows()]
+
+
+def _classes() -> list[type[Any]]:
+    """Everything with options in broker.conf."""
     strategies = [
         cls
         for catalogue in (SHEDDERS, PLACEMENTS, FILTERS, EXTENSIBLE_FILTERS, SPLIT_POLICIES, SPLIT_ALGORITHMS)
         for cls in catalogue.values()
     ]
-    others = [StrategyNames, BalancerOptions, ModularSelectBroker, RebalanceOnMembershipChange]
+    others: list[type[Any]] = [StrategyNames, BalancerOptions, ModularSelectBroker, RebalanceOnMembershipChange]
     others += [HotTopic, LargePartition, SplitHours]
-    return [*broker_conf_rows([*others, *strategies]), *brokers_own_rows(), *trimtab_toml_rows()]
+    return [*others, *strategies]

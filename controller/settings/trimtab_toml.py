@@ -15,12 +15,13 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, Validat
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.addresses import AdminUrl, ServiceUrl, ZooKeeperServers
 from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
 from controller.settings.problems import problems
-from controller.settings.section import PathText, Section, Text, Url, is_uri
+from controller.settings.section import PathText, Section, Text, is_uri
 
 #: Pulsar: NamedEntity
 _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
@@ -202,7 +203,7 @@ class DecisionSettings(Section):
 class PulsarSettings(Section):
     """How the brokers' admin API is reached."""
 
-    admin_url: Annotated[tuple[Url, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
+    admin_url: Annotated[tuple[AdminUrl, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
     """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and redirect requests to
     them; credentials are sent to no other server."""
     token_file: PathText | None = None
@@ -257,14 +258,14 @@ class CollectorSettings(Section):
     """Intervals after which namespaces, brokers and stored averages are published again, changed or not."""
     capacity_overrides: PathText | None = None
     """A TOML file with the real capacity of brokers that report wrong limits."""
-    zookeeper: str = ""
+    zookeeper: ZooKeeperServers = ""
     """Pulsar's own metadata store, host:port[,host:port ...][/chroot], for the averages and quotas of bundles that
     Pulsar keeps there; without it new bundles start from Pulsar's defaults."""
     zookeeper_auth: ZooKeeperAuthSettings | None = None
     """trimtab's credentials in Pulsar's metadata store; it only reads there."""
     zookeeper_tls: TlsSettings | None = None
     """With this section, connections to Pulsar's metadata store use TLS."""
-    service_url: Url = ""
+    service_url: ServiceUrl = ""
     """With the extensible load manager, pulsar:// or pulsar+ssl://host:port of some broker; without it, what the
     cluster's own data says."""
 

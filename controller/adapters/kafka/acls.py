@@ -1,6 +1,5 @@
 """The ACLs that Kafka has, as ``trimtab doctor`` reads them."""
 
-import logging
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
@@ -14,11 +13,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.kafka.words import failure
 from controller.model.errors import TrimtabError
-
-log = logging.getLogger(__name__)
 
 #: The brokers' setting that names it.
 _AUTHORIZER: Final = "authorizer.class.name"
@@ -43,7 +40,7 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
 
     TrimtabError where they cannot be read: it takes the right to Describe the cluster.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=log)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=LIBRDKAFKA_LOG)
     where = f"Kafka at {bootstrap}"
     whatever: Any = None
     wanted = AclBindingFilter(

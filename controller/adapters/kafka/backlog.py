@@ -1,12 +1,11 @@
 """How far the log in Kafka is ahead of a query: by the offsets of its partitions, and the ticks among them."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.words import failure
 from controller.aggregate.backlog import Backlog
@@ -14,8 +13,6 @@ from controller.model.errors import WireError
 from controller.settings.log import KafkaLogSettings
 from controller.wire.metrics import TickRecord
 from controller.wire.results import decode_result
-
-log = logging.getLogger(__name__)
 
 #: Topic -> partition -> offset of the next record to read.
 Offsets = Mapping[str, Mapping[int, int]]
@@ -49,7 +46,7 @@ def _ahead(
 ) -> dict[tuple[str, int], tuple[int, int]]:
     """Topic and partition -> the offset to begin at, and the one after the last."""
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
-    consumer = ck.Consumer(config, logger=log)
+    consumer = ck.Consumer(config, logger=LIBRDKAFKA_LOG)
     found = {}
     try:
         listed = consumer.list_topics(timeout=_ANSWER_SECONDS).topics

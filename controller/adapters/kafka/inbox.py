@@ -15,7 +15,7 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.deadline import Deadline
-from controller.adapters.kafka.client import PATIENCE_SECONDS
+from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import executor_group, result_writer
 from controller.adapters.kafka.reader import read_all
@@ -79,7 +79,7 @@ class KafkaInbox:
         self._committed: dict[int, int] = {}
         self._read: dict[int, int] = {}
         self._group = executor_group(settings.group, cluster)
-        self._consumer = ck.Consumer(_consumer_options(log_settings, settings, self._group), logger=log)
+        self._consumer = ck.Consumer(_consumer_options(log_settings, settings, self._group), logger=LIBRDKAFKA_LOG)
         self._consumer.subscribe(
             [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )

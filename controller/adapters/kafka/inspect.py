@@ -1,7 +1,6 @@
 """Reads Kafka without effect on other clients: its topics, its clock, and its records, newest first."""
 
 import heapq
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,13 +9,11 @@ from typing import Any, Final, NamedTuple
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
-from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.words import failure, silence, text
 from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
-
-log = logging.getLogger(__name__)
 
 #: Offsets read at a time from a partition's end, each time more.
 _WINDOW: Final = 256
@@ -52,7 +49,7 @@ def topics(
 
     Raises TrimtabError where Kafka does not answer.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=log)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=LIBRDKAFKA_LOG)
     try:
         listed = admin.list_topics(timeout=answer_seconds).topics
     except ck.KafkaException as error:
@@ -101,7 +98,7 @@ def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer
         **client,
     }
     try:
-        producer = ck.Producer(config, logger=log)
+        producer = ck.Producer(config, logger=LIBRDKAFKA_LOG)
         producer.init_transactions(answer_seconds)
         producer.begin_transaction()
         producer.produce(topic, b"trimtab doctor", partition=0, on_delivery=delivered)
@@ -137,7 +134,7 @@ def newest_first(
     """
     where = f"Kafka at {bootstrap}, topic {topic!r}"
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
-    consumer = ck.Consumer(config, logger=log)
+    consumer = ck.Consumer(config, logger=LIBRDKAFKA_LOG)
     try:
         found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
         if found.error is not None:

@@ -10,6 +10,7 @@ import confluent_kafka as ck
 from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import (
     LARGEST_RECORD,
+    LIBRDKAFKA_LOG,
     NO_CLIENT,
     PATIENCE_SECONDS,
     Client,
@@ -78,7 +79,7 @@ class Reader:
     ) -> None:
         self._name, self._topic, self._client = f"Kafka at {bootstrap}, topic {topic!r}", topic, client
         self._bootstrap = bootstrap
-        self._consumer = ck.Consumer(connection_options(bootstrap, client, **_READING), logger=log)
+        self._consumer = ck.Consumer(connection_options(bootstrap, client, **_READING), logger=LIBRDKAFKA_LOG)
         try:
             there = topics_there(self._consumer, bootstrap, client, topic).get(topic)
             if there is None:

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from controller.adapters.deadline import Deadline
-from controller.adapters.kafka.client import NO_CLIENT, PATIENCE_SECONDS, Client, connection_options
+from controller.adapters.kafka.client import LIBRDKAFKA_LOG, NO_CLIENT, PATIENCE_SECONDS, Client, connection_options
 from controller.adapters.kafka.words import DENIED, failure, silence, text
 from controller.model.errors import AccessDeniedError, TrimtabError
 
@@ -49,7 +49,7 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
     whoever needs it learns it there.  Raises TrimtabError where Kafka cannot be reached or refuses.
     """
     specs = tuple(topics)
-    admin = AdminClient(connection_options(bootstrap, client), logger=log)
+    admin = AdminClient(connection_options(bootstrap, client), logger=LIBRDKAFKA_LOG)
     existing = topics_there(admin, bootstrap, client)
     for topic, created in _create(admin, [spec for spec in specs if spec.name not in existing]).items():
         try:
@@ -63,7 +63,7 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
 
 def delete_before(bootstrap: str, topic: str, partition: int, offset: int, client: Client = NO_CLIENT) -> None:
     """Delete the records of a partition before *offset*; TrimtabError where Kafka refuses or does not answer."""
-    admin = AdminClient(connection_options(bootstrap, client), logger=log)
+    admin = AdminClient(connection_options(bootstrap, client), logger=LIBRDKAFKA_LOG)
     try:
         [answer] = admin.delete_records([ck.TopicPartition(topic, partition, offset)]).values()
         answer.result(PATIENCE_SECONDS)

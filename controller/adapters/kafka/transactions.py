@@ -10,6 +10,7 @@ import confluent_kafka as ck
 
 from controller.adapters.calls import side_by_side
 from controller.adapters.kafka.client import (
+    LIBRDKAFKA_LOG,
     NO_CLIENT,
     NO_HEADERS,
     PATIENCE_SECONDS,
@@ -102,7 +103,7 @@ class TransactionalProducer(Writer):
     def init(self) -> None:
         """Fence earlier producers of this id and finish what they left: open transactions are aborted."""
         # A new one each time: some failures leave librdkafka's in a state that it does not come out of.
-        self._producer = ck.Producer(self._config, logger=log)
+        self._producer = ck.Producer(self._config, logger=LIBRDKAFKA_LOG)
         self._failure = None
         with self._failures("init_transactions"):
             _retry(lambda: self._producer.init_transactions(PATIENCE_SECONDS))

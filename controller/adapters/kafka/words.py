@@ -88,7 +88,7 @@ def silence(bootstrap: str, client: Client, error: BaseException | ck.KafkaError
                 f"{where} refuses {principal(client)}: wrong user name or password, or it wants another"
                 f" sasl.mechanism: {text(found).partition(': ')[2].partition(' (after')[0]}"
             )
-    why = _tls_problem(bootstrap, client)
+    why = tls_problem(bootstrap, client)
     if why:
         return AccessDeniedError(f"{where}: {why}")
     said = error if isinstance(error, str) else text(error)
@@ -113,23 +113,22 @@ def _complaints(bootstrap: str, client: Client) -> list[ck.KafkaError]:
     return found
 
 
-def _tls_problem(bootstrap: str, client: Client) -> str:
+def tls_problem(bootstrap: str, client: Client) -> str:
     """What is wrong with certificates, or with TLS as such, at the first broker that is named; "" if nothing."""
-    wants_tls = "SSL" in str(client.get("security.protocol", "")).upper().split("_")
-    host, _, port = bootstrap.split(",")[0].strip().rpartition(":")
+    host, _, port = bootstrap.split(",")[0].strip().rpartition("://")[2].rpartition(":")
     host = host.strip("[]")
     try:
-        context = _context(client) if wants_tls else _trusting()
+        how = tls_context(client) if wants_tls(client) else _trusting()
         with (
             socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS) as connection,
-            context.wrap_socket(connection, server_hostname=host) as encrypted,
+            how.wrap_socket(connection, server_hostname=host) as encrypted,
         ):
-            if not wants_tls:
+            if not wants_tls(client):
                 return f"it speaks TLS: [{_SECTION}] needs security.protocol = SASL_SSL or SSL"
             encrypted.settimeout(0.5)
             encrypted.recv(1)  # the server refuses our certificate only now
     except ssl.SSLError as error:
-        if not (wants_tls and tls.is_refusal(error)):
+        if not (wants_tls(client) and tls.is_refusal(error)):
             return ""
         return tls.refusal(error, _SECTION, trust="ssl.ca.location", own="ssl.certificate.location")
     except TrimtabError as error:
@@ -139,7 +138,13 @@ def _tls_problem(bootstrap: str, client: Client) -> str:
     return ""
 
 
-def _context(client: Client) -> ssl.SSLContext:
+def wants_tls(client: Client) -> bool:
+    """Whether *client* connects with TLS."""
+    return "SSL" in str(client.get("security.protocol", "")).upper().split("_")
+
+
+def tls_context(client: Client) -> ssl.SSLContext:
+    """For the connections of *client*.  TrimtabError where a file cannot be used."""
     verifies = client.get("ssl.endpoint.identification.algorithm", "https") != "none"
     return tls.Tls(
         trust_certs=str(client.get("ssl.ca.location", "")),

@@ -1,6 +1,5 @@
 """A producer that appends records to Kafka: acknowledged by all replicas, in order, none twice."""
 
-import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ import confluent_kafka as ck
 from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import (
     LARGEST_RECORD,
+    LIBRDKAFKA_LOG,
     NO_CLIENT,
     NO_HEADERS,
     PATIENCE_SECONDS,
@@ -19,8 +19,6 @@ from controller.adapters.kafka.client import (
 from controller.adapters.kafka.topics import offline_text, topics_there
 from controller.adapters.kafka.words import failure, silence
 from controller.model.errors import LogOfflineError, TrimtabError
-
-log = logging.getLogger(__name__)
 
 #: For an answer about partitions before something is written to all of them.
 _ANSWER_SECONDS: Final = 5.0
@@ -61,7 +59,7 @@ class Producer(Writer):
 
     def __init__(self, bootstrap: str, client: Client = NO_CLIENT) -> None:
         self._bootstrap, self._client = bootstrap, client
-        self._producer = ck.Producer(connection_options(bootstrap, client, **WRITING), logger=log)
+        self._producer = ck.Producer(connection_options(bootstrap, client, **WRITING), logger=LIBRDKAFKA_LOG)
         self._sent = self._delivered = 0
         self._failure: TrimtabError | None = None
 

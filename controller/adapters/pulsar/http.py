@@ -23,6 +23,7 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.pool import HttpAnswer, connection_pool, read_answer
 from controller.adapters.pulsar.trusted import TrustedAddresses
 from controller.adapters.tls import Tls
+from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection, words
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ _LIST_SECONDS: Final = 5.0
 #: More names than any cluster has; a longer list is an error.
 _MOST_BROKERS: Final = 20_000
 _SHOWN: Final = 300
+_USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
 
 
@@ -122,6 +124,25 @@ class PulsarHttp:
         limited = copy.copy(self)
         limited._deadline = self._deadline.within(seconds)
         return limited
+
+    def why_unreachable(self) -> str:
+        """Why none of the admin URLs answers; "" where one does, also where it refuses us."""
+        found = {url: self._why_unreachable(url) for url in self._urls}
+        if not all(found.values()):
+            return ""
+        return next(iter(found.values())) if len(found) == 1 else "; ".join(map(": ".join, found.items()))
+
+    def _why_unreachable(self, url: str) -> str:
+        parts = urlsplit(url)
+        refused = why_no_connection(parts.hostname or "", parts.port or _USUAL_PORTS[parts.scheme])
+        if refused:
+            return refused
+        try:
+            self.within(LOOK_SECONDS)._send("GET", f"{url}/admin/v2/brokers/version", None)
+        except PulsarError as error:
+            # With TLS somebody answers: whoever calls says what is wrong.
+            return "" if isinstance(error.__cause__, urllib3.exceptions.SSLError) else NO_ANSWER
+        return ""
 
     @property
     def seconds_left(self) -> float:
@@ -293,9 +314,13 @@ class PulsarHttp:
             )
             return read_answer(response)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise PulsarError(f"{method} {url}: no connection: {error}", sent=False) from error
+            raise PulsarError(f"{method} {url}: no connection: {_because(error)}", sent=False) from error
         except urllib3.exceptions.HTTPError as error:
             raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}") from error
+
+
+def _because(error: Exception) -> str:
+    return words(error.__cause__) if isinstance(error.__cause__, OSError) else str(error)
 
 
 def _location(url: str, answer: HttpAnswer) -> str:

@@ -20,12 +20,13 @@ from controller.adapters.zookeeper import session as zookeeper_session
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
 
-#: kazoo's own logger, never below INFO: at DEBUG kazoo writes credentials into the log.
+#: kazoo's own logger.  At DEBUG kazoo writes credentials into the log; below ERROR it tells every attempt to connect,
+#: while controller.adapters.outages says once that ZooKeeper cannot be reached.
 _KAZOO_LOG: Final = logging.getLogger("controller.adapters.kazoo")
-_KAZOO_LOG.setLevel(logging.INFO)
+_KAZOO_LOG.setLevel(logging.ERROR)
 
 _POLL_SECONDS: Final = 0.1
-_PROBE_SECONDS: Final = 3.0
+_PROBE_SECONDS: Final = 1.5
 #: kazoo's own waits grow to an hour; a process that was cut off should be back within a second.
 _RECONNECT: Final = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
 
@@ -60,6 +61,12 @@ class ZooKeeperConnection:
     def ended(self) -> bool:
         """True where only ``open`` connects again: it was not called, or failed, or the credentials were refused."""
         return self._ended or self._auth_failed
+
+    def begin(self) -> None:
+        """Connect in the background, and again after every loss, until ``close``."""
+        self.client.stop()
+        self._auth_failed = self._ended = False
+        self.client.start_async()
 
     def open(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> bool:
         """Connect, and return True when the server answers; False as soon as *stop* says to give up.

@@ -12,7 +12,7 @@ from controller.model.errors import ControlsUnreachableError, TrimtabError
 from controller.ports.controls import ABSENT
 from controller.wire.controls import encode_controls, stored_controls
 
-_ANSWER_SECONDS: Final = 5.0
+_ANSWER_SECONDS: Final = 3.0
 
 
 class ZooKeeperControls:

@@ -4,13 +4,14 @@ kazoo knows the timeout that the server granted, but does not show it.
 """
 
 import socket
+import ssl
 import struct
 from typing import Final
 
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.serialization import Close, Connect
 
-from controller.adapters import tls
+from controller.adapters import tls, unreachable
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
 
@@ -34,7 +35,10 @@ def granted_timeout_ms(access: ZooKeeperAccess, asked_seconds: float, *, answer_
                 with context.wrap_socket(connection, server_hostname=host) as encrypted:
                     return _open_and_close(encrypted, int(asked_seconds * 1000))
         except OSError as error:
-            failures.append(f"{host}:{port}: {tls.refusal(error, access.tls_section)}")
+            why = (
+                tls.refusal(error, access.tls_section) if isinstance(error, ssl.SSLError) else unreachable.words(error)
+            )
+            failures.append(f"{host}:{port}: {why}")
         except (EOFError, struct.error) as error:
             hint = f"; does it want TLS, [{access.tls_section}]?" if context is None else ""
             failures.append(f"{host}:{port}: {error}{hint}")

@@ -1,4 +1,4 @@
-"""Commands as processes: real ones, on a folder, without any server."""
+"""Commands as processes: real ones, on a folder, with a played broker."""
 
 import time
 from pathlib import Path
@@ -7,17 +7,18 @@ import pytest
 
 from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
+from tests.admin_servers import admin_servers
 
 
-def write_conf(folder: Path) -> Path:
+def write_conf(folder: Path, broker: str) -> Path:
     conf = folder / "trimtab.toml"
     conf.write_text(
-        """
-        cluster.name = "lab"
-        election = { kind = "file", path = "election" }
+        f"""
+        cluster.name = "demo"
+        election = {{ kind = "file", path = "election" }}
         checkpoint.path = "checkpoint"
-        log = { kind = "folder", folder = { path = "log" } }
-        pulsar.admin_url = ["http://127.0.0.1:1"]
+        log = {{ kind = "folder", folder = {{ path = "log" }} }}
+        pulsar.admin_url = ["http://{broker}"]
         """,
         encoding="utf-8",
     )
@@ -33,7 +34,7 @@ def wait_for(path: Path, processes: Processes) -> None:
 
 
 def test_a_command_runs_till_it_is_stopped_and_ends_in_order(tmp_path: Path) -> None:
-    with Processes(write_conf(tmp_path), tmp_path) as processes:
+    with admin_servers(1) as [broker], Processes(write_conf(tmp_path, broker.name), tmp_path) as processes:
         processes.start("execute")
         processes.wait_for("execute", "")
         wait_for(tmp_path / "log" / "executor", processes)

@@ -1,0 +1,186 @@
+"""What trimtab depends on and cannot reach: said in words, once within seconds, and once when it answers again."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Final, NamedTuple, Self
+
+from controller.adapters.calls import side_by_side
+from controller.adapters.kafka import unreachable as kafka
+from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.unreachable import NO_ANSWER
+from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
+from controller.adapters.zookeeper.unreachable import ZooKeeperLook
+from controller.settings.election import ElectionInZooKeeper
+from controller.settings.log import KafkaLogSettings, LogInKafka
+from controller.settings.trimtab_toml import Settings
+
+log = logging.getLogger(__name__)
+
+#: Between two looks.  With the time that a look takes an outage is said within five seconds.
+_EVERY_SECONDS: Final = 2.0
+#: A look that fails at once is made a second time, after so long: a server may only have restarted.
+_AGAIN_SECONDS: Final = 0.5
+_FAILED_AT_ONCE_SECONDS: Final = 1.0
+#: For all looks together, where a person waits for them.
+_LOOKS_SECONDS: Final = 4.5
+
+
+class Part(Enum):
+    """What trimtab depends on."""
+
+    LOG = "log"
+    ELECTION = "election"
+    BROKERS = "brokers"
+
+
+class WatchedServer(NamedTuple):
+    """A part that is a server."""
+
+    #: As messages name it.
+    name: str
+    #: What to do where it cannot be reached.
+    advice: str
+    #: Why it cannot be reached, "" where it can; takes four seconds at most.  For one thread.
+    why: Callable[[], str]
+    close: Callable[[], None]
+
+    def outage(self, why: str) -> "Outage":
+        """What is said of it, where *why* it cannot be reached."""
+        return Outage(f"{self.name} cannot be reached: {why}", self.advice)
+
+
+class Outage(NamedTuple):
+    """A server that cannot be reached."""
+
+    #: Which server, and why.
+    sentence: str
+    #: What to do.
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence}; {self.advice}"
+
+
+def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, WatchedServer]:
+    """Those of *parts* that are servers.  SettingsError where the file of a secret cannot be read."""
+    found: dict[Part, WatchedServer] = {}
+    for part in parts:
+        if part is Part.LOG and isinstance(settings.log, LogInKafka):
+            found[part] = _kafka(settings.log.kafka)
+        elif part is Part.ELECTION and isinstance(settings.election, ElectionInZooKeeper):
+            found[part] = _zookeeper(election_access(settings.election))
+        elif part is Part.BROKERS and settings.pulsar is not None:
+            found[part] = _pulsar(settings)
+    return found
+
+
+def outages(settings: Settings, *parts: Part) -> dict[Part, Outage]:
+    """Those of *parts*, or of all, that cannot be reached now; takes five seconds at most."""
+    asked = servers(settings, parts or Part)
+    found: dict[Part, Outage] = {}
+    for part, call in side_by_side({part: server.why for part, server in asked.items()}, _LOOKS_SECONDS).items():
+        why = NO_ANSWER if call.late else call.result()
+        if why:
+            found[part] = asked[part].outage(why)
+    for server in asked.values():
+        _in_background(server.close)
+    return found
+
+
+class OutageWatch:
+    """Looks at servers every two seconds, each in a thread; a context manager."""
+
+    def __init__(self, watched: Mapping[Part, WatchedServer], say: Callable[[int, str], None] = log.log) -> None:
+        """*say* takes a level of logging and a sentence."""
+        self._watched, self._say = watched, say
+        self._ended = threading.Event()
+        #: Set once the part has been looked at; and those that cannot be reached now.
+        self._looked = {part: threading.Event() for part in watched}
+        self._away: set[Part] = set()
+
+    def __enter__(self) -> Self:
+        for part, server in self._watched.items():
+            threading.Thread(target=self._look, args=[part, server], name=f"looks at {part.value}", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def is_away(self, part: Part) -> bool:
+        """Whether *part* could not be reached at the last look."""
+        return part in self._away
+
+    def wait_for(self, parts: Iterable[Part], stop: Callable[[], bool] = lambda: False, *, every: float = 0.1) -> bool:
+        """Wait until all of *parts* that are watched can be reached; False where *stop* says to give up."""
+        wanted = [part for part in parts if part in self._watched]
+        while not all(self._looked[part].is_set() and part not in self._away for part in wanted):
+            if stop():
+                return False
+            time.sleep(every)
+        return not stop()
+
+    def _look(self, part: Part, server: WatchedServer) -> None:
+        since: float | None = None
+        first = True
+        while not self._ended.is_set():
+            began = time.monotonic()
+            why = server.why()
+            if why and since is None and time.monotonic() - began < _FAILED_AT_ONCE_SECONDS:
+                self._ended.wait(_AGAIN_SECONDS)
+                why = server.why()
+            if why and since is None:
+                since = began
+                self._away.add(part)
+                outage = server.outage(why)
+                self._say(logging.WARNING, f"{outage.sentence}; waiting for it: {outage.advice}")
+            elif not why and since is not None:
+                again = "now" if first else "again"
+                self._say(logging.INFO, f"{server.name} answers {again}, after {time.monotonic() - since:.0f} s")
+                self._away.discard(part)
+                since = None
+            first = first and bool(why)
+            self._looked[part].set()
+            self._ended.wait(_EVERY_SECONDS)
+        _in_background(server.close)
+
+
+def _kafka(settings: KafkaLogSettings) -> WatchedServer:
+    return WatchedServer(
+        name=f"Kafka at {settings.bootstrap}",
+        advice="start Kafka, or correct bootstrap in [log.kafka]",
+        why=lambda: kafka.why_unreachable(settings.bootstrap, settings.client),
+        close=_nothing,
+    )
+
+
+def _zookeeper(access: ZooKeeperAccess) -> WatchedServer:
+    look = ZooKeeperLook(access)
+    return WatchedServer(
+        name=f"ZooKeeper at {access.hosts}",
+        advice="start ZooKeeper, or correct hosts in [election]",
+        why=look.why,
+        close=look.close,
+    )
+
+
+def _pulsar(settings: Settings) -> WatchedServer:
+    admin = pulsar_admin(settings, answer_seconds=_EVERY_SECONDS)
+    urls = "" if settings.pulsar is None else ", ".join(settings.pulsar.admin_url)
+    return WatchedServer(
+        name=f"Pulsar's admin API at {urls}",
+        advice="start the brokers, or correct admin_url in [pulsar]",
+        why=admin.why_unreachable,
+        close=admin.close,
+    )
+
+
+def _in_background(close: Callable[[], None]) -> None:
+    """Call *close*, for which nobody waits: it may wait for the server."""
+    threading.Thread(target=close, name="close", daemon=True).start()
+
+
+def _nothing() -> None:
+    """Nothing to close."""

@@ -1,0 +1,67 @@
+"""Whether ZooKeeper answers: asked in a session of its own, which stays open while it is asked again."""
+
+import time
+from typing import Final
+
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.hosts import collect_hosts
+
+from controller.adapters.deadline import Deadline
+from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.client import ZooKeeperConnection
+
+_SESSION_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.02
+_LEAST_SECONDS: Final = 0.5
+
+
+class ZooKeeperLook:
+    """Looks at the ZooKeeper of *access*.  ``why`` is for one thread."""
+
+    def __init__(self, access: ZooKeeperAccess) -> None:
+        self._access = access
+        self._connection = ZooKeeperConnection(access, session_seconds=_SESSION_SECONDS)
+
+    def why(self) -> str:
+        """Why it does not answer; "" where it does, also where it refuses us."""
+        connection = self._connection
+        if connection.auth_failed:
+            return ""
+        if not connection.client.connected:
+            refused = self._no_connection()
+            if refused:
+                return refused
+            if connection.ended:
+                connection.begin()
+        deadline = Deadline.after(LOOK_SECONDS)
+        while not connection.client.connected and not connection.auth_failed and not deadline.passed:
+            time.sleep(_POLL_SECONDS)
+        if connection.auth_failed:
+            return ""
+        if not connection.client.connected:
+            return "it accepts connections, but opens no session: it is starting, hangs, or has no quorum"
+        try:
+            connection.client.exists_async("/").get(timeout=LOOK_SECONDS)
+        except KazooTimeoutError:
+            return NO_ANSWER
+        except KazooException:
+            # It answered, or has just gone: the next look tells.
+            return "" if connection.auth_failed or connection.client.connected else self._no_connection()
+        return ""
+
+    def close(self) -> None:
+        """End the session."""
+        self._connection.close()
+
+    def _no_connection(self) -> str:
+        """Why no server can be connected to; "" where one can."""
+        servers, _ = collect_hosts(self._access.hosts)
+        seconds = max(_LEAST_SECONDS, LOOK_SECONDS / len(servers))
+        found = {}
+        for host, port in servers:
+            found[f"{host}:{port}"] = why_no_connection(host.strip("[]"), int(port), seconds)
+            if not found[f"{host}:{port}"]:
+                return ""
+        return next(iter(found.values())) if len(found) == 1 else "; ".join(map(": ".join, found.items()))

@@ -1,0 +1,91 @@
+"""How a command fails: on one line, with what happened and what to do.  A trace is for those who ask by ``--debug``."""
+
+import errno
+import logging
+import os
+import sys
+import threading
+import traceback
+from typing import Any, Final
+
+from controller.model.errors import TrimtabError
+
+log = logging.getLogger(__name__)
+
+_FAILED: Final = 1
+#: Set once ``--debug`` is given.
+_TRACES: Final = threading.Event()
+#: Of an unexpected error's text as much is shown.
+_SHOWN: Final = 300
+
+
+def show_traces(wanted: bool) -> None:
+    """Print the trace of every error from now on, where *wanted*."""
+    if wanted:
+        _TRACES.set()
+
+
+def traces_are_shown() -> bool:
+    """Whether ``--debug`` is given."""
+    return _TRACES.is_set()
+
+
+def exit_code_of(error: Exception, *, logged: bool = False) -> int:
+    """Print *error*, which ended the command, to standard error, or log it.  Returns the exit code."""
+    code = error.exit_code if isinstance(error, TrimtabError) else _FAILED
+    if isinstance(error, BrokenPipeError):
+        _forget_output()  # as `trimtab options | head`: nobody reads the rest
+        return _FAILED
+    if _TRACES.is_set():
+        traceback.print_exception(error)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _forget_output()
+    if logged:
+        log.critical("ended: %s; exit code %d", in_words(error), code)
+        return code
+    try:
+        sys.stderr.write(f"trimtab: {in_words(error)}\n")
+        sys.stderr.flush()
+    except OSError:
+        _forget_output()
+    return code
+
+
+def in_words(error: BaseException) -> str:
+    """*error* on one line; a TrimtabError in its own words, which may take several."""
+    if isinstance(error, TrimtabError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "not enough memory: give this process more, or ask for less"
+    text = " ".join(str(error).split())
+    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    again = "" if _TRACES.is_set() else "; --debug shows where it happened"
+    return f"unexpected error, please report it: {told:.{_SHOWN}}{again}"
+
+
+def no_traces_from_threads() -> None:
+    """From now on an error that ends a thread, or that nobody can handle, is one line in the log."""
+    threading.excepthook = _thread_failed
+    sys.unraisablehook = _not_raisable
+
+
+def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+    if failed.exc_value is None or isinstance(failed.exc_value, SystemExit):
+        return
+    name = failed.thread.name if failed.thread is not None else "?"
+    trace = failed.exc_value if _TRACES.is_set() else None
+    log.error("thread %s ended: %s", name, in_words(failed.exc_value), exc_info=trace)
+
+
+def _not_raisable(failed: Any) -> None:
+    if failed.exc_value is not None:
+        trace = failed.exc_value if _TRACES.is_set() else None
+        log.debug("ignored: %s", in_words(failed.exc_value), exc_info=trace)
+
+
+def _forget_output() -> None:
+    """Let the interpreter flush what is left to nowhere when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

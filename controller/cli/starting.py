@@ -1,0 +1,45 @@
+"""How `run`, `collect` and `execute` start: wrong settings end them; they wait for servers that cannot be reached."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from controller.adapters.controls_in_force import mode_in_force
+from controller.adapters.opened import election_system
+from controller.adapters.outages import OutageWatch, Part, servers
+from controller.doctor import before_acting
+from controller.settings.trimtab_toml import Settings
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def started(
+    settings: Settings, stop: Callable[[], bool], *needed: Part, decides: bool = False
+) -> Iterator[OutageWatch | None]:
+    """Enter once the *needed* parts can be reached; with None where *stop* said to give up first.
+
+    Within the block a part that cannot be reached any more is logged, once, and once more when it answers again.
+
+    Raises SettingsError where settings are wrong, also the name of the cluster, which the brokers are asked for.
+    *decides*: this process decides, so it uses broker.conf and the checkpoint.
+    """
+    before_acting.refuse_wrong_settings(settings, decides=decides)
+    with OutageWatch(servers(settings, {*needed, Part.BROKERS})) as watch:
+        if not watch.wait_for(needed, stop):
+            yield None
+            return
+        if decides and _mode(settings) == "active" and not watch.wait_for([Part.BROKERS], stop):
+            yield None
+            return
+        if not watch.is_away(Part.BROKERS):
+            before_acting.refuse_another_cluster(settings)
+        yield watch
+
+
+def _mode(settings: Settings) -> str:
+    store = election_system(settings).controls()
+    try:
+        return mode_in_force(settings.decisions.mode, store)
+    finally:
+        store.close()

@@ -1,0 +1,78 @@
+"""Addresses of servers in the settings: refused where a client would only find out later, or never."""
+
+import re
+from typing import Annotated, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from controller.settings.section import Url
+
+_HOST: Final = r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:/\[\],@]+)"
+_HOST_AND_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}:(?P<port>[0-9]+)")
+_ZOOKEEPER: Final = re.compile(rf"{_HOST}(?::(?P<port>[0-9]+))?")
+_WITHOUT_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}")
+_MOST: Final = 65_535
+
+
+def _kafka(text: str) -> str:
+    for each in _parts(text):
+        found = _HOST_AND_PORT.fullmatch(each)
+        if found is None:
+            what = "has no port" if _WITHOUT_PORT.fullmatch(each) else "is no address"
+            raise ValueError(f"{each!r} {what}: allowed is host:port[,host:port ...]; Kafka's usual port is 9092")
+        _check_port(each, found["port"])
+    return text
+
+
+def _zookeeper(text: str) -> str:
+    servers, slash, chroot = text.partition("/")
+    for each in _parts(servers):
+        found = _ZOOKEEPER.fullmatch(each)
+        if found is None:
+            raise ValueError(f"{each!r} is no address: allowed is host:port[,host:port ...][/chroot]")
+        _check_port(each, found["port"])
+    if slash and not chroot:
+        raise ValueError("it ends in /: allowed is host:port[,host:port ...][/chroot]")
+    return text
+
+
+def _admin(url: str) -> str:
+    return _with_scheme(url, ("http", "https"), "http://host:port or https://host:port of a broker")
+
+
+def _service(url: str) -> str:
+    return _with_scheme(url, ("pulsar", "pulsar+ssl"), "pulsar://host:port or pulsar+ssl://host:port") if url else url
+
+
+def _with_scheme(url: str, schemes: tuple[str, ...], allowed: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if not rest or "://" not in url:
+        raise ValueError(f"{url!r} does not begin with {schemes[0]}:// or {schemes[1]}://: allowed is {allowed}")
+    try:
+        parts = urlsplit(url)
+        place = scheme in schemes and parts.hostname and (parts.port is None or 0 < parts.port <= _MOST)
+    except ValueError:
+        place = None
+    if not place or parts.path not in ("", "/") or parts.query or parts.fragment or re.search(r"\s", url):
+        raise ValueError(f"{url!r} is not allowed: allowed is {allowed}")
+    return url
+
+
+def _parts(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",")]
+
+
+def _check_port(where: str, port: str | None) -> None:
+    if port is not None and not 0 < int(port) <= _MOST:
+        raise ValueError(f"{where!r} has port {port}: allowed is a number from 1 to {_MOST}")
+
+
+#: host:port[,host:port ...] of Kafka's brokers.
+KafkaServers: TypeAlias = Annotated[Url, AfterValidator(_kafka)]
+#: host:port[,host:port ...][/chroot] of ZooKeeper's servers; "" is allowed where they are optional.
+ZooKeeperServers: TypeAlias = Annotated[str, AfterValidator(lambda text: _zookeeper(text) if text else text)]
+#: A URL of Pulsar's admin API, without a path.
+AdminUrl: TypeAlias = Annotated[Url, AfterValidator(_admin)]
+#: A service URL of Pulsar; "" is allowed.
+ServiceUrl: TypeAlias = Annotated[Url, AfterValidator(_service)]

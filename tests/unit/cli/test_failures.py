@@ -1,0 +1,78 @@
+"""However a command fails, it says so on one line; --debug adds the trace."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli import failures
+from controller.cli.app import app
+from controller.model.errors import LeadershipLostError, SettingsError
+
+
+def trimtab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "controller.cli", *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (SettingsError("conf: no such key"), "conf: no such key"),
+        (FileNotFoundError(2, "No such file or directory", "/x"), "/x: No such file or directory"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (MemoryError(), "not enough memory: give this process more, or ask for less"),
+        (
+            KeyError("a\nb"),
+            "unexpected error, please report it: KeyError: 'a\\nb'; --debug shows where it happened",
+        ),
+        (
+            ValueError("two\nlines"),
+            "unexpected error, please report it: ValueError: two lines; --debug shows where it happened",
+        ),
+    ],
+)
+def test_every_error_is_one_line(error: Exception, told: str) -> None:
+    assert failures.in_words(error) == told
+
+
+def test_errors_have_their_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failures.exit_code_of(LeadershipLostError("gone")) == 75
+    assert failures.exit_code_of(SettingsError("wrong")) == 2
+    assert failures.exit_code_of(ValueError("odd")) == 1
+    assert capsys.readouterr().err.count("\n") == 3
+
+
+def test_debug_adds_the_trace(tmp_path: Path) -> None:
+    run = trimtab("status", "--debug", "--conf", str(tmp_path / "none.toml"))
+    assert run.returncode == 2
+    assert run.stderr.startswith("Traceback (most recent call last)")
+    assert run.stderr.splitlines()[-1] == f"trimtab: {tmp_path / 'none.toml'}: No such file or directory"
+
+
+def test_what_the_system_refuses_is_one_line_without_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "recording").mkdir()
+    sample = Path(__file__).parents[2] / "samples" / "load_report_1.json"
+    (tmp_path / "recording" / "report.json").write_bytes(sample.read_bytes())
+    run = trimtab("ticks", str(tmp_path / "recording"), "--into", "/proc/x")
+    assert run.returncode == 1
+    why = "No such file or directory; choose another folder with --into"
+    assert run.stderr.splitlines() == [f"trimtab: the new log cannot be written to /proc/x: {why}"]
+
+
+def test_a_reader_that_goes_away_is_no_error_to_tell() -> None:
+    run = subprocess.run(
+        f"{sys.executable} -m controller.cli options | head -1", shell=True, capture_output=True, text=True, check=True
+    )
+    assert run.stderr == ""
+
+
+def test_a_character_that_the_terminal_lacks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    run = trimtab("options")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_help_shows_brackets_as_they_are() -> None:
+    assert "[pulsar]" in CliRunner().invoke(app, ["lookup", "--help"]).output

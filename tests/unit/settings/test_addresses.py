@@ -1,0 +1,105 @@
+"""Addresses that no client could use are refused with the settings, and say what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.model.errors import SettingsError
+from controller.settings.trimtab_toml import Settings, read_settings
+
+_CONF = """
+[cluster]
+name = "lab"
+[log]
+kind = "kafka"
+[log.kafka]
+bootstrap = "{bootstrap}"
+{topics}
+[election]
+kind = "zookeeper"
+hosts = "{hosts}"
+path = "/trimtab"
+[checkpoint]
+path = "checkpoint"
+[pulsar]
+admin_url = ["{admin_url}"]
+[collector]
+service_url = "{service_url}"
+"""
+_USABLE = {
+    "bootstrap": "kafka:9092",
+    "hosts": "zk:2181",
+    "admin_url": "http://a:8080",
+    "service_url": "",
+    "topics": "",
+}
+
+
+def read(folder: Path, **values: str) -> Settings:
+    conf = folder / "trimtab.toml"
+    conf.write_text(_CONF.format(**_USABLE | values))
+    return read_settings(conf)
+
+
+@pytest.mark.parametrize("text", ["a:9092", "a:9092, b:9093", "[::1]:9092", "SSL://a.example.com:9093", "10.0.0.1:1"])
+def test_brokers_of_kafka_have_a_host_and_a_port(tmp_path: Path, text: str) -> None:
+    log = read(tmp_path, bootstrap=text).log.kafka
+    assert log is not None
+    assert log.bootstrap == text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("127.0.0.1", "'127.0.0.1' has no port: allowed is host:port"),
+        ("a:9092,b", "'b' has no port"),
+        ("a:9092,", "'' is no address"),
+        ("a:kafka", "'a:kafka' is no address"),
+        ("a:70000", "'a:70000' has port 70000"),
+        ("http://a/b:1", "is no address"),
+    ],
+)
+def test_an_address_of_kafka_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(SettingsError) as failure:
+        read(tmp_path, bootstrap=text)
+    assert "log.kafka.bootstrap" in str(failure.value)
+    assert told in str(failure.value)
+
+
+@pytest.mark.parametrize("text", ["zk", "zk:2181,zk2:2181", "zk:2181/pulsar/one", "[::1]:2181"])
+def test_zookeeper_may_have_its_usual_port_and_a_chroot(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, hosts=text).election.hosts == text
+
+
+@pytest.mark.parametrize("text", ["zk:abc", "zk:2181,,zk2:2181", "zk:0", "zk:2181/", "http://zk:2181"])
+def test_an_address_of_zookeeper_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"election\.hosts"):
+        read(tmp_path, hosts=text)
+
+
+@pytest.mark.parametrize("url", ["http://a:8080", "https://a:8443/", "http://[::1]:8080", "https://proxy"])
+def test_the_admin_api_is_named_by_its_url(tmp_path: Path, url: str) -> None:
+    pulsar = read(tmp_path, admin_url=url).pulsar
+    assert pulsar is not None
+    assert pulsar.admin_url == (url,)
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8080", "localhost", "pulsar://a:6650", "http://", "http://a:99999", "http://a:8080/admin/v2"]
+)
+def test_an_admin_url_that_cannot_be_used_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SettingsError) as failure:
+        read(tmp_path, admin_url=url)
+    assert "pulsar.admin_url" in str(failure.value)
+    assert "allowed is http://host:port or https://host:port" in str(failure.value)
+
+
+def test_a_service_url_has_the_scheme_of_pulsar(tmp_path: Path) -> None:
+    assert read(tmp_path, service_url="pulsar+ssl://a:6651").collector.service_url == "pulsar+ssl://a:6651"
+    with pytest.raises(SettingsError, match=r"collector\.service_url"):
+        read(tmp_path, service_url="http://a:8080")
+
+
+def test_one_topic_has_one_purpose(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="results_topic and journal_topic are both 'x'"):
+        read(tmp_path, topics='results_topic = "x"\njournal_topic = "x"')
