@@ -71,7 +71,7 @@ def decisions(
     java: _Java = False,
     slope: _Slope = False,
     overloaded: _Overloaded = False,
-    as_json: Annotated[bool, json_option("answer.bench_{decisions,slope,overloaded}", each="measurement")] = False,
+    as_json: Annotated[bool, json_option("answer.bench_*", each="measurement")] = False,
 ) -> None:
     """Measure every shedder, placement and split check, and the update of the averages.
 

@@ -45,7 +45,10 @@ def tail(
     ] = True,
     as_json: Annotated[bool, json_option("trimtab.{unload,split,epoch}", each="event, unchanged")] = False,
 ) -> None:
-    """Print the commands in order of time, oldest first, and where each epoch starts."""
+    """Print the commands in order of time.
+
+    The oldest come first.  A line says where each epoch starts.
+    """
     settings = read_settings(conf)
     if not follow:
         require(settings, Part.LOG)

@@ -4,7 +4,6 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from controller.adapters import long_work
@@ -58,11 +57,9 @@ Version: TypeAlias = Annotated[
 def with_common_options(command: Any) -> Any:
     """*command*, as Typer runs it, where it, or each command below it, also takes the common options.
 
-    Its help texts are printed as they are.
+    Its help is plain text: Rich's tables would cut long names, and read [pulsar] as markup.
     """
-    for option in command.params:
-        if getattr(option, "help", None):
-            option.help = escape(option.help)  # Rich would read [pulsar] as markup
+    command.rich_markup_mode = None
     if isinstance(command, TyperGroup):
         for below in command.commands.values():
             with_common_options(below)

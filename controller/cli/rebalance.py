@@ -46,7 +46,11 @@ _Example: TypeAlias = Annotated[
     typer.Option("--example", help="Without FILE: 90 connectors and 900 tasks, started and stopped one by one."),
 ]
 _Protocol: TypeAlias = Annotated[
-    Protocol | None, typer.Option(help="Overrides the file's; with --example, the protocol to compare with eager.")
+    Protocol | None,
+    typer.Option(
+        metavar="<protocol>",
+        help=f"{', '.join(Protocol)}.  Overrides the file's; with --example, the protocol to compare with eager.",
+    ),
 ]
 _RequireBalance: TypeAlias = Annotated[
     bool,
