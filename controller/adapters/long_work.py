@@ -178,7 +178,9 @@ def _bar() -> Iterator[None]:
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    # Rich would print to standard error what is printed meanwhile; results in a pipe must stay there.
+    console, both = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, redirect_stdout=both) as progress:
         shown = progress.add_task(_UNDER_WAY[-1].line(), total=_UNDER_WAY[-1].total or None)
 
         def tell() -> None:

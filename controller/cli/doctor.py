@@ -7,10 +7,10 @@ from typing import Annotated, Final
 import typer
 
 from controller.adapters.kafka.rights import rights
+from controller.adapters.long_work import long_work
 from controller.adapters.outages import outages
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import Column, print_line, print_table
-from controller.cli.reachable import still_waiting
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather
@@ -42,7 +42,7 @@ def doctor(
     if grants:
         _print_grants(settings)
         return
-    with still_waiting("answers"):
+    with long_work("waiting for answers of brokers, log and election"):
         findings = judge(gather(settings, away=outages(settings)))
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     sick = counts["error"] > 0 or (strict and counts["warning"] > 0)

@@ -7,11 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
+from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import print_fields, print_line
-from controller.cli.reachable import require, still_waiting
+from controller.cli.reachable import require
 from controller.model.decision import Command
 from controller.model.names import parse_bundle
 from controller.ports.leadership import Leader
@@ -53,7 +54,7 @@ def status(
     settings = read_settings(conf)
     if bundle is not None:
         parse_bundle(bundle)
-    with still_waiting("answers"):
+    with long_work("waiting for answers of brokers, log and election"):
         require(settings, Part.LOG, useful=(Part.ELECTION, Part.BROKERS))
         if bundle is not None:
             _print_bundle(settings, bundle, as_json=as_json)

@@ -1,6 +1,9 @@
 """Progress of long work: what a line says, and where it goes."""
 
 import logging
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -76,6 +79,29 @@ def test_of_work_within_work_the_innermost_is_shown() -> None:
         while not told and time.monotonic() < deadline:
             pass
     assert told[0].startswith("starting Spark: ")
+
+
+def test_a_bar_is_shown_on_a_terminal_and_results_in_a_pipe_stay_there() -> None:
+    program = (
+        "from controller.adapters.long_work import long_work\n"
+        "with long_work('measuring', 4) as done:\n"
+        "    done(3)\n"
+        "    print('result')"
+    )
+    master, slave = os.openpty()
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        check=True,
+        env=os.environ | {"TERM": "xterm"},
+    )
+    os.close(slave)
+    shown = os.read(master, 10_000)
+    os.close(master)
+    assert run.stdout == b"result\n"
+    assert b"measuring: " in shown
+    assert b"result" not in shown
 
 
 def test_quiet_shows_nothing() -> None:
