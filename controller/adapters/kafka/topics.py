@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, NO_CLIENT, PATIENCE_SECONDS, Client, connection_options
+from controller.adapters.kafka.unreachable import why_unreachable
 from controller.adapters.kafka.words import DENIED, failure, silence, text
 from controller.model.errors import AccessDeniedError, TrimtabError
 
@@ -101,7 +102,8 @@ def topics_there(
         try:
             topics = asked.list_topics(topic, timeout=answer_seconds).topics
         except ck.KafkaException as error:
-            raise TrimtabError(f"Kafka at {bootstrap} does not answer: {text(error)}") from error
+            why = why_unreachable(bootstrap, client) or text(error)
+            raise TrimtabError(f"Kafka at {bootstrap} cannot be reached: {why}") from error
     refused = topics[topic].error if topic is not None and topic in topics else None
     if refused is not None and refused.code() in DENIED:
         where = f"Kafka at {bootstrap}, topic {topic!r}"

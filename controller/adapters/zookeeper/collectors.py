@@ -67,11 +67,13 @@ class ZooKeeperGroup:
         except (KazooException, KazooTimeoutError, TrimtabError) as error:
             if self._answers:
                 why = self._refusal(error) if isinstance(error, NoAuthError | InvalidACLError) else repr(error)
-                log.warning("the group of collectors cannot be read; its last known members stay in use: %s", why)
+                # That ZooKeeper cannot be reached is said by controller.adapters.outages.
+                level = logging.DEBUG if isinstance(error, ConnectionLoss) else logging.WARNING
+                log.log(level, "the group of collectors cannot be read; its last known members stay in use: %s", why)
             self._answers = False
         else:
             if not self._answers:
-                log.info("ZooKeeper answers again")
+                log.debug("the group of collectors can be read again")
             self._answers = True
         return self._view
 
