@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
+from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system, recording
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
@@ -90,7 +91,8 @@ def lookup(
     if live:
         if (bundles, boundaries, log) != (None, None, None):
             raise typer.BadParameter("excludes --bundles, --boundaries and --log", param_hint="--live")
-        _tell_live(name, read_settings(conf or DEFAULT_CONF), as_json=as_json)
+        with long_work("waiting for answers of brokers and log"):
+            _tell_live(name, read_settings(conf or DEFAULT_CONF), as_json=as_json)
         return
     settings = None if conf is None else read_settings(conf)
     place = recording(log) if log else _log_tail(settings, needed=bundles is None and boundaries is None)
