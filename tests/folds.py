@@ -87,6 +87,10 @@ class Shard:
         self.offset += len(batch)
         return self._fold(rows_from_records(records, self.options.detail))
 
+    def feed_places(self, *placed: Located) -> list[Snapshot]:
+        """Fold one batch of records that lie in several partitions."""
+        return self._fold(rows_from_records(placed, self.options.detail))
+
     def feed_file(self, name: str, *lines: dict[str, Any]) -> list[Snapshot]:
         """Fold one batch that is one file of a folder."""
         records = [replace(place((METRICS, 0), i, line), file=name) for i, line in enumerate(lines)]

@@ -8,11 +8,12 @@ import pytest
 
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog
-from controller.adapters.kafka.reader import read_all
+from controller.adapters.kafka.reader import Reader, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.waiting import wait_for
 from controller.lab.servers import KafkaServer
-from controller.model.errors import LeadershipLostError
+from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.ports.systems import ReadTopic
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
@@ -89,8 +90,20 @@ class Place:
 
 @pytest.fixture
 def place(kafka: KafkaServer) -> Iterator[Place]:
+    settings = own_topics(kafka.bootstrap)
+    # A topic is listed a moment before its partitions have a leader.
+    topics = (settings.metrics_topic, settings.results_topic)
+    wait_for(lambda: all(_has_leaders(settings, topic) for topic in topics), 30, every=0.1)
     with ExitStack() as opened:
-        yield Place(own_topics(kafka.bootstrap), opened)
+        yield Place(settings, opened)
+
+
+def _has_leaders(settings: KafkaLogSettings, topic: str) -> bool:
+    try:
+        Reader(settings.bootstrap, topic, since_ms=0).close()
+    except TrimtabError:
+        return False
+    return True
 
 
 class TestKafkaMetricsLog(MetricsLogContract):

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from controller.aggregate.rows import METRICS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.aggregate.view import assemble
 from controller.model.load import ClusterView
-from tests.folds import Shard, view_of
+from tests.folds import Shard, place, view_of
 from tests.records import PERIOD, T, broker_state, bundle_data, load_report, namespace_state, tick
 
 #: Sweeps; writes load reports; has topic stats alone; says nothing; one chunk of its sweep is missing.
@@ -287,3 +288,32 @@ def test_a_bundle_is_forgotten_when_its_time_to_live_is_over(silent: int, known:
     at = T + (silent + 1) * PERIOD
     (snapshot,) = shard.feed(swept(SWEPT, at, 0, 1, listed(FIRST, ONE_MORE)), ended(at))
     assert snapshot.long_samples.tolist() == [2 if known else 1]
+
+
+def test_of_a_topics_stats_in_several_partitions_those_of_the_last_partition_count() -> None:
+    first, last = (METRICS, 0), (METRICS, 1)
+    end = tick(T, partitions={"metrics": 2, "results": 0}, roster=[{"broker": BY_TOPIC, "sweepId": None}])
+    placed = [
+        place(first, 8, of_topic(BY_TOPIC, THIRD, "q", (1.0, 0.0, 0.0, 0.0))),
+        place(last, 3, of_topic(BY_TOPIC, THIRD, "q", (2.0, 0.0, 0.0, 0.0))),
+        place(last, 4, of_topic(BY_TOPIC, THIRD, "r", (8.0, 0.0, 0.0, 0.0))),
+        place(first, 9, of_topic(BY_TOPIC, THIRD, "r", (4.0, 0.0, 0.0, 0.0))),
+        place(first, 10, end),
+        place(last, 10, {**end, "roster": None}),
+    ]
+    (snapshot,) = Shard(options=OPTIONS).feed_places(*placed)
+    assert (snapshot.load[:, 0].tolist(), snapshot.topics.tolist()) == ([10.0], [2])
+
+
+def test_a_chunk_that_was_delivered_twice_counts_where_it_lies_first() -> None:
+    first, last = (METRICS, 0), (METRICS, 1)
+    end = tick(T, partitions={"metrics": 2, "results": 0}, roster=[{"broker": SWEPT, "sweepId": f"{SWEPT}@{T}"}])
+    placed = [
+        place(last, 2, swept(SWEPT, T, 0, 1, listed(FIRST, ("x", (2.0, 0.0, 0.0, 0.0))))),
+        place(first, 7, swept(SWEPT, T, 0, 1, listed(FIRST, ("x", (1.0, 0.0, 0.0, 0.0))))),
+        place(first, 8, swept(SWEPT, T, 0, 1, listed(FIRST, ("x", (4.0, 0.0, 0.0, 0.0))))),
+        place(first, 9, end),
+        place(last, 9, {**end, "roster": None}),
+    ]
+    (snapshot,) = Shard(options=OPTIONS).feed_places(*placed)
+    assert snapshot.load[:, 0].tolist() == [1.0]
