@@ -123,7 +123,7 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
 
     swept &= _first_of(swept, claims.bundle, owner, claims.chunk, position)
     by_topic &= _last_of(by_topic, claims.bundle, owner, claims.topic, position)
-    group = claims.bundle * (len(sweeps) + 1) + owner
+    group = claims.bundle * len(sweeps) + owner  # sweeps has a row more than the roster
     reported &= ~np.isin(group, group[by_topic])
 
     rows = np.flatnonzero(swept | reported | by_topic)

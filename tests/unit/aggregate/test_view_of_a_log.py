@@ -317,3 +317,26 @@ def test_a_chunk_that_was_delivered_twice_counts_where_it_lies_first() -> None:
     ]
     (snapshot,) = Shard(options=OPTIONS).feed_places(*placed)
     assert snapshot.load[:, 0].tolist() == [1.0]
+
+
+def test_the_first_interval_of_all_is_closed_like_any_other() -> None:
+    swept_at_0 = swept(SWEPT, 0, 0, 1, listed(FIRST, ONE_MORE)) | {"lastUpdate": 0}
+    for interval in (0, 1):
+        shard = Shard(options=OPTIONS)
+        (snapshot,) = shard.feed(swept_at_0 | {"interval": interval}, ended(interval) | {"roster": [
+            {"broker": SWEPT, "sweepId": f"{SWEPT}@0"}]})  # fmt: skip
+        assert (snapshot.interval, snapshot.names) == (interval, [FIRST])
+        assert shard.feed(ended(interval)) == []
+
+
+def test_facts_and_reports_behind_a_tick_belong_to_the_next_interval() -> None:
+    two = namespace_state(namespace="acme/one", version=1, boundaries=["0x00000000", "0x80000000", "0xffffffff"])
+    one = namespace_state(namespace="acme/one", version=2, boundaries=["0x00000000", "0xffffffff"])
+    now, next_ = reported(T - 9, **{SECOND: (5.0,) * 4}), reported(T - 8, **{SECOND: (6.0,) * 4})
+    end, last = ended(T), ended(T + PERIOD)
+    for batches in ([[two, now, end, one, next_, last]], [[two, now], [end, one, next_], [last]]):
+        shard = Shard(options=OPTIONS)
+        first, second = (snapshot for batch in batches for snapshot in shard.feed(*batch))
+        assert [len(found.boundaries) for each in (first, second) for found in each.namespaces] == [3, 2]
+        assert [each.load[0, 0] for each in (first, second)] == [5.0, 6.0]
+        assert [each.brokers[0].last_update for each in (first, second)] == [T - 9, T - 8]

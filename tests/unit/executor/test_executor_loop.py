@@ -357,3 +357,19 @@ def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path
     with pytest.raises(SettingsError, match="log of cluster 'standalone': give cluster 'other' a folder of its own"):
         FolderInbox(tmp_path, cluster="other")
     FolderInbox(tmp_path, cluster="standalone").close()
+
+
+def test_an_executor_without_commands_looks_ten_times_a_second(tmp_path: Path) -> None:
+    class Told(threading.Event):
+        waited: float | None = None
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.waited = timeout
+            self.set()
+            return True
+
+    works, inbox = executor(tmp_path, Owners())
+    until = Told()
+    works.run(until)
+    inbox.close()
+    assert until.waited == 0.1
