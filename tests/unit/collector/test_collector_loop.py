@@ -423,3 +423,20 @@ def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity
     assert fields["cpu"] == {"usage": 96.93477, "limit": 100.0}
     assert len(fields["bundleStats"]) == 2
     assert swept.report.broker_version == "4.0.8"
+
+
+def test_who_is_in_the_group_is_logged_when_it_changes(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    one = world.collector("one")
+    world.interval(T, one)
+    world.interval(T + PERIOD, one)
+    assert [record.message for record in caplog.records if "this is" in record.message] == [
+        "collectors: one; this is one"
+    ]
+    two = world.collector("two")
+    caplog.clear()
+    world.interval(T + 2 * PERIOD, one, two)
+    world.interval(T + 3 * PERIOD, one, two)
+    told = [record.message for record in caplog.records if "this is" in record.message]
+    assert sorted(told)[-2:] == ["collectors: one, two; this is one", "collectors: one, two; this is two"]
+    assert len(told) == len(set(told))

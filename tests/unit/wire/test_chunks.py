@@ -174,3 +174,12 @@ def test_a_broker_without_topics_has_one_arrow_chunk_with_all_its_bundles(bundle
 
 def test_each_topic_has_the_row_of_its_bundle() -> None:
     assert bundle_of_topic(np.array([0, 2, 2, 5])).tolist() == [0, 0, 2, 2, 2]
+
+
+def test_a_header_is_the_first_chunk_of_one() -> None:
+    header = swept({LEFT: 2}).header
+    assert (header.chunk, header.chunks) == (0, 1)
+    assert (header.num_bundles, header.num_topics, header.num_producers, header.num_consumers) == (1, 2, 5, 6)
+    assert (header.msg_rate_in, header.msg_rate_out) == (1, 2)
+    assert (header.msg_throughput_in, header.msg_throughput_out) == (3, 4)
+    assert (header.cpu.usage, header.bandwidth_out.limit) == (1, 100)
