@@ -140,3 +140,17 @@ def test_a_flood_leaves_brokers_with_topic_stats_without_data() -> None:
     assert view_of(snapshot) == ([], [B])
     (snapshot,) = shard.feed(topic_stats(broker=B, bundle=LEFT), ticked(1, missing=B))
     assert view_of(snapshot) == ([B], [])
+
+
+def test_only_the_interval_and_the_partition_of_what_was_dropped_are_torn() -> None:
+    shard = Shard(options=TEN)
+    shard.feed_places(
+        *(place((METRICS, 0), n, sweep(A, n, LEFT)) for n in range(12)),
+        *(place((METRICS, 1), n, sweep(B, n, RIGHT)) for n in range(10)),
+    )
+    assert shard.state.torn == {(T, METRICS, 0), (T + PERIOD, METRICS, 0)}
+    assert (shard.state.dropped, len(shard.state.claims), len(shard.state.headers)) == (4, 20, 20)
+    # The header of a sweep, and not its bundles alone.
+    bare = Shard(options=TEN)
+    bare.feed(*(sweep(A, n) for n in range(11)))
+    assert bare.state.torn == {(T, METRICS, 0)}

@@ -118,8 +118,10 @@ class Member:
         self.room, self.me = room, me
         #: What it believes, when it is cut off.
         self.cut_off: GroupView | None = None
+        self.looks = 0
 
     def look(self) -> GroupView:
+        self.looks += 1
         if self.cut_off is not None:
             return self.cut_off
         if self.me not in self.room.members:
@@ -440,3 +442,16 @@ def test_who_is_in_the_group_is_logged_when_it_changes(world: World, caplog: pyt
     told = [record.message for record in caplog.records if "this is" in record.message]
     assert sorted(told)[-2:] == ["collectors: one, two; this is one", "collectors: one, two; this is two"]
     assert len(told) == len(set(told))
+
+
+def test_a_collector_looks_at_the_group_once_a_second(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    seen = world.members["one"].looks
+    for now, looks in ((0.0, 0), (0.999, 0), (1.0, 1), (1.5, 1), (1.999, 1), (2.0, 2)):
+        world.now = T + 0.5 * PERIOD + now
+        one.step()
+        if now == 0.0:
+            seen = world.members["one"].looks
+        one.step()
+        assert world.members["one"].looks == seen + looks

@@ -1,5 +1,6 @@
 """The executor on a log in a folder and a cluster that is a dict."""
 
+import inspect
 import json
 import threading
 import time
@@ -373,3 +374,7 @@ def test_an_executor_without_commands_looks_ten_times_a_second(tmp_path: Path) -
     works.run(until)
     inbox.close()
     assert until.waited == 0.1
+
+
+def test_an_executor_gives_up_a_call_that_does_not_answer_after_a_minute() -> None:
+    assert inspect.signature(Executor).parameters["give_up_seconds"].default == 60.0

@@ -56,3 +56,13 @@ def test_a_pulse_taken_anew_forgets_what_was_before() -> None:
         assert not pulse.steady()
     with pulse.taken():
         assert pulse.steady()
+
+
+def test_each_look_counts_as_a_beat() -> None:
+    clock = Clock()
+    pulse = Pulse(5, clock=clock)
+    for _ in range(5):
+        clock.sleep(4)
+        assert pulse.steady()
+    clock.sleep(5.5)
+    assert not pulse.steady()

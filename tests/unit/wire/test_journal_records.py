@@ -130,6 +130,30 @@ def test_epochs_and_other_clusters_do_not_mix_with_decisions() -> None:
 # ---- parts ----
 
 
+def of_size(size: int) -> JournalEntry:
+    """An entry of so many bytes."""
+
+    def with_padding(letters: int) -> JournalEntry:
+        names = [f"{i:04d}{'x' * 800}:80" for i in range(1_000)] + ["y" * letters]
+        return entry(START, shedder=UsageHistory(usage=dict.fromkeys(names, 0.5)))
+
+    short = len(encode_entry(with_padding(1)))
+    found = with_padding(size - short + 1)
+    assert len(encode_entry(found)) == size
+    return found
+
+
+def test_a_record_has_900_000_bytes_at_most_and_a_part_250_000_characters() -> None:
+    writer = EntryWriter(whole_every_ms=HOUR, base=None)
+    assert len(writer.encode(of_size(900_000)).records) == 1
+    parts = [parse_record(record) for record in writer.encode(of_size(900_001)).records]
+    assert [len(part.text) for part in parts if isinstance(part, PartEntry)] == [250_000, 250_000, 250_000, 150_001]
+
+
+def test_an_entry_with_commands_has_64_mib_at_most() -> None:
+    assert journal_records.LARGEST_ENTRY == 64 * 1024 * 1024
+
+
 @pytest.fixture
 def small_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_records, "_LARGEST_RECORD", 1_000)
