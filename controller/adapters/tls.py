@@ -77,11 +77,6 @@ def refusal(error: OSError, section: str, *, trust: str = "trust_certs", own: st
     return str(error)
 
 
-def speaks(error: OSError) -> bool:
-    """Whether *error* shows that somebody answers, who refuses us or wants TLS or none."""
-    return isinstance(error, ssl.SSLError) and is_refusal(error)
-
-
 def is_refusal(error: ssl.SSLError) -> bool:
     """Whether *error* is about certificates or about TLS as such, not about a connection that broke off."""
     reason = error.reason or ""

@@ -4,6 +4,7 @@ librdkafka says "transport failure" for everything, after many seconds.
 """
 
 import socket
+import ssl
 import struct
 from typing import Final
 
@@ -47,8 +48,11 @@ def _why(broker: str, bootstrap: str, client: Client, seconds: float) -> str:
         return NO_ANSWER
     except TrimtabError:
         return ""  # a certificate's file: whoever connects says so
+    except ssl.SSLError as error:
+        # Somebody answers, who refuses us or speaks no TLS: whoever connects says so.
+        return "" if tls.is_refusal(error) else "it breaks off the TLS handshake: does it speak TLS at this port?"
     except OSError as error:
-        return "" if tls.speaks(error) else unreachable.words(error)
+        return unreachable.words(error)
     finally:
         connection.close()
     if answer or tls_problem(bootstrap, client):

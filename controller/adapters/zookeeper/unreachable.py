@@ -11,6 +11,8 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.adapters.zookeeper.session import granted_timeout_ms
+from controller.model.errors import TrimtabError
 
 _SESSION_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
@@ -41,7 +43,7 @@ class ZooKeeperLook:
         if connection.auth_failed:
             return ""
         if not connection.client.connected:
-            return "it accepts connections, but opens no session: it is starting, hangs, or has no quorum"
+            return self._no_session()
         try:
             connection.client.exists_async("/").get(timeout=LOOK_SECONDS)
         except KazooTimeoutError:
@@ -54,6 +56,15 @@ class ZooKeeperLook:
     def close(self) -> None:
         """End the session."""
         self._connection.close()
+
+    def _no_session(self) -> str:
+        """Why connections get no session; "" where that is a matter of TLS, of which whoever opens a session tells."""
+        try:
+            granted_timeout_ms(self._access, _SESSION_SECONDS, answer_seconds=_LEAST_SECONDS)
+        except TrimtabError as error:
+            if f"[{self._access.tls_section}]" in str(error):
+                return ""
+        return "it accepts connections, but opens no session: it is starting, hangs, or has no quorum"
 
     def _no_connection(self) -> str:
         """Why no server can be connected to; "" where one can."""
