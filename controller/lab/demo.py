@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from rich.console import Console
 
-from controller.adapters.long_work import shown_by
+from controller.adapters.long_work import long_work, shown_by
 from controller.lab.demo_view import Frame, ShownImbalance, view_on
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
@@ -129,7 +129,8 @@ def _frames(
     history: tuple[str, ...] = ()
     for number in range(1, intervals + 1):
         interval, throughput = _START_MS + number * period_ms, _throughput(cluster)
-        entry, answers = lock_step.play(interval, controller)
+        with long_work(f"deciding interval {number}"):
+            entry, answers = lock_step.play(interval, controller)
         commands = tuple(command_line(*answer) for answer in answers)
         history = (*history, *commands)
         yield Frame(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.log import FolderMetricsLog, files_of
-from controller.aggregate.backlog import Backlog
+from controller.aggregate.backlog import Backlog, intervals_since
 from tests.records import CLUSTER, PERIOD, T
 
 
@@ -39,3 +39,9 @@ def test_files_of_a_folder_are_counted_per_interval(tmp_path: Path) -> None:
     # A file of records, and one of ticks in each of the two folders.
     assert files_of(tmp_path, 2) == 2 * 12 // 5
     assert files_of(tmp_path, 10) is None
+
+
+def test_intervals_are_counted_from_the_first_that_is_known() -> None:
+    assert intervals_since(60_000, 300_000, 60_000) == 4
+    assert intervals_since(None, 300_000, 60_000) == 0
+    assert intervals_since(60_000, None, 60_000) == 0
