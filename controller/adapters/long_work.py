@@ -19,6 +19,8 @@ _EVERY_SECONDS: Final = 5.0
 _EVERY_SHARE: Final = 0.25
 #: Between two looks, for a bar.
 _BAR_SECONDS: Final = 0.5
+#: Of the total: with less done, an estimate would be a guess.
+_ENOUGH: Final = 0.02
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 #: So many of a unit are told in the smaller one.
@@ -95,10 +97,11 @@ def work_line(what: str, total: float, done: float, written: Written, seconds: f
     """How far *what* is after so many *seconds*: how much of it is done, and how long the rest will take."""
     if not total:
         return f"{what}: {duration(seconds)} so far{f', usually {duration(usual)}' if usual else ''}"
-    left = (
-        f"about {duration(max(0.0, seconds * (total - done) / done))} left" if done else f"{duration(seconds)} so far"
+    if done < _ENOUGH * total:
+        return f"{what}: {written(done)} of {written(total)}, {duration(seconds)} so far"
+    return (
+        f"{what}: {written(done)} of {written(total)}, about {duration(max(0.0, seconds * (total - done) / done))} left"
     )
-    return f"{what}: {written(done)} of {written(total)}, {left}"
 
 
 def duration(seconds: float) -> str:

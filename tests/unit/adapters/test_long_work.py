@@ -25,7 +25,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [
         (61e6, 0.0, 5.0, 0.0, "fetching: 0 MB of 61 MB, 5 s so far"),
         (60e6, 15e6, 10.0, 0.0, "fetching: 15 MB of 60 MB, about 30 s left"),
-        (60e6, 1e6, 10.0, 0.0, "fetching: 1 MB of 60 MB, about 10 min left"),
+        (60e6, 2e6, 10.0, 0.0, "fetching: 2 MB of 60 MB, about 5 min left"),
+        (60e6, 1e6, 10.0, 0.0, "fetching: 1 MB of 60 MB, 10 s so far"),
+        (60e6, 1e7, 3600.0, 0.0, "fetching: 10 MB of 60 MB, about 5.0 h left"),
         (0.0, 0.0, 7.0, 0.0, "fetching: 7 s so far"),
         (0.0, 0.0, 7.0, 20.0, "fetching: 7 s so far, usually 20 s"),
     ],
