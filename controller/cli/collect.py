@@ -66,13 +66,14 @@ def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: boo
     if settings.pulsar is None:
         raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
     needed = (Part.BROKERS,) if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
-    with started(settings, until.is_set, *needed) as watch, _parts(settings, settings.pulsar) as parts:
+    with started(settings, until.is_set, *needed) as watch:
         if watch is None:
             return
-        if dry_run:
-            typer.echo(_summary(settings, parts).model_dump_json(by_alias=True, indent=2))
-        else:
-            _collect(settings, parts, until, once=once)
+        with _parts(settings, settings.pulsar) as parts:
+            if dry_run:
+                typer.echo(_summary(settings, parts).model_dump_json(by_alias=True, indent=2))
+            else:
+                _collect(settings, parts, until, once=once)
 
 
 def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once: bool) -> None:

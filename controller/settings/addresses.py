@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from controller.settings.section import Url
 
@@ -37,8 +37,10 @@ def _zookeeper(text: str) -> str:
     return text
 
 
-def _admin(url: str) -> str:
-    return _with_scheme(url, ("http", "https"), "http://host:port or https://host:port of a broker")
+def _admin(urls: tuple[str, ...]) -> tuple[str, ...]:
+    for url in urls:
+        _with_scheme(url, ("http", "https"), "http://host:port or https://host:port of a broker")
+    return urls
 
 
 def _service(url: str) -> str:
@@ -72,7 +74,7 @@ def _check_port(where: str, port: str | None) -> None:
 KafkaServers: TypeAlias = Annotated[Url, AfterValidator(_kafka)]
 #: host:port[,host:port ...][/chroot] of ZooKeeper's servers; "" is allowed where they are optional.
 ZooKeeperServers: TypeAlias = Annotated[str, AfterValidator(lambda text: _zookeeper(text) if text else text)]
-#: A URL of Pulsar's admin API, without a path.
-AdminUrl: TypeAlias = Annotated[Url, AfterValidator(_admin)]
+#: URLs of Pulsar's admin API, without a path; one at least.
+AdminUrls: TypeAlias = Annotated[tuple[Url, ...], Field(min_length=1, strict=False), AfterValidator(_admin)]
 #: A service URL of Pulsar; "" is allowed.
 ServiceUrl: TypeAlias = Annotated[Url, AfterValidator(_service)]

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, Validat
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import parse_bundle
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
-from controller.settings.addresses import AdminUrl, ServiceUrl, ZooKeeperServers
+from controller.settings.addresses import AdminUrls, ServiceUrl, ZooKeeperServers
 from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
@@ -203,7 +203,7 @@ class DecisionSettings(Section):
 class PulsarSettings(Section):
     """How the brokers' admin API is reached."""
 
-    admin_url: Annotated[tuple[AdminUrl, ...], Field(min_length=1, strict=False)] = ("http://127.0.0.1:8080",)
+    admin_url: AdminUrls = ("http://127.0.0.1:8080",)
     """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and redirect requests to
     them; credentials are sent to no other server."""
     token_file: PathText | None = None

@@ -92,6 +92,7 @@ def test_an_admin_url_that_cannot_be_used_is_refused(tmp_path: Path, url: str) -
         read(tmp_path, admin_url=url)
     assert "pulsar.admin_url" in str(failure.value)
     assert "allowed is http://host:port or https://host:port" in str(failure.value)
+    assert str(failure.value).count("\n") == 0, "one mistake is one line"
 
 
 def test_a_service_url_has_the_scheme_of_pulsar(tmp_path: Path) -> None:
