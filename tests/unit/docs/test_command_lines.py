@@ -154,12 +154,15 @@ def test_the_command_line_has_commands_options_and_arguments_that_there_are(line
         _parsed(get_command(app), "trimtab", words)
 
 
+#: Those that mean the same run once.
 _RUN: Final = [
-    line
-    for line in _TRIMTAB
-    if not _name_alone(line, _words(line))
-    and not _NOT_RUN.keys() & set(line.words)
-    and (_named(_words(line)) not in WITH_SERVERS or _WITHOUT_SERVERS & set(line.words))
+    *{
+        tuple(_words(line)): line
+        for line in _TRIMTAB
+        if not _name_alone(line, _words(line))
+        and not _NOT_RUN.keys() & set(line.words)
+        and (_named(_words(line)) not in WITH_SERVERS or _WITHOUT_SERVERS & set(line.words))
+    }.values()
 ]
 
 
