@@ -68,7 +68,9 @@ class DecisionSink:
             self._prune(committed)
             failpoint("before-spark-commit")
         except Exception as error:
-            log.error("batch %d: %s", batch_id, error)
+            # Whoever stops the query interrupts its batch, and says why.
+            stopped = "InterruptedException" in str(error)
+            log.log(logging.DEBUG if stopped else logging.ERROR, "batch %d: %s", batch_id, error)
             self.failure = error
             raise
 

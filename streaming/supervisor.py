@@ -122,7 +122,8 @@ def _lead(
             raise
         except Exception as error:
             leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
-            raise decisions.failure or letters.failure or assembly.why_it_ended(error) from error
+            failure = decisions.failure or letters.failure or error
+            raise failure if isinstance(failure, TrimtabError) else assembly.why_it_ended(failure) from error
 
 
 @contextmanager

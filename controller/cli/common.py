@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from controller.adapters import long_work
+from controller.cli.failures import LineFormatter, traces_are_shown
 
 #: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
 _UNLIMITED: Final = 1_000_000
@@ -45,10 +46,12 @@ def start_logging(*chatty: str, quiet: bool = False) -> None:
 
     Times are UTC, as in all that trimtab prints.
     """
-    handler, line = logging.StreamHandler(), logging.Formatter(_LOG_LINE, _LOG_TIME)
+    handler, line = logging.StreamHandler(), LineFormatter(_LOG_LINE, _LOG_TIME)
     line.converter = time.gmtime
     handler.setFormatter(line)
     level = logging.WARNING if quiet or long_work.is_quiet() else logging.INFO
     logging.basicConfig(level=level, handlers=[handler])
     for name in chatty:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # py4j logs what a callback raised; the sink that raised it, or the end of the query, says what happened.
+    logging.getLogger("py4j").setLevel(logging.WARNING if traces_are_shown() else logging.CRITICAL)

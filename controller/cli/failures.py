@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 _FAILED: Final = 1
 #: Set once ``--debug`` is given.
 _TRACES: Final = threading.Event()
+#: What a trace begins with, in the text of an error of Spark, and in a log record.
+_TRACE_SIGNS: Final = ("\n\tat ", "\nTraceback (most recent", "\n=== Streaming Query", "\nJVM stacktrace", "\n\nJVM")
 #: Of an unexpected error's text as much is shown.
 _SHOWN: Final = 300
 
@@ -54,7 +56,7 @@ def exit_code_of(error: Exception, *, logged: bool = False) -> int:
 def in_words(error: BaseException) -> str:
     """*error* on one line; a TrimtabError in its own words, which may take several."""
     if isinstance(error, TrimtabError):
-        return str(error)
+        return without_trace(str(error))
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
@@ -63,6 +65,22 @@ def in_words(error: BaseException) -> str:
     told = f"{type(error).__name__}: {text}" if text else type(error).__name__
     again = "" if _TRACES.is_set() else "; --debug shows where it happened"
     return f"unexpected error, please report it: {told:.{_SHOWN}}{again}"
+
+
+def without_trace(text: str) -> str:
+    """*text* up to the trace of Java or Python in it, on one line where there is one; all of it after ``--debug``."""
+    if _TRACES.is_set():
+        return text
+    begin = min((at for sign in _TRACE_SIGNS if (at := text.find(sign)) >= 0), default=-1)
+    return text if begin < 0 else " ".join(text[:begin].split())
+
+
+class LineFormatter(logging.Formatter):
+    """Formats a record without traces, unless ``--debug`` is given."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging.Formatter."""
+        return without_trace(super().format(record))
 
 
 def no_traces_from_threads() -> None:

@@ -12,7 +12,7 @@ def run(
     conf: Conf = DEFAULT_CONF,
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C."""
-    start_logging("py4j")
+    start_logging()
     settings = read_settings(conf)
     signals.run_until_told(lambda ending: _run(settings, ending))
 

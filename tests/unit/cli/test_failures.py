@@ -1,5 +1,6 @@
 """However a command fails, it says so on one line; --debug adds the trace."""
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from controller.cli import failures
 from controller.cli.app import app
-from controller.model.errors import LeadershipLostError, SettingsError
+from controller.model.errors import LeadershipLostError, SettingsError, TrimtabError
 
 
 def trimtab(*words: str) -> subprocess.CompletedProcess[str]:
@@ -35,6 +36,30 @@ def trimtab(*words: str) -> subprocess.CompletedProcess[str]:
 )
 def test_every_error_is_one_line(error: Exception, told: str) -> None:
     assert failures.in_words(error) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a query ended: it\nfailed\n\tat org.apache.spark.Some(Some.scala:1)\n\tat b",
+        "a query ended: it failed\n=== Streaming Query ===\nIdentifier: decisions",
+        "a query ended: it failed\nTraceback (most recent call last):\n  File x",
+    ],
+)
+def test_the_trace_in_a_text_is_cut_off(text: str) -> None:
+    assert failures.without_trace(text) == failures.in_words(TrimtabError(text)) == "a query ended: it failed"
+
+
+def test_lines_without_a_trace_stay_as_they_are() -> None:
+    assert failures.without_trace("conf: one\nconf: two") == "conf: one\nconf: two"
+
+
+def test_a_log_record_has_no_trace() -> None:
+    try:
+        raise ValueError("odd")
+    except ValueError:
+        record = logging.LogRecord("a", logging.ERROR, "a.py", 1, "it failed", None, sys.exc_info())
+    assert failures.LineFormatter("%(message)s").format(record) == "it failed"
 
 
 def test_errors_have_their_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
