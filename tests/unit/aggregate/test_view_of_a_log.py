@@ -1,5 +1,6 @@
 """From a log to the view, in numbers worked out by hand: what each kind of record adds to what strategies look at."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from controller.aggregate.rows import METRICS
 from controller.aggregate.shard import DetailLimits, FoldOptions
 from controller.aggregate.view import assemble
+from controller.model.errors import StateError
 from controller.model.load import ClusterView
 from tests.folds import Shard, place, view_of
 from tests.records import PERIOD, T, broker_state, bundle_data, load_report, namespace_state, tick
@@ -340,3 +342,15 @@ def test_facts_and_reports_behind_a_tick_belong_to_the_next_interval() -> None:
         assert [len(found.boundaries) for each in (first, second) for found in each.namespaces] == [3, 2]
         assert [each.load[0, 0] for each in (first, second)] == [5.0, 6.0]
         assert [each.brokers[0].last_update for each in (first, second)] == [T - 9, T - 8]
+
+
+def test_a_view_needs_every_shard_of_its_interval_once() -> None:
+    snapshot = Shard(options=OPTIONS).feed(*BEFORE)[0]
+    halves = [replace(snapshot, shards=2), replace(snapshot, shards=2, shard=1)]
+    assert assemble(halves, {}, {}).as_of_ms == T
+    for wrong, got in ((halves[:1], [0]), ([halves[1]], [1]), ([*halves, halves[0]], [0, 0, 1])):
+        with pytest.raises(StateError) as caught:
+            assemble(wrong, {}, {})
+        assert str(caught.value).endswith(f"expected shards 0..1 once each, got {got}")
+    with pytest.raises(StateError, match="expected shards"):
+        assemble([halves[0], replace(halves[1], interval=T + PERIOD)], {}, {})

@@ -154,3 +154,19 @@ def test_only_the_interval_and_the_partition_of_what_was_dropped_are_torn() -> N
     bare = Shard(options=TEN)
     bare.feed(*(sweep(A, n) for n in range(11)))
     assert bare.state.torn == {(T, METRICS, 0)}
+
+
+def test_bytes_are_counted_over_batches_by_partition() -> None:
+    """240 for a sweep's header, 160 for each of its bundles, 100 and its text for a fact; a tick has none."""
+    sweeps = [sweep(A, n, LEFT, RIGHT) for n in range(3)]
+    for batches in ([sweeps], [sweeps[:1], sweeps[1:]], [[one] for one in sweeps]):
+        shard = Shard()
+        for batch in batches:
+            shard.feed(*batch)
+        assert shard.state.arrivals.size == {(METRICS, 0): 3 * (240 + 2 * 160)}
+        shard.feed(ticked(2, A))
+        assert shard.state.arrivals.size == {(METRICS, 0): 1_680}
+        assert shard.state.arrivals.ticked == {(METRICS, 0): 1_680}
+        shard.feed(namespace_state())
+        assert 1_680 + 100 < shard.state.arrivals.size[METRICS, 0] < 1_680 + 100 + 300
+        assert shard.state.arrivals.ticked == {(METRICS, 0): 1_680}

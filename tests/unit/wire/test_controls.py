@@ -26,3 +26,8 @@ def test_controls_come_back(controls: OperatorControls) -> None:
 def test_a_reason_that_is_too_long_is_refused() -> None:
     with pytest.raises(WireError):
         encode_controls(OperatorControls(mode=Choice(value="observe", reason="x" * 100_000, by="x", at_ms=0)))
+
+
+def test_what_nobody_has_set_may_be_left_out() -> None:
+    assert parse_controls(b'{"v":1,"type":"controls"}') == OperatorControls()
+    assert parse_controls(b'{"v":1,"type":"controls"}').resumed_ms == 0
