@@ -354,3 +354,16 @@ def test_a_view_needs_every_shard_of_its_interval_once() -> None:
         assert str(caught.value).endswith(f"expected shards 0..1 once each, got {got}")
     with pytest.raises(StateError, match="expected shards"):
         assemble([halves[0], replace(halves[1], interval=T + PERIOD)], {}, {})
+
+
+def test_what_waits_in_any_partition_is_taken_in_with_a_tick_of_a_later_batch() -> None:
+    roster = [{"broker": BY_TOPIC, "sweepId": None}]
+    end = tick(T, partitions={"metrics": 3, "results": 0}, roster=roster)
+    shard = Shard(options=OPTIONS)
+    for partition, load in enumerate((1.0, 2.0, 4.0)):
+        stats = of_topic(BY_TOPIC, THIRD, f"q{partition}", (load, 0.0, 0.0, 0.0))
+        assert shard.feed_places(place((METRICS, partition), 0, stats)) == []
+    ticks = [place((METRICS, n), 1, end if n == 0 else {**end, "roster": None}) for n in range(3)]
+    assert shard.feed_places(ticks[0], ticks[1]) == []
+    (snapshot,) = shard.feed_places(ticks[2])
+    assert (snapshot.load[:, 0].tolist(), snapshot.topics.tolist()) == ([7.0], [3])
