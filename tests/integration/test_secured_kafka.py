@@ -159,14 +159,15 @@ def test_the_reader_may_read_the_acls_and_finds_those_of_the_page(server: Secure
 
 _SPARK = """
 import json, sys
+from pathlib import Path
 from controller.adapters import jars
 from controller.adapters.kafka.java_options import refusal
 from controller.settings.log import KafkaLogSettings
 from streaming.session import start_session
 from streaming.sources import kafka_options
 
-spark = start_session("local[1]", 1, {"spark.driver.memory": "512m"}, jars.fetch("connector"))
-for given in map(json.loads, sys.argv[1:]):
+spark = start_session("local[1]", 1, {"spark.driver.memory": "512m"}, jars.fetch("connector"), Path(sys.argv[1]))
+for given in map(json.loads, sys.argv[2:]):
     log = KafkaLogSettings.model_validate(given)
     try:
         print(spark.read.format("kafka").options(**kafka_options(log)).load().count() > 0)
@@ -176,7 +177,9 @@ spark.stop()
 """
 
 
-def test_spark_reads_what_the_controller_may_and_says_what_another_may_not(server: SecuredKafka) -> None:
+def test_spark_reads_what_the_controller_may_and_says_what_another_may_not(
+    server: SecuredKafka, tmp_path: Path
+) -> None:
     collector = KafkaCollectorLog(log(server, "trimtab-collector"), cluster=CLUSTER)
     collector.publish([("broker:8080", b"{}")], 10)
     collector.close()
@@ -184,12 +187,14 @@ def test_spark_reads_what_the_controller_may_and_says_what_another_may_not(serve
         {"bootstrap": server.bootstrap, "client": server.client(user)}
         for user in ("trimtab-controller", "trimtab-executor")
     ]
-    command = [sys.executable, "-c", _SPARK, *map(json.dumps, given)]
+    command = [sys.executable, "-c", _SPARK, str(tmp_path), *map(json.dumps, given)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=os.environ)
     read, refused = run.stdout.splitlines()[-2:]
     assert read == "True"
     assert "user 'trimtab-executor' of [log.kafka.client] may not Read topic 'trimtab-metrics'" in refused
-    assert not any(password in run.stdout + run.stderr for password in USERS.values())
+    [spark_log] = tmp_path.iterdir()
+    told = run.stdout + run.stderr + spark_log.read_text()
+    assert not any(password in told for password in USERS.values())
 
 
 def test_who_may_see_the_commands_but_not_join_the_group_is_told_the_group(server: SecuredKafka) -> None:
