@@ -34,7 +34,10 @@ _FINISH_SECONDS = 20.0
 _RELEASE_SECONDS = 0.5
 #: Seconds that a query may take to stop; stopping interrupts its micro-batch.
 _STOP_SECONDS = 15.0
-_TRIGGER = "0 seconds"
+#: A batch begins when the one before has ended and the log has grown.
+_DECISIONS_EVERY = "0 seconds"
+#: Nobody waits for dead letters, and a pass over few records costs nearly as much as one over many.
+_DEAD_LETTERS_EVERY = "10 seconds"
 
 
 def run(settings: Settings, stop: Callable[[], bool]) -> None:
@@ -107,7 +110,7 @@ def _lead(
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
     suspects = assembly.dead_letter_query(spark, letters)
-    with running(suspects.trigger(processingTime=_TRIGGER).start()) as suspects_query:
+    with running(suspects.trigger(processingTime=_DEAD_LETTERS_EVERY).start()) as suspects_query:
         log.info("this controller reads the log")
         try:
             for turn in assembly.catching_up(spark):
@@ -116,7 +119,7 @@ def _lead(
                     _watch([suspects_query, query], leadership, watch, stop, poll_seconds, until=query)
                 if stop():
                     return
-            with running(decide(None, processingTime=_TRIGGER)) as query:
+            with running(decide(None, processingTime=_DECISIONS_EVERY)) as query:
                 _watch([suspects_query, query], leadership, watch, stop, poll_seconds)
         except TrimtabError:
             raise
