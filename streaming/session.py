@@ -44,6 +44,8 @@ _DEFAULT: Mapping[str, str] = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     # How often a query with nothing to do asks the log for its end.  Spark's own 10 ms keep a quarter of a core busy.
     "spark.sql.streaming.pollingDelay": "100ms",
+    # Otherwise Spark starts a second Python daemon for functions of SQL: each loads pandas, Arrow and the fold anew.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 
 

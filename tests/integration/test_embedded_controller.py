@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,8 +47,9 @@ _BAD_LINES = {
     "too_large": [b'{"v":1,"type":"tick","padding":"' + b"x" * 10_000_000 + b'"}'],
 }
 _BAD = sum(len(lines) for lines in _BAD_LINES.values())
-#: Where controllers are killed.
+#: Where controllers are killed, one life after the other, in the order in which an interval passes them and back.
 _PLACES = ("inside-state-commit", "after-decide", "inside-transaction", "after-commit", "before-spark-commit")
+_ORDERS = {"forwards": _PLACES, "backwards": _PLACES[::-1]}
 
 
 def publish(folder: Path) -> None:
@@ -168,27 +169,28 @@ def test_bad_records_lie_in_the_dead_letters_with_reason_and_place_and_the_query
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, "Future[Path]"]]:
-    """Place -> the log of a controller killed there four times.  Two at a time: most of it is the start of Spark."""
-    with ThreadPoolExecutor(2) as two:
-        yield {place: two.submit(killed_four_times, tmp_path_factory.mktemp(place), place) for place in _PLACES}
+    """Order -> the log of a controller killed at these places.  Both at a time: most of it is the start of Spark."""
+    with ThreadPoolExecutor(len(_ORDERS)) as pool:
+        yield {
+            name: pool.submit(killed_at, places, tmp_path_factory.mktemp("killed")) for name, places in _ORDERS.items()
+        }
 
 
-def killed_four_times(folder: Path, place: str) -> Path:
+def killed_at(places: Sequence[str], folder: Path) -> Path:
     publish(folder / "log")
     # A state commit can be torn once a batch, so there have to be several.
-    batches = 3 if place == "inside-state-commit" else 1000
-    conf = settings(folder, "log", shuffle_partitions=2, files_a_batch=batches)
-    for _ in range(4):
+    conf = settings(folder, "log", shuffle_partitions=2, files_a_batch=3)
+    for place in places:
         run_until(lambda: False, conf, failpoint=place)
     run_until(lambda: len(journal(folder / "log")) == _INTERVALS, conf)
     return folder / "log"
 
 
-@pytest.mark.parametrize("place", _PLACES)
-def test_killed_four_times_and_restarted_it_decides_as_if_nothing_had_happened(
-    uninterrupted: tuple[Path, list[bytes]], killed: dict[str, "Future[Path]"], place: str
+@pytest.mark.parametrize("order", _ORDERS)
+def test_killed_at_each_place_and_restarted_it_decides_as_if_nothing_had_happened(
+    uninterrupted: tuple[Path, list[bytes]], killed: dict[str, "Future[Path]"], order: str
 ) -> None:
-    log = killed[place].result()
+    log = killed[order].result()
     assert journal(log) == uninterrupted[1]
     issued = commands(log)
     assert issued == commands(uninterrupted[0])
