@@ -23,10 +23,11 @@ from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.base import JsonAnswer
-from controller.wire.answers.bench import OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
+from controller.wire.answers.bench import ArrivalAnswer, OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
 from controller.wire.readable import counted
 
 if TYPE_CHECKING:
+    from controller.bench.arrival import Arrival
     from controller.bench.pipeline import Figures
 
 T = TypeVar("T")
@@ -59,6 +60,13 @@ _Overloaded: TypeAlias = Annotated[
         "--overloaded",
         help="Measure instead whole intervals in which half of the brokers, or all, are 40 % over their limit; the"
         " largest of --runs intervals is printed.",
+    ),
+]
+_AsItArrives: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--as-it-arrives",
+        help="Measure instead a running controller: CPU, delay of the decision, state written, memory, idle CPU.",
     ),
 ]
 
@@ -125,10 +133,17 @@ def pipeline(
         list[str] | None, typer.Option(help=f"Form of the records; can be repeated.  Default: {', '.join(FORMS)}.")
     ] = None,
     bootstrap: Annotated[str, typer.Option(help="Kafka to use; without it, one is started for this run.")] = "",
-    as_json: Annotated[bool, json_option("answer.bench_pipeline", each="form")] = False,
+    as_it_arrives: _AsItArrives = False,
+    period_seconds: Annotated[int, typer.Option(min=5, help="Length of an interval with --as-it-arrives.")] = 60,
+    as_json: Annotated[bool, json_option("answer.bench_{pipeline,arrival}", each="form")] = False,
 ) -> None:
-    """Measure the real query on a real Kafka: seconds per interval, and the ratio to only reading and parsing."""
-    from controller.bench import pipeline as bench  # here, because importing Spark takes seconds
+    """Measure the real query on a real Kafka: seconds per interval, and the ratio to only reading and parsing.
+
+    With --as-it-arrives, measure `trimtab run` itself while sweeps come one by one, as they do in production.
+    """
+    # Here, because importing Spark takes seconds.
+    from controller.bench import pipeline as bench
+    from controller.bench.arrival import arrival
 
     forms = form or list(FORMS)
     for name in forms:
@@ -142,18 +157,28 @@ def pipeline(
         topics=topics,
         placement_skew=0.05,
     )
-    measured = []
+    measured: list[Figures] = []
+    arrived: list[Arrival] = []
     with (
         TemporaryDirectory(prefix="trimtab-bench-") as scratch,
         nullcontext(bootstrap) if bootstrap else _own_kafka(Path(scratch) / "kafka") as address,
         _intervals_shown(len(forms) * (bench.WARM_UP + runs)) as said,
     ):
         for name in forms:
-            measured.append(bench.pipeline(name, shape, address, Path(scratch) / name, runs=runs, said=said))
+            folder = Path(scratch) / name
+            answer: JsonAnswer
+            if as_it_arrives:
+                arrived.append(
+                    arrival(name, shape, address, folder, period_seconds=period_seconds, runs=runs, said=said)
+                )
+                answer = ArrivalAnswer(**asdict(arrived[-1]))
+            else:
+                measured.append(bench.pipeline(name, shape, address, folder, runs=runs, said=said))
+                answer = PipelineAnswer(**asdict(measured[-1]))
             if as_json:  # print each at once: all forms together take minutes
-                typer.echo(PipelineAnswer(**asdict(measured[-1])).as_line())
+                typer.echo(answer.as_line())
     if not as_json:
-        _pipeline_table(measured).print()
+        (_arrival_table(arrived) if as_it_arrives else _pipeline_table(measured)).print()
 
 
 @contextmanager
@@ -243,6 +268,21 @@ def _pipeline_table(measured: Sequence["Figures"]) -> _Table:
             *ratios,
         )
         rows.append((one.form, *(f"{number:,}" for number in numbers)))
+    return _Table(title, columns("records", *headings, numbers=headings), rows, head=1)
+
+
+def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
+    first = measured[0]
+    title = (
+        f"{first.topics:,} topics in {first.bundles:,} bundles on {first.brokers:,} brokers, as they arrive, medians of"
+        f" {counted(first.intervals, 'interval')} of {first.period_seconds} s"
+    )
+    headings = ("CPU s", "lowest", "highest", "delay s", "longest", "state MB", "memory MB", "idle cores")
+    rows = []
+    for one in measured:
+        cpu = (one.cpu_seconds, one.lowest_cpu_seconds, one.highest_cpu_seconds)
+        rest = (one.delay_seconds, one.longest_delay_seconds, one.state_megabytes, one.resident_megabytes)
+        rows.append((one.form, *(f"{number:,}" for number in (*cpu, *rest, one.idle_cores))))
     return _Table(title, columns("records", *headings, numbers=headings), rows, head=1)
 
 

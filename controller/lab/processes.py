@@ -51,6 +51,10 @@ class Processes:
                 raise TrimtabError(f"trimtab {command} is not ready after {_PATIENCE_SECONDS:g} s: {self.log(command)}")
             time.sleep(_POLL_SECONDS)
 
+    def pid(self, command: str) -> int:
+        """The process of *command*, which has been started."""
+        return self._running[command].pid
+
     def log(self, command: str) -> Path:
         """The log file of *command*."""
         return self._logs / f"{command}.log"

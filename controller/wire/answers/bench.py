@@ -70,3 +70,29 @@ class PipelineAnswer(_Measured):
     ratio_to_floor: float
     lowest_ratio: float
     highest_ratio: float
+
+
+class ArrivalAnswer(_Measured):
+    """``trimtab bench pipeline --as-it-arrives --json``: one interval of a running controller, medians over them."""
+
+    form: str
+    """Of the records."""
+    topics: int
+    bundles: int
+    brokers: int
+    period_seconds: int
+    intervals: int
+    """How many were measured."""
+    cpu_seconds: float
+    """Of the controller and all that it starts."""
+    lowest_cpu_seconds: float
+    highest_cpu_seconds: float
+    delay_seconds: float
+    """From the tick to the decision in the journal."""
+    longest_delay_seconds: float
+    state_megabytes: float
+    """Written to the checkpoint in an interval."""
+    resident_megabytes: float
+    """The most at the end of an interval."""
+    idle_cores: float
+    """Cores that the controller takes while no records come."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from controller.wire.answers.base import JsonAnswer
-from controller.wire.answers.bench import OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
+from controller.wire.answers.bench import ArrivalAnswer, OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
 from controller.wire.answers.offline import (
     CheckAnswer,
     DecideAnswer,
@@ -19,6 +19,7 @@ from controller.wire.answers.status import BundleAnswer, CollectAnswer, Controls
 MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_decisions": TimingAnswer,
     "answer.bench_overloaded": OverloadAnswer,
+    "answer.bench_arrival": ArrivalAnswer,
     "answer.bench_pipeline": PipelineAnswer,
     "answer.bench_slope": SlopeAnswer,
     "answer.collect": CollectAnswer,

@@ -1,0 +1,36 @@
+"""What a process tree has used is read from /proc."""
+
+import os
+import subprocess
+import sys
+
+from controller.adapters.process_tree import descendants, usage
+
+_SPENT_SECONDS = 0.3
+_SPENDS = f"import time\nwhile time.process_time() < {_SPENT_SECONDS}: pass\nprint(flush=True)\ninput()"
+
+
+def test_usage_counts_the_process_and_its_descendants() -> None:
+    before = usage(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", _SPENDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert child.pid in descendants(os.getpid())
+        after, alone = usage(os.getpid()), usage(child.pid)
+        child.communicate(b"\n")
+    # The kernel counts in hundredths of a second.
+    assert alone.cpu_seconds >= _SPENT_SECONDS - 0.02
+    assert after.cpu_seconds - before.cpu_seconds >= alone.cpu_seconds - 0.02
+    assert after.resident_bytes >= alone.resident_bytes > 1_000_000
+
+
+def test_usage_keeps_the_time_of_a_child_that_has_ended() -> None:
+    before = usage(os.getpid())
+    subprocess.run([sys.executable, "-c", _SPENDS], input=b"\n", stdout=subprocess.DEVNULL, check=True)
+    assert usage(os.getpid()).cpu_seconds - before.cpu_seconds >= _SPENT_SECONDS - 0.02
+
+
+def test_usage_of_a_process_that_has_ended_is_nothing() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    assert usage(child.pid) == (0.0, 0)
