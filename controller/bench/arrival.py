@@ -276,7 +276,7 @@ def _figures(
         highest_cpu_seconds=round(max(cpu), 2),
         delay_seconds=round(statistics.median(delays), 2),
         longest_delay_seconds=round(max(delays), 2),
-        state_megabytes=round(statistics.median(one.state_bytes for one in measured) / 1e6, 1),
+        state_megabytes=round(statistics.median(one.state_bytes for one in measured) / 1e6, 3),
         resident_megabytes=round(max(one.resident_bytes for one in measured) / 1e6),
         idle_cores=round(idle_cores, 3),
     )
