@@ -1,5 +1,6 @@
 """Real servers for the whole test run, each started when the first test asks for it; how hard properties try."""
 
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ _LEFT = pytest.StashKey[list[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ConformanceSummary())
+    # The width of a terminal, which workers get from whoever starts them, is no part of a test.
+    os.environ.pop("COLUMNS", None)
     if not _is_worker(config):
         begin_run()
         # Whoever ends the run by SIGTERM ends its servers, too, as Ctrl-C does.

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
@@ -123,8 +124,8 @@ def _measured(measurements: Iterable[T], number: int) -> list[T]:
     return found
 
 
-@app.command()
-def pipeline(
+@app.command("pipeline")
+def whole_pipeline(
     topics: Annotated[int, typer.Option(min=1, help="Topics in the modelled cluster.")] = 1_000_000,
     bundles: Annotated[int, typer.Option(min=1, help="Bundles that hold the topics.")] = 100_000,
     brokers: Annotated[int, typer.Option(min=2, help="Brokers that serve the bundles.")] = 1_000,
@@ -142,43 +143,32 @@ def pipeline(
     With --as-it-arrives, measure `trimtab run` itself while sweeps come one by one, as they do in production.
     """
     # Here, because importing Spark takes seconds.
-    from controller.bench import pipeline as bench
-    from controller.bench.arrival import arrival
+    from controller.bench import arrival, pipeline
 
     forms = form or list(FORMS)
     for name in forms:
         if name not in FORMS:
             raise typer.BadParameter(f"{name}: allowed: {', '.join(FORMS)}", param_hint="--form")
+    namespaces = max(1, bundles // 100)
     shape = ClusterShape(
-        brokers=brokers,
-        empty_brokers=0,
-        namespaces=max(1, bundles // 100),
-        bundles=bundles,
-        topics=topics,
-        placement_skew=0.05,
+        brokers=brokers, empty_brokers=0, namespaces=namespaces, bundles=bundles, topics=topics, placement_skew=0.05
     )
-    measured: list[Figures] = []
-    arrived: list[Arrival] = []
+    measure: Callable[..., Any] = pipeline.pipeline
+    answer: type[JsonAnswer] = PipelineAnswer
+    if as_it_arrives:
+        measure, answer = partial(arrival.arrival, period_seconds=period_seconds), ArrivalAnswer
+    measured = []
     with (
         TemporaryDirectory(prefix="trimtab-bench-") as scratch,
         nullcontext(bootstrap) if bootstrap else _own_kafka(Path(scratch) / "kafka") as address,
-        _intervals_shown(len(forms) * (bench.WARM_UP + runs)) as said,
+        _intervals_shown(len(forms) * (pipeline.WARM_UP + runs)) as said,
     ):
         for name in forms:
-            folder = Path(scratch) / name
-            answer: JsonAnswer
-            if as_it_arrives:
-                arrived.append(
-                    arrival(name, shape, address, folder, period_seconds=period_seconds, runs=runs, said=said)
-                )
-                answer = ArrivalAnswer(**asdict(arrived[-1]))
-            else:
-                measured.append(bench.pipeline(name, shape, address, folder, runs=runs, said=said))
-                answer = PipelineAnswer(**asdict(measured[-1]))
+            measured.append(measure(name, shape, address, Path(scratch) / name, runs=runs, said=said))
             if as_json:  # print each at once: all forms together take minutes
-                typer.echo(answer.as_line())
+                typer.echo(answer(**asdict(measured[-1])).as_line())
     if not as_json:
-        (_arrival_table(arrived) if as_it_arrives else _pipeline_table(measured)).print()
+        (_arrival_table if as_it_arrives else _pipeline_table)(measured).print()
 
 
 @contextmanager
