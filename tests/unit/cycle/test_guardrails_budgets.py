@@ -252,6 +252,32 @@ def test_with_the_cluster_s_budget_used_up_no_unload_is_placed() -> None:
     assert verdict.detail == "38001 held back, the first is y"
 
 
+def test_every_unload_that_finds_its_source_closed_is_counted() -> None:
+    ledger = Ledger(Limits(interval=Budget(unloads_per_source=1)), (), ())
+    one = Issued(action="unload", namespace="n", source="a", destination="", connections=1, interval=1)
+    assert ledger.takes("x", one) is None
+    assert [ledger.shuts_out(bundle, one) for bundle in "yzw"] == [Held.LATER] * 3
+    assert ledger.held_back == 3
+
+
+def test_a_split_without_connections_passes_a_closed_budget_of_connections_and_an_unload_without_does_not() -> None:
+    ledger = Ledger(Limits(interval=Budget(connections=10)), (), ())
+    unload = Issued(action="unload", namespace="n", source="a", destination="b", connections=8, interval=1)
+    assert ledger.takes("x", unload) is None
+    assert ledger.takes("y", unload) is Held.LATER
+    assert ledger.takes("z", replace(unload, connections=0)) is Held.LATER
+    assert ledger.takes("z", replace(unload, action="split", destination="", connections=0)) is None
+    assert ledger.takes("z", replace(unload, action="split", destination="", connections=1)) is Held.LATER
+
+
+def test_where_source_and_destination_both_have_too_much_in_flight_the_source_is_named() -> None:
+    under_way = InFlight(action="unload", bundle="x", source="a", destination="b", interval=1, expires_at_ms=9)
+    ledger = Ledger(Limits(in_flight_per_broker=1), (), [under_way])
+    one = Issued(action="unload", namespace="n", source="b", destination="a", connections=1, interval=1)
+    assert ledger.takes("y", one) is Held.LATER
+    assert [verdict.subject for verdict in ledger.verdicts()] == ["b"]
+
+
 # ---- what strategies remember ----
 
 
