@@ -19,6 +19,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
+from controller.wire.readable import utc
 from tests.records import as_bytes, tick
 
 pytestmark = pytest.mark.integration
@@ -94,7 +95,7 @@ def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_p
         process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ, start_new_session=True)
     try:
         deadline = time.monotonic() + 300
-        while f"interval {intervals[-1]}:" not in output.read_text(errors="replace"):
+        while f"interval {utc(intervals[-1])}:" not in output.read_text(errors="replace"):
             assert process.poll() is None, output.read_text()
             assert time.monotonic() < deadline, output.read_text()[-4000:]
             time.sleep(0.5)

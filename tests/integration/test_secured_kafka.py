@@ -126,8 +126,8 @@ def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: Secur
     publisher = KafkaCollectorLog(log(server, "trimtab-executor"), cluster=CLUSTER)
     denied(lambda: publisher.publish([("b", b"{}")], 10), "may not Write topic 'trimtab-metrics'")
     # A transaction as itself, on a topic that is not its own.
-    executor = log(server, "trimtab-collector", results_topic="trimtab-commands")
-    collector = KafkaCollectorLog(executor, cluster=CLUSTER)
+    astray = log(server, "trimtab-collector", results_topic="trimtab-commands", commands_topic="trimtab-results")
+    collector = KafkaCollectorLog(astray, cluster=CLUSTER)
     collector.lead(0)
     denied(lambda: collector.tick(T, {}), "may not Write topic ", "'trimtab-commands'")
     collector.close()
