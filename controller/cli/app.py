@@ -11,10 +11,11 @@ from io import TextIOWrapper
 from typing import Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from controller.cli import failures, service_log
 from controller.cli.common_options import Debug, QuietBefore, Version, with_common_options
+from controller.cli.plain_help import PlainGroup
 
 
 class Listed(NamedTuple):
@@ -64,7 +65,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
 }
 
 
-class CommandTable(TyperGroup):
+class CommandTable(PlainGroup):
     """Lists all commands, and imports only the one that is called: some import Spark, pandas and Kafka's client."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -87,7 +88,7 @@ def loaded(name: str) -> Any:
     group = typer.Typer(add_completion=False)
     group.callback()(lambda: None)
     if isinstance(part, typer.Typer):
-        group.add_typer(part, name=name)
+        group.add_typer(part, name=name, cls=PlainGroup)
     else:
         group.command(name)(part)
     commands: Any = typer.main.get_command(group)
@@ -110,10 +111,12 @@ def main() -> None:
     failures.no_traces_from_threads()
     logs = service_log.first_line(sys.argv[1:])
     try:
-        app()
+        app(prog_name="trimtab")
     except Exception as error:
         raise SystemExit(failures.exit_code_of(error, logged=logs)) from None
     except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # Typer would end with 1, as if the command had failed
+            raise SystemExit(failures.exit_code_of(ended.__context__, logged=logs)) from None
         if logs:
             service_log.last_line(int(ended.code or 0))
         raise

@@ -131,7 +131,7 @@ def whole_pipeline(
     brokers: Annotated[int, typer.Option(min=2, help="Brokers that serve the bundles.")] = 1_000,
     runs: Annotated[int, typer.Option(min=1, help="Intervals to measure after the warm-up; medians are printed.")] = 5,
     form: Annotated[
-        list[str] | None, typer.Option(help=f"Form of the records; can be repeated.  Default: {', '.join(FORMS)}.")
+        list[str] | None, typer.Option(help=f"Form of the records; can be repeated.  [default: {', '.join(FORMS)}]")
     ] = None,
     bootstrap: Annotated[str, typer.Option(help="Kafka to use; without it, one is started for this run.")] = "",
     as_it_arrives: _AsItArrives = False,

@@ -9,8 +9,10 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console
 
+from controller.adapters.long_work import is_quiet, long_work
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
+from controller.cli import failures
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import print_line
 from controller.cli.reachable import outages_told, require
@@ -52,11 +54,12 @@ def tail(
     settings = read_settings(conf)
     if not follow:
         require(settings, Part.LOG)
-        _print(iter([list(log_system(settings).commands().read())]), as_json=as_json)
+        _print(iter([_all_of(log_system(settings).commands(), "")]), as_json=as_json)
         return
     with outages_told(settings, Part.LOG) as watch, suppress(KeyboardInterrupt):
-        if watch.wait_for([Part.LOG]):
-            _print(_followed(log_system(settings).commands()), as_json=as_json)
+        with long_work("waiting for the log"):
+            watch.wait_for([Part.LOG])
+        _print(_followed(log_system(settings).commands()), as_json=as_json)
 
 
 def _print(parts: Iterator[list[IssuedEvent]], *, as_json: bool) -> None:
@@ -76,9 +79,19 @@ class _Read(NamedTuple):
 
 def _followed(log: CommandLog) -> Iterator[list[IssuedEvent]]:
     """What there is, then what came since; each part is read whole, because partitions are read in any order."""
+    yield _all_of(log, "; waiting for new ones until Ctrl-C")
     while True:
-        yield list(log.read())
         wait_for_more()
+        yield list(log.read())
+
+
+def _all_of(log: CommandLog, otherwise: str) -> list[IssuedEvent]:
+    """All that the log holds now; where that is nothing, say so, and what happens *otherwise*."""
+    with long_work("reading the commands"):
+        found = list(log.read())
+    if not found and not is_quiet():
+        failures.say(f"no command has been issued yet{otherwise}")
+    return found
 
 
 def _each_once(parts: Iterable[list[IssuedEvent]]) -> Iterator[_Read]:

@@ -1,5 +1,6 @@
 """What the commands share: the option --conf, the console and the log format."""
 
+import errno
 import logging
 import os
 import time
@@ -14,12 +15,22 @@ from controller.cli.failures import LineFormatter, traces_are_shown
 
 #: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
 _UNLIMITED: Final = 1_000_000
+#: Seconds: a day; the longest interval of a recording.
+LONGEST_PERIOD: Final = 86_400
 DEFAULT_CONF: Final = Path("conf/trimtab.toml")
 _LOG_LINE: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
 _LOG_TIME: Final = "%Y-%m-%dT%H:%M:%S"
 
 #: The option --conf, as ``conf: Conf = DEFAULT_CONF``.
 Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
+
+
+class _Console(Console):
+    """Rich's console, which leaves a reader that has ended to controller.cli.failures."""
+
+    def on_broken_pipe(self) -> None:
+        """See Console."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def json_option(schema: str, each: str = "") -> Any:
@@ -35,9 +46,9 @@ def console(*, stderr: bool = False) -> Console:
     """
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdigit() and int(columns) > 0 else None
-    found = Console(stderr=stderr, highlight=False, width=width)
+    found = _Console(stderr=stderr, highlight=False, width=width)
     if width is None and not found.is_terminal:
-        return Console(stderr=stderr, highlight=False, width=_UNLIMITED)
+        return _Console(stderr=stderr, highlight=False, width=_UNLIMITED)
     return found
 
 

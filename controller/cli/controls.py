@@ -1,6 +1,7 @@
 """``trimtab pause``, ``resume``, ``mode`` and ``stop-all``: an operator's controls of all the cluster's controllers."""
 
 import getpass
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,9 @@ import typer
 
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
-from controller.cli.common import DEFAULT_CONF, Conf, json_option
+from controller.cli import failures
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.layout import print_line
 from controller.cli.reachable import require
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
@@ -51,8 +54,8 @@ def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
         return
-    typer.echo(f"Paused {settings.cluster.name}: no commands from the next interval on, until `trimtab resume`.")
-    typer.echo("Executors still execute the commands that were issued before; `trimtab stop-all` stops those, too.")
+    _say(f"Paused {settings.cluster.name}: no commands from the next interval on, until `trimtab resume`.")
+    _say("Executors still execute the commands that were issued before; `trimtab stop-all` stops those, too.")
 
 
 def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json: _AsJson = False) -> None:
@@ -69,7 +72,7 @@ def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_jso
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=False).as_line())
     else:
-        typer.echo(f"Resumed {settings.cluster.name}: commands may be issued from the next interval on.")
+        _say(f"Resumed {settings.cluster.name}: commands may be issued from the next interval on.")
 
 
 def mode(
@@ -89,7 +92,7 @@ def mode(
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, mode=in_force).as_line())
     else:
-        typer.echo(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
+        _say(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
 
 
 def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
@@ -104,7 +107,7 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
         try:
             change(store, lambda now: replace(now, pause=choice))
             if not as_json:
-                typer.echo(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
+                _say(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
         except TrimtabError as error:
             # Still stop the commands in flight.
             failure = f"the pause could not be stored, so a running controller still issues new commands: {error}"
@@ -113,8 +116,10 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
         if as_json:
             typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=not failure, epoch=epoch).as_line())
         else:
-            typer.echo(f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.")
-            typer.echo("A running leader loses its leadership, restarts, and reads the pause.")
+            _say(
+                f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.",
+            )
+            _say("A running leader loses its leadership, restarts, and reads the pause.")
         if failure:
             raise TrimtabError(failure)
 
@@ -127,7 +132,7 @@ def change(store: ControlStore, how: Callable[[OperatorControls], OperatorContro
         try:
             now, version = store.read()
         except ControlsCorruptError as error:
-            typer.echo(f"{error}; the unreadable controls are replaced", err=True)
+            failures.say(f"{error}; the unreadable controls are replaced")
             now, version = OperatorControls(), store.version()
         changed = how(now)
         if store.write(changed, version):
@@ -167,4 +172,15 @@ def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> Non
 
 
 def _choice(value: str, reason: str, by: str) -> Choice:
-    return Choice(value=value, reason=reason, by=by or getpass.getuser(), at_ms=time.time_ns() // 1_000_000)
+    return Choice(value=value, reason=reason, by=by or _user(), at_ms=time.time_ns() // 1_000_000)
+
+
+def _say(text: str) -> None:
+    print_line(console(), text)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # as in a container: the user has a number, and no name
+        return f"user {os.getuid()}"

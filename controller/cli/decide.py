@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from controller.cli.common import console, json_option
+from controller.cli.common import LONGEST_PERIOD, console, json_option
 from controller.cli.layout import columns, print_line, print_table
 from controller.cycle import Policy
 from controller.model.decision import Command, Decision, Verdict
@@ -39,7 +39,7 @@ _Load: TypeAlias = Annotated[
 _More: TypeAlias = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[FILE]...",
+        metavar="FILE",
         help="More files and folders, as in --load reports/*.json.",
         exists=True,
         show_default=False,
@@ -92,7 +92,7 @@ def decide(
     split: Annotated[bool, typer.Option("--split", help="Also look for bundles to split.")] = False,
     rounds: _Rounds = 1,
     cluster: _Cluster = None,
-    period_seconds: Annotated[int, typer.Option(min=1, help="Length of an interval.")] = 60,
+    period_seconds: Annotated[int, typer.Option(min=1, max=LONGEST_PERIOD, help="Length of an interval.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the choice among equally good brokers.")] = 0,
     as_json: Annotated[bool, json_option("answer.decide")] = False,
 ) -> None:

@@ -66,10 +66,13 @@ def _print(findings: list[Finding], counts: Counter[str]) -> None:
     rows = [(each.severity, each.code, listed(each.objects), each.seen, each.wanted) for each in findings]
     print_table(out, _COLUMNS, rows, head=2)
     out.print()
-    # Below the table, on lines that are not wrapped, so that a command can be copied.
+    # Below the table; a line with a command is not wrapped, so that it can be copied.
     for finding in findings:
         if finding.advice:
             print_line(out, f"{finding.code}, {listed(finding.objects)}:")
-            out.print(f"  {finding.advice}", markup=False, soft_wrap=True)
+            if " --" in finding.advice:
+                out.print(f"  {finding.advice}", markup=False, soft_wrap=True)
+            else:
+                print_line(out, finding.advice, first="  ", rest="  ")
     problems = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
     out.print(f"{problems}, {counts['ok']} fine")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controller.cli.failures import READER_GONE
+
 EXIT_CODES: Final[Mapping[int, str]] = {
     0: "done; or a command that runs until it is told to end was ended by SIGTERM or Ctrl-C",
     1: "it failed, and the last line on standard error says why; or a check found something: `doctor` an error (with"
@@ -13,4 +15,5 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     75: "the controller lost its leadership and cannot lead again: start it again",
     77: "a server refuses the credentials, or a right is missing: an administrator must mend it",
     130: "SIGTERM or Ctrl-C ended a command that was to end by itself",
+    READER_GONE: "whoever read the output ended first, as `head` in `trimtab options | head`; nothing is wrong",
 }

@@ -3,7 +3,10 @@
 import errno
 import logging
 import os
+import select
+import shutil
 import sys
+import textwrap
 import threading
 import traceback
 from typing import Any, Final
@@ -13,6 +16,8 @@ from controller.model.errors import TrimtabError
 log = logging.getLogger(__name__)
 
 _FAILED: Final = 1
+#: As a shell says of a command that SIGPIPE ended.
+READER_GONE: Final = 141
 #: Set once ``--debug`` is given.
 _TRACES: Final = threading.Event()
 #: What a trace begins with, in the text of an error of Spark, and in a log record.
@@ -35,9 +40,9 @@ def traces_are_shown() -> bool:
 def exit_code_of(error: Exception, *, logged: bool = False) -> int:
     """Print *error*, which ended the command, to standard error, or log it.  Returns the exit code."""
     code = error.exit_code if isinstance(error, TrimtabError) else _FAILED
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) and _reader_is_gone():
         _forget_output()  # as `trimtab options | head`: nobody reads the rest
-        return _FAILED
+        return READER_GONE
     if _TRACES.is_set():
         traceback.print_exception(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -46,11 +51,24 @@ def exit_code_of(error: Exception, *, logged: bool = False) -> int:
         log.critical("ended: %s; exit code %d", in_words(error), code)
         return code
     try:
-        sys.stderr.write(f"trimtab: {in_words(error)}\n")
-        sys.stderr.flush()
+        say(in_words(error))
     except OSError:
         _forget_output()
     return code
+
+
+def say(text: str) -> None:
+    """Print *text*, as trimtab's, to standard error; on a terminal its lines break between words."""
+    lines = f"trimtab: {text}".splitlines()
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        lines = [part for line in lines for part in _broken(line, width)]
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    sys.stderr.flush()
+
+
+def _broken(line: str, width: int) -> list[str]:
+    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def in_words(error: BaseException) -> str:
@@ -84,7 +102,12 @@ class LineFormatter(logging.Formatter):
 
 
 def no_traces_from_threads() -> None:
-    """From now on an error that ends a thread, or that nobody can handle, is one line in the log."""
+    """From now on an error that ends a thread, or that nobody can handle, is one line in the log.
+
+    What libraries log in a command that keeps no log is one line, too.
+    """
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(LineFormatter("trimtab: %(message)s"))
     threading.excepthook = _thread_failed
     sys.unraisablehook = _not_raisable
 
@@ -101,6 +124,16 @@ def _not_raisable(failed: Any) -> None:
     if failed.exc_value is not None:
         trace = failed.exc_value if _TRACES.is_set() else None
         log.debug("ignored: %s", in_words(failed.exc_value), exc_info=trace)
+
+
+def _reader_is_gone() -> bool:
+    """Whether who read the standard output, through a pipe, has ended."""
+    looks = select.poll()
+    try:
+        looks.register(sys.stdout.fileno(), 0)
+        return any(found & (select.POLLERR | select.POLLHUP) for _, found in looks.poll(0))
+    except (OSError, ValueError):
+        return True
 
 
 def _forget_output() -> None:

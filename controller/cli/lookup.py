@@ -11,7 +11,7 @@ from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system, recording
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
-from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.admin import PulsarError
 from controller.cli.common import DEFAULT_CONF, console, json_option
 from controller.cli.layout import print_fields
 from controller.cli.reachable import require
@@ -87,12 +87,14 @@ def lookup(
     """Print a topic's position on the hash ring, its bundle, and the bundle's owner."""
     if bundles is not None and boundaries is not None:
         raise typer.BadParameter("give --bundles or --boundaries, not both", param_hint="--bundles")
-    name = parse_topic(topic)
+    try:
+        name = parse_topic(topic)
+    except TrimtabError as error:
+        raise typer.BadParameter(str(error), param_hint="topic") from error
     if live:
         if (bundles, boundaries, log) != (None, None, None):
             raise typer.BadParameter("excludes --bundles, --boundaries and --log", param_hint="--live")
-        with long_work("waiting for answers of brokers and log"):
-            _tell_live(name, read_settings(conf or DEFAULT_CONF), as_json=as_json)
+        _tell_live(*_asked(name, read_settings(conf or DEFAULT_CONF)), as_json=as_json)
         return
     settings = None if conf is None else read_settings(conf)
     place = recording(log) if log else _log_tail(settings, needed=bundles is None and boundaries is None)
@@ -108,8 +110,13 @@ def lookup(
         print_fields(console(), _rows(found), label=_LABEL)
 
 
-def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
-    require(settings, Part.BROKERS, Part.LOG)
+def _asked(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBundle, LastDecision]:
+    with long_work("waiting for answers of brokers and log"):
+        require(settings, Part.BROKERS, Part.LOG)
+        return _live(topic, settings)
+
+
+def _live(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBundle, LastDecision]:
     admin = pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
     try:
         edges = admin.boundaries(topic.namespace)
@@ -118,17 +125,15 @@ def _tell_live(topic: TopicName, settings: Settings, *, as_json: bool) -> None:
             raise TrimtabError(f"the cluster has no namespace {topic.namespace}, so {topic} has no bundle") from error
         raise
     bundle = _bundle(topic, edges, settings)
-    found = _found(topic, edges, bundle, None)
-    now, decided = _now(admin, settings, str(bundle))
+    now = live_bundle(admin, str(bundle))
+    return _found(topic, edges, bundle, None), now, last_decision(settings, str(bundle), now.owner)
+
+
+def _tell_live(found: dict[str, Any], now: LiveBundle, decided: LastDecision, *, as_json: bool) -> None:
     if as_json:
         typer.echo(LookupAnswer(**found, **live_fields(now), **decision_fields(decided)).as_line())
     else:
         print_fields(console(), [*_rows(found), *live_rows(now), *decision_rows(decided)], label=_LABEL)
-
-
-def _now(admin: PulsarAdmin, settings: Settings, bundle: str) -> tuple[LiveBundle, LastDecision]:
-    now = live_bundle(admin, bundle)
-    return now, last_decision(settings, bundle, now.owner)
 
 
 def _log_tail(settings: Settings | None, *, needed: bool) -> LogTail | None:
@@ -140,7 +145,7 @@ def _log_tail(settings: Settings | None, *, needed: bool) -> LogTail | None:
     if not needed:
         return None
     raise typer.BadParameter(
-        "the namespace's bundles are unknown: give --bundles, --boundaries, --log or --conf",
+        "the namespace's bundles are unknown: give --bundles, --boundaries, --log, --conf or --live",
         param_hint="--bundles",
     )
 

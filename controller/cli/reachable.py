@@ -4,16 +4,17 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
+from controller.adapters.long_work import long_work
 from controller.adapters.outages import OutageWatch, Part, outages, servers
+from controller.cli import failures
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 
 
 def require(settings: Settings, *needed: Part, useful: tuple[Part, ...] = ()) -> None:
     """Raise TrimtabError where one of the *needed* parts cannot be reached; of the *useful* ones, say so."""
-    found = outages(settings, *needed, *useful)
+    with long_work("waiting for answers of the servers"):
+        found = outages(settings, *needed, *useful)
     missing = [str(found[part]) for part in needed if part in found]
     if missing:
         raise TrimtabError("\n".join(missing))
@@ -32,4 +33,4 @@ def _say(text: str) -> None:
     if logging.getLogger().hasHandlers():
         logging.getLogger(__name__).warning("%s", text)
     else:
-        typer.echo(f"trimtab: {text}", err=True)
+        failures.say(text)

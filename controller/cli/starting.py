@@ -25,7 +25,10 @@ def started(
     *decides*: this process decides, so it uses broker.conf and the checkpoint.
     """
     before_acting.refuse_wrong_settings(settings, decides=decides)
-    with OutageWatch(servers(settings, {*needed, Part.BROKERS})) as watch:
+    watched = servers(settings, {*needed, Part.BROKERS})
+    if watched:
+        log.info("asking whether they answer: %s", ", ".join(server.name for server in watched.values()))
+    with OutageWatch(watched) as watch:
         if not watch.wait_for(needed, stop):
             yield None
             return

@@ -14,10 +14,11 @@ from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import print_fields, print_line
 from controller.cli.reachable import require
 from controller.model.decision import Command
+from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
 from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.status.bundle import last_decision, live_bundle
+from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
 from controller.status.cluster import ClusterStatus, cluster_status
 from controller.status.guardrails import guardrail_answer, guardrail_rows
 from controller.status.told import became, bundle_answer, bundle_rows, does
@@ -53,23 +54,34 @@ def status(
     """
     settings = read_settings(conf)
     if bundle is not None:
-        parse_bundle(bundle)
+        try:
+            parse_bundle(bundle)
+        except TrimtabError as error:
+            raise typer.BadParameter(str(error), param_hint="bundle") from error
     with long_work("waiting for answers of brokers, log and election"):
         require(settings, Part.LOG, useful=(Part.ELECTION, Part.BROKERS))
-        if bundle is not None:
-            _print_bundle(settings, bundle, as_json=as_json)
-            return
-        found = _asked(settings)
+        asked = None if bundle is None else _asked_of(settings, bundle)
+        found = _asked(settings) if asked is None else None
+    if asked is not None:
+        _print_bundle(*asked, as_json=as_json)
+    elif found is not None:
+        _tell(found, as_json=as_json)
+
+
+def _tell(found: ClusterStatus, *, as_json: bool) -> None:
     if as_json:
         typer.echo(_answer(found).as_line())
     else:
         _print(found)
 
 
-def _print_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
+def _asked_of(settings: Settings, bundle: str) -> tuple[str, LiveBundle | None, LastDecision]:
     admin = None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
     live = None if admin is None else live_bundle(admin, bundle)
-    decision = last_decision(settings, bundle, "" if live is None else live.owner)
+    return bundle, live, last_decision(settings, bundle, "" if live is None else live.owner)
+
+
+def _print_bundle(bundle: str, live: LiveBundle | None, decision: LastDecision, *, as_json: bool) -> None:
     if as_json:
         typer.echo(bundle_answer(bundle, live, decision).as_line())
     else:

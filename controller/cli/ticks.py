@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.cli.common import json_option
+from controller.cli.common import LONGEST_PERIOD, json_option
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.recording import write_ticks
 from controller.settings.log import LogInFolder
@@ -39,7 +39,8 @@ def ticks(
         typer.Option(help="Use the records of this cluster.", show_default="that of --conf, else standalone"),
     ] = None,
     period_seconds: Annotated[
-        int | None, typer.Option(min=1, help="Length of an interval.", show_default="that of --conf, else 60")
+        int | None,
+        typer.Option(min=1, max=LONGEST_PERIOD, help="Length of an interval.", show_default="that of --conf, else 60"),
     ] = None,
     as_json: Annotated[bool, json_option("answer.ticks")] = False,
 ) -> None:

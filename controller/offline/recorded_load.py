@@ -3,7 +3,6 @@
 Ticks that are missing are placed as ``trimtab ticks`` places them; those that are there count as they are.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 from controller.aggregate.prepass import PlacedTick, place_ticks
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import SettingsError, WireError
-from controller.offline.recording import Recorded, header_of, lines_of, recorded_files
+from controller.offline.recording import cluster_of, header_of, lines_of, nothing_of, recorded_files
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.rows import Located
 
@@ -41,7 +40,7 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     where = ", ".join(map(str, sources))
     if not recorded:
         raise SettingsError(f"{where} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
-    cluster = cluster or next(filter(None, map(_cluster_of, recorded)), _DEFAULT_CLUSTER)
+    cluster = cluster or next(filter(None, map(cluster_of, recorded)), _DEFAULT_CLUSTER)
     found, refused = [], []
     for line in recorded:
         try:
@@ -58,7 +57,7 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
             heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
     if not heard:
         why = f"; the first of {len(refused)} that cannot be used is {refused[0]}" if refused else ""
-        raise SettingsError(f"{where} holds neither load reports nor sweeps of cluster {cluster!r}{why}")
+        raise SettingsError(f"{nothing_of(where, cluster, recorded)}{why}")
     has_ticks = any(isinstance(record, TickRecord) for record in found)
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
     records = tuple(Located(source=log, partition=0, offset=i, record=record) for i, (log, record) in ticked)
@@ -88,12 +87,3 @@ def _with_ticks(found: Sequence[object], period_ms: int, cluster: str) -> Iterat
 def _tick(tick: TickRecord) -> Iterator[tuple[int, object]]:
     yield METRICS, tick
     yield RESULTS, tick.model_copy(update={"roster": None})
-
-
-def _cluster_of(line: Recorded) -> str | None:
-    try:
-        fields = json.loads(line.value)
-    except ValueError:
-        return None
-    name = fields.get("cluster") if isinstance(fields, dict) else None
-    return name if isinstance(name, str) else None

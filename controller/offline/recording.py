@@ -38,7 +38,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     headers = [_header(record, cluster, period_ms) for record in _records(paths)]
     ticks = place_ticks(headers, period_ms=period_ms)
     if not ticks:
-        raise TrimtabError(f"{source} holds neither sweeps nor load reports of cluster {cluster!r}")
+        raise TrimtabError(nothing_of(str(source), cluster, _records(paths)))
 
     log = FolderMetricsLog(target, cluster=cluster)
     values = (record.value for record in _records(paths))
@@ -56,7 +56,7 @@ def recorded_files(source: Path) -> list[Path]:
 
     Raises SettingsError where no file of the folder has a name that counts.
     """
-    if source.is_file():
+    if source.is_file() or source.is_fifo():  # /dev/stdin, or what a shell makes of <(command)
         return [source]
     folder = source / "metrics" if (source / "metrics").is_dir() else source
     found = sorted(folder.glob("*.json*"))
@@ -70,7 +70,7 @@ def recorded_files(source: Path) -> list[Path]:
 def lines_of(path: Path) -> Iterator[Recorded]:
     """The records in the file *path*: the whole of a document, or the lines of any other file."""
     content = path.read_bytes()
-    if path.suffix == ".json":
+    if path.suffix == ".json" or (path.is_fifo() and _is_document(content)):
         yield Recorded(path, 1, _on_one_line(content))
         return
     for number, line in enumerate(content.splitlines(), start=1):
@@ -81,6 +81,31 @@ def lines_of(path: Path) -> Iterator[Recorded]:
 def _records(paths: Iterable[Path]) -> Iterator[Recorded]:
     for path in paths:
         yield from lines_of(path)
+
+
+def nothing_of(where: str, cluster: str, records: Iterable[Recorded]) -> str:
+    """What to say where the *records* in *where* have no load of *cluster*; names the clusters that they have."""
+    others = sorted({name for record in records if (name := cluster_of(record)) not in (None, cluster)})
+    hint = f"; it holds records of {', '.join(map(repr, others))}: name one with --cluster" if others else ""
+    return f"{where} holds neither sweeps nor load reports of cluster {cluster!r}{hint}"
+
+
+def cluster_of(record: Recorded) -> str | None:
+    """The cluster that a *record* names, if it does."""
+    try:
+        fields = json.loads(record.value)
+    except (ValueError, RecursionError):
+        return None
+    name = fields.get("cluster") if isinstance(fields, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _is_document(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _on_one_line(document: bytes) -> bytes:

@@ -325,6 +325,8 @@ def read_settings(path: Path) -> Settings:
     """The settings in the file *path*, or SettingsError naming file, key, value and what is allowed."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"{path}: {error.strerror}; --conf names the file of the settings") from error
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep

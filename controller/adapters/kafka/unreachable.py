@@ -14,8 +14,12 @@ from controller.adapters.kafka.words import tls_context, tls_problem, wants_tls
 from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER
 from controller.model.errors import TrimtabError
 
+_NUMBER: Final = 1
 #: ApiVersions, version 0: length, key, version, correlation id, and no client id.
-_ASK: Final = struct.pack("!ihhih", 10, 18, 0, 1, -1)
+_ASK: Final = struct.pack("!ihhih", 10, 18, 0, _NUMBER, -1)
+#: How every answer begins: its length, and the correlation id of the request.
+_ANSWER: Final = struct.Struct("!ii")
+_NOT_KAFKA: Final = "it answers, but not as Kafka does: another server has this port"
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -43,7 +47,7 @@ def _why(broker: str, bootstrap: str, client: Client, seconds: float) -> str:
         if wants_tls(client):
             connection = tls_context(client).wrap_socket(connection, server_hostname=host.strip("[]"))
         connection.sendall(_ASK)
-        answer = connection.recv(4)
+        answer = _begin(connection)
     except TimeoutError:
         return NO_ANSWER
     except TrimtabError:
@@ -55,6 +59,16 @@ def _why(broker: str, bootstrap: str, client: Client, seconds: float) -> str:
         return unreachable.words(error)
     finally:
         connection.close()
-    if answer or tls_problem(bootstrap, client):
+    if len(answer) == _ANSWER.size and _ANSWER.unpack(answer)[1] == _NUMBER:
         return ""
-    return "it closes every connection"
+    if tls_problem(bootstrap, client):
+        return ""  # somebody answers, who speaks TLS, or refuses us: whoever connects says so
+    return _NOT_KAFKA if answer else "it closes every connection"
+
+
+def _begin(connection: socket.socket) -> bytes:
+    """The first bytes of the answer; fewer where the server ends it."""
+    received = b""
+    while len(received) < _ANSWER.size and (part := connection.recv(_ANSWER.size - len(received))):
+        received += part
+    return received

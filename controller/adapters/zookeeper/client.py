@@ -24,6 +24,8 @@ from controller.model.errors import TrimtabError
 #: while controller.adapters.outages says once that ZooKeeper cannot be reached.
 _KAZOO_LOG: Final = logging.getLogger("controller.adapters.kazoo")
 _KAZOO_LOG.setLevel(logging.ERROR)
+#: Said, with a trace, at each attempt to connect to a server that is no ZooKeeper; an outage is said once, too.
+_KAZOO_LOG.addFilter(lambda record: not str(record.msg).startswith("Exception raised during deserialization"))
 
 _POLL_SECONDS: Final = 0.1
 _PROBE_SECONDS: Final = 1.5

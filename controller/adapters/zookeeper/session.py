@@ -16,6 +16,11 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
 
 _LENGTH: Final = struct.Struct("!i")
+#: The most that a server answers to the first message: the timeout, a number, and a password.
+_LONGEST_ANSWER: Final = 1024
+#: How a server of TLS begins the answer to one who does not speak it.
+_TLS_ALERT: Final = 0x1503
+NOT_ZOOKEEPER: Final = "it answers, but not as ZooKeeper does: another server has this port"
 _NO_PASSWORD: Final = b"\0" * 16
 
 
@@ -39,9 +44,11 @@ def granted_timeout_ms(access: ZooKeeperAccess, asked_seconds: float, *, answer_
                 tls.refusal(error, access.tls_section) if isinstance(error, ssl.SSLError) else unreachable.words(error)
             )
             failures.append(f"{host}:{port}: {why}")
-        except (EOFError, struct.error) as error:
+        except EOFError as error:
             hint = f"; does it want TLS, [{access.tls_section}]?" if context is None else ""
             failures.append(f"{host}:{port}: {error}{hint}")
+        except struct.error:
+            failures.append(f"{host}:{port}: {NOT_ZOOKEEPER}")
     raise TrimtabError(f"ZooKeeper at {access.hosts} does not answer: {'; '.join(failures)}")
 
 
@@ -60,6 +67,10 @@ def _send(connection: socket.socket, message: bytes) -> None:
 
 def _receive(connection: socket.socket) -> bytes:
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    if length >> 16 == _TLS_ALERT:
+        raise EOFError("it speaks TLS")
+    if not 0 <= length <= _LONGEST_ANSWER:
+        raise struct.error(f"an answer of {length} bytes")
     return _exactly(connection, length)
 
 

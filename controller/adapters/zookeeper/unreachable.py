@@ -11,7 +11,7 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
-from controller.adapters.zookeeper.session import granted_timeout_ms
+from controller.adapters.zookeeper.session import NOT_ZOOKEEPER, granted_timeout_ms
 from controller.model.errors import TrimtabError
 
 _SESSION_SECONDS: Final = 10.0
@@ -64,6 +64,8 @@ class ZooKeeperLook:
         except TrimtabError as error:
             if f"[{self._access.tls_section}]" in str(error):
                 return ""
+            if NOT_ZOOKEEPER in str(error):
+                return NOT_ZOOKEEPER
         return "it accepts connections, but opens no session: it is starting, hangs, or has no quorum"
 
     def _no_connection(self) -> str:

@@ -71,6 +71,12 @@ def test_kafka_that_cannot_be_reached_is_told_in_words() -> None:
         assert why_unreachable(broker, {}) == "it closes every connection"
 
 
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"no\n", struct.pack("!iih", 6, 7, 0)])
+def test_a_server_at_kafkas_port_that_is_no_kafka_is_told(answer: bytes) -> None:
+    with listening(answer) as broker:
+        assert why_unreachable(broker, {}) == "it answers, but not as Kafka does: another server has this port"
+
+
 def test_pulsar_is_there_whatever_it_answers_and_at_whichever_url() -> None:
     with listening(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n") as broker:
         api = PulsarHttp([f"http://{nobody()}", f"http://{broker}"], cluster="lab")

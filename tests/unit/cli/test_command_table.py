@@ -38,7 +38,7 @@ def test_every_command_of_the_table_is_there_and_tells_its_options(name: str) ->
 def test_every_file_beside_the_table_is_a_command_or_known() -> None:
     files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
     shared = {"__init__", "__main__", "main", "app", "common", "common_options", "exit_codes", "layout", "reference"}
-    shared |= {"failures", "reachable", "service_log", "starting"}
+    shared |= {"failures", "reachable", "service_log", "starting", "plain_help"}
     assert files - shared == {one.module for one in cli.COMMANDS.values()}
 
 
@@ -74,6 +74,24 @@ def test_no_help_is_cut_at_80_columns_and_brackets_are_printed() -> None:
     assert "brokers in [pulsar] of --conf" in " ".join(told.split())
     decide = CliRunner().invoke(cli.app, ["decide", "--help"], env={"COLUMNS": "80"}).output
     assert "MessageRateDeviationShedder," in decide.split()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_the_commands_of_a_group_are_listed_with_whole_sentences(columns: int) -> None:
+    for words in ([], ["bench"], ["commands"], ["strategies"]):
+        answer = CliRunner().invoke(cli.app, words, env={"COLUMNS": str(columns)})
+        assert answer.exit_code == 2
+        assert "Usage: root" in answer.output
+        lines = answer.output.splitlines()
+        assert not [line for line in lines if len(line) > columns or (line.endswith("...") and "ARGS" not in line)]
+    told = " ".join(CliRunner().invoke(cli.app, ["bench"], env={"COLUMNS": str(columns)}).output.split())
+    assert "Measure every shedder, placement and split check, and the update of the averages." in told
+
+
+def test_a_wrong_choice_is_told_in_plain_words() -> None:
+    answer = CliRunner().invoke(cli.app, ["mode", "sleep"])
+    assert answer.exit_code == 2
+    assert "Error: Invalid value for 'value': 'sleep' is not one of 'active'," in " ".join(answer.output.split())
 
 
 def test_a_mistyped_command_is_refused_with_the_nearest_one() -> None:

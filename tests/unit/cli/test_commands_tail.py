@@ -210,3 +210,10 @@ def test_settings_that_cannot_be_read_are_a_settings_error(tmp_path: Path) -> No
     result = tail(tmp_path / "none.toml", "--no-follow")
     assert isinstance(result.exception, SettingsError)
     assert result.stdout == ""
+
+
+def test_a_log_without_commands_says_so_and_what_happens_next(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tail(conf, "--no-follow", "--json").stderr == "trimtab: no command has been issued yet\n"
+    when_waiting(monkeypatch)
+    waiting = "trimtab: no command has been issued yet; waiting for new ones until Ctrl-C\n"
+    assert tail(conf).stderr == waiting

@@ -11,7 +11,7 @@ from controller.cli import app as cli
 
 def test_commands_stand_in_groups_and_by_name_in_each() -> None:
     told = CliRunner().invoke(cli.app, ["--help"]).output
-    places = [told.index(f" {group} ") for group in (cli.OPERATE, cli.LOOK, cli.TRY)]
+    places = [told.index(f"{group}:") for group in (cli.OPERATE, cli.LOOK, cli.TRY)]
     assert places == sorted(places)
     order = [(listed.group, name) for name, listed in cli.COMMANDS.items()]
     groups = list(dict.fromkeys(group for group, _ in order))

@@ -1,6 +1,8 @@
 """``trimtab decide`` on load reports, recordings and logs."""
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +187,10 @@ def test_a_strategy_that_is_not_there_is_refused_with_those_that_are(options: tu
     [
         (b"", "is empty: give load reports"),
         (b"no json\n", "the first of 1 that cannot be used is"),
-        (b'{"v": 1, "type": "broker_load", "cluster": "other"}\n', "neither load reports nor sweeps"),
+        (
+            b'{"v": 1, "type": "broker_load", "cluster": "other"}\n',
+            "of cluster 'lab'; it holds records of 'other': name one with --cluster",
+        ),
     ],
 )
 def test_a_load_that_says_nothing_is_refused_with_its_file(tmp_path: Path, content: bytes, said: str) -> None:
@@ -210,3 +215,13 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
     asked = ["--load", str(REPORTS), "--strategy", "UniformLoadShedder", "--broker-conf", str(uneven(tmp_path))]
     result = CliRunner().invoke(app, asked, env={"PULSAR_PREFIX_minUnloadMessage": "1000000"})
     assert result.exit_code == 0
+
+
+def test_load_may_come_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "stdin"
+    os.mkfifo(pipe)
+    report = json.dumps(json.loads((SAMPLES / "load_report_1.json").read_bytes()), indent=2)
+    threading.Thread(target=pipe.write_text, args=[report], daemon=True).start()
+    result = run("--load", pipe, "--strategy", "ThresholdShedder")
+    assert result.exit_code == 0, result.output
+    assert "on 1 broker" in result.output

@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,8 @@ def test_debug_adds_the_trace(tmp_path: Path) -> None:
     run = trimtab("status", "--debug", "--conf", str(tmp_path / "none.toml"))
     assert run.returncode == 2
     assert run.stderr.startswith("Traceback (most recent call last)")
-    assert run.stderr.splitlines()[-1] == f"trimtab: {tmp_path / 'none.toml'}: No such file or directory"
+    told = f"trimtab: {tmp_path / 'none.toml'}: No such file or directory; --conf names the file of the settings"
+    assert run.stderr.splitlines()[-1] == told
 
 
 def test_what_the_system_refuses_is_one_line_without_a_trace(tmp_path: Path) -> None:
@@ -86,11 +88,46 @@ def test_what_the_system_refuses_is_one_line_without_a_trace(tmp_path: Path) -> 
     assert run.stderr.splitlines() == [f"trimtab: the new log cannot be written to /proc/x: {why}"]
 
 
-def test_a_reader_that_goes_away_is_no_error_to_tell() -> None:
+@pytest.mark.parametrize("words", ["options", "options --json"])
+def test_a_reader_that_goes_away_is_no_error_to_tell(words: str) -> None:
     run = subprocess.run(
-        f"{sys.executable} -m controller.cli options | head -1", shell=True, capture_output=True, text=True, check=True
+        ["bash", "-c", f"{sys.executable} -m controller.cli {words} | head -1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert run.stderr == ""
+    assert (run.returncode, run.stderr) == (failures.READER_GONE, "")
+
+
+def test_a_server_that_hangs_up_is_an_error_to_tell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w", encoding="utf-8") as out, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        assert failures.exit_code_of(BrokenPipeError(32, "Broken pipe")) == 1
+    assert capsys.readouterr().err == "trimtab: Broken pipe\n"
+
+
+def test_on_a_terminal_what_is_said_breaks_between_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    failures.say("Kafka cannot be reached\nnor ZooKeeper-on-a-long-name")
+    assert capsys.readouterr().err == "trimtab: Kafka\ncannot be reached\nnor\nZooKeeper-on-a-long-name\n"
+
+
+def test_what_a_library_logs_in_a_command_without_a_log_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = logging.StreamHandler(sys.stderr)
+    monkeypatch.setattr(logging, "lastResort", last)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    failures.no_traces_from_threads()
+    try:
+        raise ValueError("odd")
+    except ValueError:
+        last.handle(logging.LogRecord("a", logging.ERROR, "a.py", 1, "it failed", None, sys.exc_info()))
+    assert capsys.readouterr().err == "trimtab: it failed\n"
 
 
 def test_a_character_that_the_terminal_lacks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

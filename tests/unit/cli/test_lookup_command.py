@@ -291,4 +291,6 @@ def test_what_is_missing_or_contradicts_itself_is_a_usage_error(arguments: list[
 
 
 def test_what_is_no_topic_is_refused() -> None:
-    assert refused("a/b", "--bundles", 4).startswith("'a/b' is not a topic")
+    result = run("a/b", "--bundles", 4)
+    assert result.exit_code == 2
+    assert "'a/b' is not a topic" in result.output

@@ -133,3 +133,9 @@ def test_settings_with_a_log_in_kafka_name_no_recording(tmp_path: Path) -> None:
     result = run("--conf", conf(tmp_path, '{kind = "kafka", kafka.bootstrap = "127.0.0.1:9092"}'))
     assert isinstance(result.exception, SettingsError)
     assert result.exception.exit_code == 2
+
+
+def test_a_recording_of_another_cluster_is_refused_with_the_name_that_it_has(recording: Path) -> None:
+    error = run(recording, "--cluster", "elsewhere").exception
+    assert isinstance(error, TrimtabError)
+    assert str(error).endswith(f"of cluster 'elsewhere'; it holds records of {CLUSTER!r}: name one with --cluster")

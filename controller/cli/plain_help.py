@@ -1,0 +1,46 @@
+"""Groups of commands whose help and errors are plain text, as wide as the terminal: no frames, and no sentence cut."""
+
+import shutil
+from typing import Any, Final
+
+from typer import BadParameter
+from typer.core import TyperGroup
+
+#: Lines are not wider than this, however wide the terminal is.
+_WIDEST: Final = 80
+_NARROWEST: Final = 20
+#: What pydantic puts before the text of an error.
+_OF_PYDANTIC: Final = "Value error, "
+
+
+class PlainGroup(TyperGroup):
+    """Lists its commands under their headings, each with its whole first paragraph."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.rich_markup_mode = None
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """A context with the width of the terminal, also of one that is narrower than Click expects."""
+        width = min(_WIDEST, shutil.get_terminal_size().columns)
+        extra.setdefault("terminal_width", max(_NARROWEST, width))
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """See TyperGroup; a wrong value is told without pydantic's words."""
+        try:
+            return super().invoke(ctx)
+        except BadParameter as error:
+            error.message = error.message.removeprefix(_OF_PYDANTIC)
+            raise
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, by heading."""
+        by_heading: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            first, _, _ = (command.help or "").partition("\n\n")
+            by_heading.setdefault(command.rich_help_panel or "Commands", []).append((name, " ".join(first.split())))
+        for heading, commands in by_heading.items():
+            with formatter.section(heading):
+                formatter.write_dl(commands)

@@ -1,0 +1,77 @@
+"""``trimtab pause``, ``resume``, ``mode`` and ``stop-all``, with log and election in folders."""
+
+import getpass
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controller.adapters import long_work
+from controller.cli import app as cli
+from controller.cli import status
+from controller.wire.answers.status import ControlsAnswer
+
+BUNDLE = "tenant/ns/0x00000000_0x40000000"
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    path = tmp_path / "trimtab.toml"
+    path.write_text(
+        """
+        cluster.name = "lab"
+        log = {kind = "folder", folder.path = "log"}
+        election = {kind = "file", path = "election"}
+        checkpoint.path = "checkpoint"
+        """,
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(conf: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli.app, [*words, "--conf", str(conf)], env={"COLUMNS": "80"})
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pause"], "Paused lab: no commands from the next interval on, until `trimtab resume`."),
+        (["resume"], "Resumed lab: commands may be issued from the next interval on."),
+        (["mode", "observe"], "The mode of lab is observe from the next interval on."),
+        (["stop-all"], "Epoch 1 starts: executors answer 'fenced' to older commands that they have not started."),
+    ],
+)
+def test_what_was_set_is_told_in_80_columns_and_as_json(conf: Path, words: list[str], told: str) -> None:
+    answer = run(conf, *words)
+    assert answer.exit_code == 0, answer.output
+    assert told in " ".join(answer.output.split())
+    assert max(map(len, answer.output.splitlines())) <= 80
+    assert ControlsAnswer(**json.loads(run(conf, *words, "--json").stdout)).cluster == "lab"
+
+
+def test_a_user_without_a_name_is_told_by_number(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    assert run(conf, "pause").exit_code == 0
+    assert "set by user 12345 at" in " ".join(run(conf, "status").output.split())
+
+
+@pytest.mark.parametrize("words", [["status"], ["status", BUNDLE]])
+def test_an_answer_is_printed_once_the_bar_is_gone(
+    conf: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    shown = []
+    monkeypatch.setattr(status, "print_fields", lambda *_, **__: shown.append(list(long_work._UNDER_WAY)))
+    assert run(conf, *words).exit_code == 0
+    assert shown == [[]]
+
+
+def test_what_is_no_bundle_is_a_usage_error(conf: Path) -> None:
+    answer = run(conf, "status", "tenant/ns")
+    assert answer.exit_code == 2
+    assert "Error: Invalid value for bundle:" in answer.output
