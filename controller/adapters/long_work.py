@@ -13,9 +13,11 @@ from typing import Final, TypeAlias
 
 log = logging.getLogger(__name__)
 
-#: Seconds before the first line, and the shortest time between two.
-_EVERY_SECONDS: Final = 5.0
-#: Of the time that the work has taken: the longest time between two lines.
+#: Seconds before the first line: work may follow other work of which nothing was said.
+_FIRST_SECONDS: Final = 3.0
+#: The shortest time between two lines.
+_EVERY_SECONDS: Final = 4.5
+#: Of the time that the work has taken: the longest time between two lines of a log.
 _EVERY_SHARE: Final = 0.25
 #: Between two looks, for a bar.
 _BAR_SECONDS: Final = 0.5
@@ -143,7 +145,8 @@ def _shown() -> AbstractContextManager[None]:
         return nullcontext()
     if _Verbosity.say is None and sys.stderr.isatty() and not logging.getLogger().hasHandlers():
         return _bar()
-    return _every(_say, _EVERY_SECONDS, _EVERY_SHARE)
+    # A log is kept for long: in it the lines become rarer.
+    return _every(_say, _EVERY_SECONDS, _EVERY_SHARE if logging.getLogger().hasHandlers() else 0.0)
 
 
 def _say() -> None:
@@ -163,7 +166,9 @@ def _every(tell: Callable[[], None], seconds: float, share: float) -> Iterator[N
     began, ended = time.monotonic(), threading.Event()
 
     def run() -> None:
-        while not ended.wait(max(seconds, share * (time.monotonic() - began))):
+        wait = min(_FIRST_SECONDS, seconds)
+        while not ended.wait(wait):
+            wait = max(seconds, share * (time.monotonic() - began))
             with suppress(Exception):  # whatever is said, the work goes on
                 tell()
 

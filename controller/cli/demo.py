@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from controller.adapters import signals
+from controller.adapters.files import why_not_writable
 from controller.cli.common import console
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
@@ -28,6 +29,9 @@ def demo(
     ] = False,
 ) -> None:
     """Balance a modelled cluster with the real controller.  No server is needed; it takes about a minute."""
+    problem = why_not_writable(folder)
+    if problem:
+        raise TrimtabError(f"{problem}; choose another folder with --folder")
     with signals.interrupts():
         if pulsar:
             _pulsar_demo(folder, intervals)

@@ -3,16 +3,22 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import OutageWatch, Part, outages, servers
 from controller.cli import failures
-from controller.model.errors import TrimtabError
+from controller.model.errors import SettingsError, TrimtabError
+from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 
 
 def require(settings: Settings, *needed: Part, useful: tuple[Part, ...] = ()) -> None:
     """Raise TrimtabError where one of the *needed* parts cannot be reached; of the *useful* ones, say so."""
+    if Part.LOG in (*needed, *useful) and isinstance(settings.log, LogInFolder):
+        folder = Path(settings.log.folder.path)
+        if folder.exists() and not folder.is_dir():
+            raise SettingsError(f"log.folder.path = {str(folder)!r}: {folder} is no folder")
     with long_work("waiting for answers of the servers"):
         found = outages(settings, *needed, *useful)
     missing = [str(found[part]) for part in needed if part in found]

@@ -24,6 +24,20 @@ _SWITCHES: Final = (
 _REPORTS: Final = "loadBalancerEnabled"
 
 
+def broker_conf(facts: Facts) -> Iterator[Finding]:
+    """broker-conf."""
+    if facts.broker_conf_error:
+        yield Finding(
+            code="broker-conf",
+            # A machine that only collects or executes may have none.
+            severity="error" if facts.has_broker_conf else "warning",
+            objects=(facts.settings.cluster.broker_conf,),
+            seen=facts.broker_conf_error,
+            wanted="options that the controller can use",
+            advice="correct it, or broker_conf in [cluster]: `trimtab run` does not start",
+        )
+
+
 def balancing_off(facts: Facts) -> Iterator[Finding]:
     """balancing-not-off, balancing-unknown, load-reports-off."""
     if facts.pulsar is None or not facts.pulsar.brokers:

@@ -119,6 +119,9 @@ class Facts:
     #: The capacity overrides; and why they could not be read.
     capacity: CapacityOverrides = field(default_factory=CapacityOverrides)
     capacity_error: str = ""
+    #: Why the controller cannot use broker.conf; and whether there is such a file.
+    broker_conf_error: str = ""
+    has_broker_conf: bool = True
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

@@ -32,6 +32,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
+from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
 from controller.settings.trimtab_toml import Settings
 
@@ -92,6 +93,8 @@ def gather(
         ),
         capacity=capacity,
         capacity_error=capacity_error,
+        broker_conf_error=_broker_conf_error(settings),
+        has_broker_conf=Path(settings.cluster.broker_conf).exists(),
         last_tick=tick,
         last_tick_error=tick_error,
     )
@@ -259,6 +262,14 @@ def _last_tick(settings: Settings) -> tuple[int | None, str]:
         return recent.last_tick(settings), ""
     except TrimtabError as error:
         return None, str(error)
+
+
+def _broker_conf_error(settings: Settings) -> str:
+    try:
+        read_policy(settings)
+    except SettingsError as error:
+        return str(error)
+    return ""
 
 
 def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:

@@ -50,7 +50,7 @@ def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyTy
     try:
         text = path.read_bytes().decode("iso-8859-1")
     except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error}") from error
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     return {**_properties(text, str(path)), **_overriding(environment)}
 
 

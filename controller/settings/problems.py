@@ -48,12 +48,16 @@ def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:
             # The value of a misspelt key may be a password: only numbers and booleans are shown.
             told = f"{key} = {shown(place.keys, given)}" if isinstance(given, int | float) else key
             return f"{told}: unknown key; allowed: {', '.join(place.section.model_fields)}"
-    message = error["msg"].removeprefix("Value error, ")
+    message = _in_words_of_toml(error["msg"].removeprefix("Value error, "))
     if error["type"] in _NO_TABLE:
         return f"{key}: expected a section or a table, [{key}]"
     if isinstance(given, dict):
         return f"[{key}] {message}"
     return f"{key} = {shown(place.keys, given)}: {message}"
+
+
+def _in_words_of_toml(message: str) -> str:
+    return message.replace(" after validation", "").replace("valid tuple", "valid array").replace("Tuple ", "Array ")
 
 
 def _discriminator(error: ErrorDetails) -> str:

@@ -59,6 +59,7 @@ def log_of(settings: Settings) -> KafkaLogSettings:
 def found(settings: Settings) -> dict[str, Finding]:
     """By code and topic, without what follows from the test's own set-up."""
     usual = {"pulsar-not-configured", "replication-factor", "metrics-not-flowing", "kafka-open", "zookeeper-open"}
+    usual.add("broker-conf")  # there is none
     sick = [each for each in judge(gather(settings)) if each.severity != "ok" and each.code not in usual]
     return {f"{each.code} {each.objects[0].rpartition('-')[2]}": each for each in sick}
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from controller.adapters import long_work
 from controller.cli import app as cli
 from controller.cli import status
+from controller.model.errors import SettingsError
 from controller.wire.answers.status import ControlsAnswer
 
 BUNDLE = "tenant/ns/0x00000000_0x40000000"
@@ -75,3 +76,10 @@ def test_what_is_no_bundle_is_a_usage_error(conf: Path) -> None:
     answer = run(conf, "status", "tenant/ns")
     assert answer.exit_code == 2
     assert "Error: Invalid value for bundle:" in answer.output
+
+
+def test_a_file_where_the_log_should_be_is_an_error(conf: Path, tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    error = run(conf, "status").exception
+    assert isinstance(error, SettingsError)
+    assert str(error) == f"log.folder.path = {str(tmp_path / 'log')!r}: {tmp_path / 'log'} is no folder"

@@ -138,3 +138,10 @@ def test_a_character_that_the_terminal_lacks_is_replaced(monkeypatch: pytest.Mon
 
 def test_help_shows_brackets_as_they_are() -> None:
     assert "[pulsar]" in CliRunner().invoke(app, ["lookup", "--help"]).output
+
+
+def test_a_demo_that_cannot_write_says_so_before_it_starts_anything(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    error = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path / "file")]).exception
+    assert isinstance(error, TrimtabError)
+    assert str(error) == f"{tmp_path / 'file'} is no folder; choose another folder with --folder"

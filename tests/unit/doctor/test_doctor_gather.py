@@ -33,6 +33,7 @@ def servers() -> Iterator[list[AdminServer]]:
 
 def conf(folder: Path, servers: list[AdminServer], more: str = "") -> Path:
     path = folder / "trimtab.toml"
+    (folder / "broker.conf").touch()
     path.write_text(
         f"""cluster.name = "demo"
 log = {{kind = "folder", folder.path = "log"}}
@@ -272,3 +273,15 @@ def test_a_single_broker_that_is_silent_does_not_keep_the_controller_from_starti
     servers[1].answers[RUNTIME] = (503, {"reason": "starting"})
     refuse_rivals(settings(tmp_path, servers))
     assert f"{servers[1].name} did not show their settings" in caplog.text
+
+
+def test_a_broker_conf_with_which_run_would_not_start_is_found(tmp_path: Path, servers: list[AdminServer]) -> None:
+    ours = settings(tmp_path, servers)
+    file = tmp_path / "broker.conf"
+    file.write_text("loadBalancerLoadSheddingStrategy=Nobody\n")
+    (found,) = [each for each in judge(gather(ours, QUICK)) if each.code == "broker-conf"]
+    assert (found.severity, found.objects) == ("error", (str(file),))
+    assert found.seen.startswith(f"{file}: loadBalancerLoadSheddingStrategy=Nobody: allowed:")
+    file.unlink()
+    (found,) = [each for each in judge(gather(ours, QUICK)) if each.code == "broker-conf"]
+    assert (found.severity, found.seen) == ("warning", f"{file}: cannot be read: No such file or directory")
