@@ -1,10 +1,11 @@
-"""From the settings to the parts of a running controller: session, election, queries, sinks.
+"""From the settings to the parts of a running controller: session, election, query, sink.
 
-Queries and sinks do not know which system holds the log: adapters/opened.py and streaming/sources.py choose.
+Query and sink do not know which system holds the log: adapters/opened.py and streaming/sources.py choose.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,9 +30,10 @@ from controller.settings.trimtab_toml import Settings
 from controller.strategies.protocols import SplitThresholds
 from streaming.catching_up import Turn, offsets_read, turns
 from streaming.checkpoint import CheckpointFiles, checkpoint_files
-from streaming.dead_letters import DeadLetterSink
+from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
-from streaming.query import BatchSink, QueryOptions, dead_letter_query, decision_checkpoint, decision_query
+from streaming.gate import Gate
+from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query
 from streaming.rehearsal import rehearse
 from streaming.session import start_session
 from streaming.sink import DecisionSink
@@ -50,7 +52,7 @@ class Assembly:
         self._source = source_of(settings)
         self.policy = read_policy(settings)
         self.options = _query_options(settings, self.policy.split_policy.thresholds, files=self._source.files)
-        #: Of the main query.
+        #: Of the query.
         self.checkpoint = decision_checkpoint(settings.checkpoint.path, self.options)
         self.stalled_after_seconds = settings.intervals.stalled_after_seconds
 
@@ -108,15 +110,18 @@ class Assembly:
             )
 
     def has_committed(self, files: CheckpointFiles) -> bool:
-        """Whether Spark has committed a batch of the main query."""
+        """Whether Spark has committed a batch of the query."""
         return any(name.isdigit() for name in files.names(f"{self.checkpoint.rpartition('/')[2]}/commits"))
 
     # ---- a leadership ----
 
-    def decision_sink(self, leader: Leadership, store: ControlStore, *, has_begun: bool = False) -> DecisionSink:
+    def decision_sink(
+        self, leader: Leadership, store: ControlStore, letters: DeadLetters, *, has_begun: bool = False
+    ) -> DecisionSink:
         """The sink of a leadership that begins now; see controller.engine.take_over.
 
-        *has_begun*: Spark has committed batches, before which a leadership was journalled.
+        *letters* keeps its dead letters.  *has_begun*: Spark has committed batches, before which a leadership was
+        journalled.
         """
         settings, kept, journal = self._settings, self._settings.journal, self._log.journal()
         engine = take_over(
@@ -132,27 +137,38 @@ class Assembly:
             Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20
         )
         retention_ms = kept.retention_days * _DAY_MS
-        return DecisionSink(engine, journal=journal, verdicts=verdicts, now_ms=now_ms, retention_ms=retention_ms)
+        return DecisionSink(
+            engine, journal=journal, verdicts=verdicts, letters=letters, now_ms=now_ms, retention_ms=retention_ms
+        )
 
-    def dead_letter_sink(self) -> DeadLetterSink:
-        """The sink of records that cannot be used."""
-        return DeadLetterSink(self._log.dead_letters(), self.options.decode, self._source.topics)
+    def dead_letters(self, spark: SparkSession) -> DeadLetters:
+        """Keeps records that cannot be used."""
+        source = self._source
+        return DeadLetters(
+            self._log.dead_letters(), self.options.decode, source.topics, lambda spans: source.again(spark, spans)
+        )
 
     def decision_query(self, spark: SparkSession, sink: BatchSink, max_offsets: int | None = None) -> DataStreamWriter:
-        """The main query, unstarted; *max_offsets*: see ``records``."""
+        """The query, unstarted; *max_offsets*: see ``records``."""
         records = self.records(spark, max_offsets)
         return decision_query(records, self.options, sink, checkpoint=self._settings.checkpoint.path)
 
-    def dead_letter_query(self, spark: SparkSession, sink: BatchSink) -> DataStreamWriter:
-        """The query of records that cannot be used, unstarted."""
-        return dead_letter_query(self.records(spark), self.options, sink, checkpoint=self._settings.checkpoint.path)
+    @contextmanager
+    def gate(self, spark: SparkSession, sink: DecisionSink) -> Iterator[Callable[[float], None]]:
+        """How whoever watches the query waits, a number of seconds at most: it lets batches begin when they are due."""
+        ticks = self._source.ticks()
+        if ticks is None:
+            yield time.sleep
+            return
+        with closing(ticks):
+            yield Gate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds).wait
 
     def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:
         """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
         return self._source.records(spark, max_offsets or self._settings.spark.max_offsets_per_trigger, now_ms())
 
     def catching_up(self, spark: SparkSession) -> Iterator[Turn]:
-        """What the main query reads while it is far behind; see streaming.catching_up."""
+        """What the query reads while it is far behind; see streaming.catching_up."""
 
         def ahead() -> Backlog | None:
             return self._source.backlog(lambda: offsets_read(spark, self.checkpoint), now_ms())
@@ -165,8 +181,8 @@ class Assembly:
         return last_tick(self._settings)
 
     def why_it_ended(self, error: Exception) -> TrimtabError:
-        """Why a query ended with Spark's *error*, when it was not a sink's doing."""
-        return self._source.refusal(str(error)) or TrimtabError(f"a query ended: {error}")
+        """Why the query ended with Spark's *error*, when it was not the sink's doing."""
+        return self._source.refusal(str(error)) or TrimtabError(f"the query ended: {error}")
 
 
 def now_ms() -> int:
@@ -175,7 +191,7 @@ def now_ms() -> int:
 
 
 def _query_options(settings: Settings, thresholds: SplitThresholds, *, files: bool) -> QueryOptions:
-    """What the queries need to know, from the settings and the split thresholds of broker.conf."""
+    """What the query needs to know, from the settings and the split thresholds of broker.conf."""
     intervals = settings.intervals
     detail = _detail_limits(thresholds, intervals.detail_share)
     return QueryOptions(

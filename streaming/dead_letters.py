@@ -1,18 +1,23 @@
-"""The sink of dead letters: records that the main query refused, with the full reason."""
+"""Dead letters: records that the query refused, with the full reason.
+
+The query says where they lie; they are read again here, so that good records are read once.  A batch without refused
+records costs nothing.
+"""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.ports.log import DeadLetterLog
 from controller.wire.dead_letter import DeadLetter, Source, dead_letter_for
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result
-from streaming.decode import DecodeOptions
+from streaming.decode import DecodeOptions, suspects
 
 log = logging.getLogger(__name__)
 
@@ -21,27 +26,34 @@ log = logging.getLogger(__name__)
 AT_ONCE = 128 << 20
 
 
-class DeadLetterSink:
-    """Looks at each suspect record once more, and keeps those that are refused.  Counts them."""
+#: The log's records in some spans, as streaming.sources has them.
+Records = Callable[[Sequence[Span]], DataFrame]
 
-    def __init__(self, letters: DeadLetterLog, options: DecodeOptions, topics: Mapping[int, str]) -> None:
-        """*topics*: the role of a record's source -> the topic's name; empty for a folder."""
-        self._letters, self._options, self._topics = letters, options, topics
+
+class DeadLetters:
+    """Looks at refused records once more, and keeps those that controller.wire refuses, too.  Counts them."""
+
+    def __init__(
+        self, letters: DeadLetterLog, options: DecodeOptions, topics: Mapping[int, str], records: Records
+    ) -> None:
+        """*topics*: the role of a record's source -> the topic's name; empty for a folder.
+
+        *records* reads the log again.
+        """
+        self._letters, self._options, self._topics, self._records = letters, options, topics, records
         self.count = 0
-        #: What the last call raised: Spark keeps only its text.
-        self.failure: Exception | None = None
 
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Keep the dead letters of one batch."""
-        batch.persist()  # read twice or more; the function that finds suspects is expensive
+    def keep(self, spans: Sequence[Span], batch_id: int) -> None:
+        """Keep the dead letters that lie in *spans*, which micro-batch *batch_id* has read."""
+        if not spans:
+            return
+        found = suspects(self._records(spans), self._options)
+        found.persist()  # read twice or more; the function that finds suspects is expensive
         try:
-            for part, rows in enumerate(_parts(batch)):
+            for part, rows in enumerate(_parts(found)):
                 self._keep(rows, batch_id, part)
-        except Exception as error:
-            self.failure = error
-            raise
         finally:
-            batch.unpersist()
+            found.unpersist()
 
     def _keep(self, rows: DataFrame, batch_id: int, part: int) -> None:
         found = [letter for row in rows.toLocalIterator() if (letter := self._judge(row)) is not None]

@@ -36,7 +36,8 @@ class DecodeOptions:
 def rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
     """The good records of our cluster as streaming.schemas.ROW, with their places and the ``body`` of facts."""
     where = ("source", "partition", "offset", "file")
-    body = F.when(F.col("r.suspect"), F.col("value").cast("string")).alias("body")
+    told = F.col("r.suspect") & ~F.col("r.refused")
+    body = F.when(told, F.col("value").cast("string")).alias("body")
     # Not the plain explode, which brings a filter: pushed below the function, that would have each record read twice.
     found = _judged(records, options).select(*where, body, F.posexplode_outer("r.rows").alias("nth", "row"))
     return found.where(F.col("nth").isNotNull()).select(*where, "body", "row.*")

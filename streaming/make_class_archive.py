@@ -1,6 +1,6 @@
 """``python -m streaming.make_class_archive``: make the archive of Spark's classes, once for each PySpark.
 
-It starts Spark, runs both queries once on made-up records, and has the JVM write the classes that it has loaded.
+It starts Spark, runs the query once on made-up records, and has the JVM write the classes that it has loaded.
 """
 
 import os

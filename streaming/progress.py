@@ -1,10 +1,10 @@
-"""Whether the queries make progress: a query without progress while ticks arrive must be ended and restarted."""
+"""Whether the query makes progress: one without progress while ticks arrive must be ended and restarted."""
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -22,29 +22,21 @@ class Look:
 
     #: By a clock that never goes back.
     at_seconds: float
-    #: Query -> its last finished batch; -1 before the first.
-    batches: Mapping[str, int]
+    #: The number of the last finished batch; -1 before the first.
+    batch: int
     #: The newest interval that was ticked, epoch ms; 0 before the first.
     ticked: int
 
 
-def stalled(looks: Sequence[Look], after_seconds: float) -> str | None:
-    """The query that has finished no batch for *after_seconds* since it was seen that a tick had come; or None.
+def stalled(looks: Sequence[Look], after_seconds: float) -> bool:
+    """Whether the query has finished no batch for *after_seconds* since it was seen that a tick had come.
 
     *looks*: oldest first.  Every tick makes a batch, so a query that stands still has nothing to read, or stalled.
     """
     last = looks[-1]
-    for name, batch in last.batches.items():
-        still = _since(looks, name, batch)
-        since = next((look.at_seconds for look in still if look.ticked > still[0].ticked), None)
-        if since is not None and last.at_seconds - since >= after_seconds:
-            return name
-    return None
-
-
-def _since(looks: Sequence[Look], name: str, batch: int) -> list[Look]:
-    """The last looks, all of which found query *name* at *batch*."""
-    return [*takewhile(lambda look: look.batches.get(name) == batch, reversed(looks))][::-1]
+    still = [*takewhile(lambda look: look.batch == last.batch, reversed(looks))][::-1]
+    since = next((look.at_seconds for look in still if look.ticked > still[0].ticked), None)
+    return since is not None and last.at_seconds - since >= after_seconds
 
 
 class ProgressWatch:
@@ -56,8 +48,8 @@ class ProgressWatch:
         self._began = time.monotonic()
         self._thread: threading.Thread | None = None
 
-    def check(self, batches: Callable[[], Mapping[str, int]]) -> None:
-        """Raise StalledError where a query stalled; *batches* says which batch each query finished last."""
+    def check(self, last_batch: Callable[[], int]) -> None:
+        """Raise StalledError where the query stalled; *last_batch* says which batch it finished last."""
         now = time.monotonic()
         if self._thread is not None and self._thread.is_alive():
             if now - self._began >= self._after:
@@ -65,19 +57,18 @@ class ProgressWatch:
             return
         if now - self._began < self._after / _LOOKS:
             return
-        name = stalled(self._looks, self._after) if self._looks else None
-        if name is not None:
+        if self._looks and stalled(self._looks, self._after):
             raise StalledError(
-                f"query {name} has finished no batch for {self._after:g} s while ticks arrived: start it again"
+                f"the query has finished no batch for {self._after:g} s while ticks arrived: start it again"
             )
         self._began = now
-        self._thread = threading.Thread(target=self._look, args=(batches,), name="progress", daemon=True)
+        self._thread = threading.Thread(target=self._look, args=(last_batch,), name="progress", daemon=True)
         self._thread.start()
 
-    def _look(self, batches: Callable[[], Mapping[str, int]]) -> None:
+    def _look(self, last_batch: Callable[[], int]) -> None:
         try:
-            found, ticked = batches(), self._newest_tick()
+            batch, ticked = last_batch(), self._newest_tick()
         except TrimtabError as error:
             log.debug("the progress of the log cannot be read: %s", error)
             return
-        self._looks.append(Look(at_seconds=time.monotonic(), batches=found, ticked=ticked or 0))
+        self._looks.append(Look(at_seconds=time.monotonic(), batch=batch, ticked=ticked or 0))

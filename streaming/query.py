@@ -1,4 +1,4 @@
-"""The two streaming queries, assembled from parts.  Nothing starts here."""
+"""The streaming query, assembled from parts.  Nothing starts here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.state import GroupStateTimeout
 
 from controller.aggregate.shard import FoldOptions
-from streaming.decode import DecodeOptions, rows, suspects
-from streaming.schemas import SHARD_SNAPSHOT, SHARD_STATE
+from streaming.decode import DecodeOptions, rows
+from streaming.schemas import SHARD_OUTPUT, SHARD_STATE
 from streaming.state import shard_update
 
 BatchSink = Callable[[DataFrame, int], None]
@@ -17,7 +17,7 @@ BatchSink = Callable[[DataFrame, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions:
-    """What the queries need to know besides their source."""
+    """What the query needs to know besides its source."""
 
     decode: DecodeOptions
     fold: FoldOptions
@@ -25,8 +25,11 @@ class QueryOptions:
     files: bool
 
 
-def snapshots(records: DataFrame, options: QueryOptions) -> DataFrame:
-    """One row a shard and closed interval: the columnar state is keyed by shard, never by bundle."""
+def folded(records: DataFrame, options: QueryOptions) -> DataFrame:
+    """SHARD_OUTPUT: one row a shard and closed interval, and one for each place where refused records lie.
+
+    The columnar state is keyed by shard, never by bundle.
+    """
     decode = options.decode
     update = shard_update(
         cluster=decode.cluster,
@@ -40,7 +43,7 @@ def snapshots(records: DataFrame, options: QueryOptions) -> DataFrame:
         .groupBy("shard")
         .applyInPandasWithState(
             update,
-            outputStructType=SHARD_SNAPSHOT,
+            outputStructType=SHARD_OUTPUT,
             stateStructType=SHARD_STATE,
             outputMode="update",
             timeoutConf=GroupStateTimeout.NoTimeout,
@@ -49,28 +52,16 @@ def snapshots(records: DataFrame, options: QueryOptions) -> DataFrame:
 
 
 def decision_checkpoint(checkpoint: str, options: QueryOptions) -> str:
-    """Where the main query keeps its state: the number of shards is in the name, for another one must not meet it."""
+    """Where the query keeps its state: the number of shards is in the name, for another one must not meet it."""
     return f"{checkpoint}/decisions-s{options.decode.shards}"
 
 
 def decision_query(records: DataFrame, options: QueryOptions, sink: BatchSink, *, checkpoint: str) -> DataStreamWriter:
-    """The main query, unstarted: the caller picks the trigger."""
+    """The query, unstarted: the caller picks the trigger."""
     return (
-        snapshots(records, options)
+        folded(records, options)
         .writeStream.queryName("trimtab-decisions")
         .outputMode("update")
         .option("checkpointLocation", decision_checkpoint(checkpoint, options))
-        .foreachBatch(sink)
-    )
-
-
-def dead_letter_query(
-    records: DataFrame, options: QueryOptions, sink: BatchSink, *, checkpoint: str
-) -> DataStreamWriter:
-    """The second query over the same source: what the first one could not use."""
-    return (
-        suspects(records, options.decode)
-        .writeStream.queryName("trimtab-dead-letters")
-        .option("checkpointLocation", f"{checkpoint}/dead-letters")
         .foreachBatch(sink)
     )

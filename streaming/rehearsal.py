@@ -1,4 +1,4 @@
-"""What a standby does while it waits: both queries run once, on made-up records, and decide nothing.
+"""What a standby does while it waits: the query runs once, on made-up records, and decides nothing.
 
 A JVM that has never run them spends most of a takeover loading classes, planning and compiling.  After a rehearsal, and
 a look at the log, all of that is done.  Records, state and checkpoint lie in a folder that is deleted.
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from controller.adapters.long_work import long_work
 from streaming import made_up
 from streaming.gateway import scratch_folder
-from streaming.query import QueryOptions, dead_letter_query, decision_query
+from streaming.query import QueryOptions, decision_query
 from streaming.sources import LogSource, folder_records
 
 log = logging.getLogger(__name__)
@@ -28,14 +28,14 @@ _USUAL_SECONDS: Final = 10.0
 
 
 def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> None:
-    """Run the queries that a leader runs, with *options*, and look at the log of *source*.
+    """Run the query that a leader runs, with *options*, and look at the log of *source*.
 
     An error is only logged: the leader meets the same error and reports it.
     """
     with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
         try:
-            with long_work("rehearsing the queries", usual_seconds=_USUAL_SECONDS):
-                _run_queries(spark, replace(options, files=True), Path(scratch))
+            with long_work("rehearsing the query", usual_seconds=_USUAL_SECONDS):
+                _run_query(spark, replace(options, files=True), Path(scratch))
                 source.peek(spark)
         except PySparkException as error:
             log.warning("the rehearsal failed, so a takeover may take longer: %s", error)
@@ -43,25 +43,14 @@ def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> N
             log.info("this controller stands by")
 
 
-def _run_queries(spark: SparkSession, options: QueryOptions, folder: Path) -> None:
+def _run_query(spark: SparkSession, options: QueryOptions, folder: Path) -> None:
     files = made_up.publish(
         folder, cluster=options.decode.cluster, period_ms=options.decode.period_ms, intervals=_INTERVALS
     )
     records, checkpoint = folder_records(spark, folder, files_per_trigger=files // 2 + 1), str(folder / "checkpoint")
-    writers = (
-        decision_query(records, options, _read, checkpoint=checkpoint),
-        dead_letter_query(records, options, _iterate, checkpoint=checkpoint),
-    )
-    for query in [writer.trigger(availableNow=True).start() for writer in writers]:
-        query.awaitTermination()
+    decision_query(records, options, _read, checkpoint=checkpoint).trigger(availableNow=True).start().awaitTermination()
 
 
 def _read(batch: DataFrame, _: int) -> None:
     """As the decision sink does."""
     batch.toArrow()
-
-
-def _iterate(batch: DataFrame, _: int) -> None:
-    """As the sink of dead letters does."""
-    for _row in batch.toLocalIterator():
-        pass

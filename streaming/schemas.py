@@ -44,9 +44,21 @@ ROW = _struct(
     detail_position=_BYTES,
     detail_load=_BYTES,
 )
-#: What streaming.jvm makes of a record.  Suspect are the refused ones, and facts and ticks: controller.wire reads them.
+#: What streaming.jvm makes of a record.  Suspect are the refused ones, which have one row of kind
+#: REFUSED, and facts and ticks: controller.wire reads them.
 RECORD_ROWS = _struct(suspect=BooleanType(), refused=BooleanType(), rows=ArrayType(ROW))
 
-#: One shard's state in the state store, and what it emits when an interval closes.
+#: One shard's state in the state store.
 SHARD_STATE = _struct(state=_BYTES)
-SHARD_SNAPSHOT = _struct(interval=_LONG, shard=_INT, shards=_INT, snapshot=_BYTES)
+#: What a shard emits: a snapshot when an interval closes, or where refused records lie (controller.aggregate.places).
+SHARD_OUTPUT = _struct(
+    interval=_LONG,
+    shard=_INT,
+    shards=_INT,
+    snapshot=_BYTES,
+    source=_INT,
+    partition=_INT,
+    file=_STRING,
+    first=_LONG,
+    last=_LONG,
+)

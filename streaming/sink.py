@@ -1,4 +1,4 @@
-"""The sink: hands the snapshots of each batch to the engine, and logs the decisions.
+"""The sink: hands the snapshots of each batch to the engine, logs the decisions, and has dead letters kept.
 
 Spark may run a batch again; the engine decides each interval once all the same.  Every error is raised, so that Spark
 does not commit the batch.
@@ -12,12 +12,14 @@ from pyspark.sql import DataFrame
 
 from controller.adapters.failpoints import failpoint
 from controller.adapters.verdicts import VerdictStore
+from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError
 from controller.ports.journal import Journal
 from controller.wire.readable import counted, in_number, utc
+from streaming.dead_letters import DeadLetters
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +35,12 @@ class DecisionSink:
         *,
         journal: Journal,
         verdicts: VerdictStore,
+        letters: DeadLetters,
         now_ms: Callable[[], int],
         retention_ms: int,
     ) -> None:
         """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long."""
-        self._engine, self._journal, self._verdicts = engine, journal, verdicts
+        self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
         #: Rows dropped by the shards, as far as that was logged.
         self._dropped = 0
@@ -58,12 +61,14 @@ class DecisionSink:
         return self._engine.memory.last_interval
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Decide what closed in this batch."""
+        """Decide what closed in this batch; then keep its dead letters, for which nobody waits."""
         try:
             # Spark begins a batch when it has committed the one before.
             committed = self._at_rest
             # One action, on every path: none leaves state uncommitted under a committed batch, two fold twice.
-            self._decide(batch.toArrow())
+            table = batch.toArrow()
+            self._decide(table)
+            self._letters.keep(_refused(table), batch_id)
             self._at_rest = self._engine.memory.last_interval
             self._prune(committed)
             failpoint("before-spark-commit")
@@ -134,5 +139,11 @@ class DecisionSink:
 
 
 def _snapshots(table: pa.Table) -> Iterator[Snapshot]:
-    """The snapshots in the column of that name, SHARD_SNAPSHOT's."""
-    return (Snapshot.from_blob(bytes(blob or b"")) for blob in table["snapshot"].to_pylist())
+    """The snapshots in *table*, SHARD_OUTPUT."""
+    return (Snapshot.from_blob(bytes(blob)) for blob in table["snapshot"].drop_null().to_pylist())
+
+
+def _refused(table: pa.Table) -> list[Span]:
+    """Where the refused records lie that *table* names."""
+    rows = table.select(Span._fields).filter(table["source"].is_valid())
+    return joined(Span(*row.values()) for row in rows.to_pylist())

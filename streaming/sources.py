@@ -3,6 +3,8 @@
 ``source_of`` is the one place where ``[log] kind`` says how Spark reads the log.  A new log system gets a Source here.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, assert_never
@@ -14,11 +16,14 @@ from controller.adapters import jars
 from controller.adapters.folder.log import files_of
 from controller.adapters.kafka.backlog import Offsets, backlog
 from controller.adapters.kafka.java_options import java_options, refusal
+from controller.adapters.kafka.tick_watch import TickWatch
 from controller.aggregate.backlog import Backlog
+from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
 from controller.settings.trimtab_toml import Settings
+from streaming.gate import GATED_KAFKA, Ticks
 
 _FILES = "path string, modificationTime timestamp, length long, content binary"
 #: One character a byte, so that a line is cut out of a file as the bytes it was.
@@ -27,6 +32,9 @@ _BYTES = "ISO-8859-1"
 FILES_PER_TRIGGER = 1_000
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 _CONNECTOR = "connector"
+#: What stands for other characters in a path that Spark is given.
+_GLOB = re.compile(r"[\\{}\[\]*?]")
+_ESCAPED = r"\\\g<0>"
 
 
 class LogSource(Protocol):
@@ -48,6 +56,14 @@ class LogSource(Protocol):
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
         """The records as a stream, *max_offsets* of a batch at most; without a checkpoint it begins before *now_ms*."""
+        ...
+
+    def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        """The records of *spans*, one for each partition or file; not a stream.  Less where Kafka has deleted some."""
+        ...
+
+    def ticks(self) -> Ticks | None:
+        """The ticks as they come, for the gate before ``records``; None where it has no gate."""
         ...
 
     def peek(self, spark: SparkSession) -> None:
@@ -99,6 +115,14 @@ class KafkaSource:
         """See Source."""
         return kafka_records(spark, self._log, max_offsets=max_offsets, now_ms=now_ms)
 
+    def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        """See Source."""
+        return kafka_records_again(spark, self._log, spans)
+
+    def ticks(self) -> Ticks:
+        """See Source."""
+        return TickWatch(self._log, cluster=self._cluster)
+
     def peek(self, spark: SparkSession) -> None:
         """See Source."""
         spark.read.format("kafka").options(**kafka_options(self._log)).load().limit(2).collect()
@@ -130,6 +154,13 @@ class FolderSource:
         """See Source.  It begins with the first file."""
         enough = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
         return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, enough))
+
+    def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        """See Source."""
+        return folder_records_again(spark, self._folder, spans)
+
+    def ticks(self) -> None:
+        """See Source.  A batch begins when there are files."""
 
     def peek(self, spark: SparkSession) -> None:
         """See Source.  The rehearsal has read files already."""
@@ -168,9 +199,28 @@ def start_options(log: KafkaLogSettings, now_ms: int) -> dict[str, str]:
 
 
 def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: int, now_ms: int) -> DataFrame:
-    """The records of the metrics and the result topic, as a stream that begins where ``start_at`` says."""
-    reader = spark.readStream.format("kafka").options(**kafka_options(log), **start_options(log, now_ms))
+    """The records of the metrics and the result topic, as a stream that begins where ``start_at`` says.
+
+    It waits for streaming.gate, but where it reads what there is and ends.
+    """
+    reader = spark.readStream.format(GATED_KAFKA).options(**kafka_options(log), **start_options(log, now_ms))
     return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)
+
+
+def kafka_records_again(spark: SparkSession, log: KafkaLogSettings, spans: Sequence[Span]) -> DataFrame:
+    """The records of *spans*, one for each partition; less where Kafka has deleted some."""
+    topics = {METRICS: log.metrics_topic, RESULTS: log.results_topic}
+    first: dict[str, dict[str, int]] = {topics[span.source]: {} for span in spans}
+    end: dict[str, dict[str, int]] = {topic: {} for topic in first}
+    for span in spans:
+        first[topics[span.source]][str(span.partition)] = span.first
+        end[topics[span.source]][str(span.partition)] = span.last + 1
+    options = {name: value for name, value in kafka_options(log).items() if name != "subscribe"} | {
+        "assign": json.dumps({topic: sorted(map(int, partitions)) for topic, partitions in first.items()}),
+        "startingOffsets": json.dumps(first),
+        "endingOffsets": json.dumps(end),
+    }
+    return located(spark.read.format("kafka").options(**options).load(), log.results_topic)
 
 
 def located(records: DataFrame, results_topic: str) -> DataFrame:
@@ -189,7 +239,19 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
 def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int = FILES_PER_TRIGGER) -> DataFrame:
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
     reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
-    files = reader.load(f"{folder}/{{metrics,results}}/*.jsonl")
+    return _lines(reader.load(f"{folder}/{{metrics,results}}/*.jsonl"))
+
+
+def folder_records_again(spark: SparkSession, folder: Path, spans: Sequence[Span]) -> DataFrame:
+    """The lines of the files that *spans* name, one for each file."""
+    parts = {METRICS: "metrics", RESULTS: "results"}
+    paths = [f"{folder}/{parts[span.source]}/{_GLOB.sub(_ESCAPED, span.file)}" for span in spans]
+    reader = spark.read.format("binaryFile").schema(_FILES)
+    return _lines(reader.load(paths))
+
+
+def _lines(files: DataFrame) -> DataFrame:
+    """The lines of *files*, each a record."""
     lines = files.select(
         "path",
         F.unix_millis("modificationTime").alias("append_time"),

@@ -8,26 +8,38 @@ from pyspark.sql.streaming.state import GroupState
 
 from controller.aggregate import state_blob
 from controller.aggregate.shard import FoldOptions, ShardState, check_shards, fold
+from controller.wire.refused import refused_spans
 from controller.wire.rows import rows_from_columns
+from streaming.schemas import SHARD_OUTPUT
 
 ShardUpdate = Callable[[tuple[int], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
+
+_NO_SNAPSHOT = (None, None, None, None)
+_NO_SPAN = (None, None, None, None, None)
 
 
 def shard_update(*, cluster: str, period_ms: int, shards: int, files: bool, options: FoldOptions) -> ShardUpdate:
     """The function that Spark calls for each shard with rows in a batch."""
 
     def update(key: tuple[int], parts: Iterable[pd.DataFrame], group: GroupState) -> Iterator[pd.DataFrame]:
-        frames = list(parts)
+        frames, shard = list(parts), int(key[0])
         columns = {
             str(name): np.concatenate([frame[name].to_numpy() for frame in frames]) for name in frames[0].columns
         }
-        state = state_blob.load(bytes(group.get[0])) if group.exists else ShardState(shard=int(key[0]), shards=shards)
-        check_shards(state, shards)
         batch = rows_from_columns(columns, cluster=cluster, period_ms=period_ms, files=files)
-        state, snapshots = fold(state, batch, options)
-        group.update((state_blob.dump(state),))
-        for snapshot in snapshots:
-            row = (snapshot.interval, snapshot.shard, snapshot.shards, snapshot.to_blob())
-            yield pd.DataFrame([row], columns=["interval", "shard", "shards", "snapshot"])
+        if len(batch):
+            state = state_blob.load(bytes(group.get[0])) if group.exists else ShardState(shard=shard, shards=shards)
+            check_shards(state, shards)
+            state, snapshots = fold(state, batch, options)
+            group.update((state_blob.dump(state),))
+            for snapshot in snapshots:
+                yield _output((snapshot.interval, snapshot.shard, snapshot.shards, snapshot.to_blob()), _NO_SPAN)
+        for span in refused_spans(columns, batch, shard=shard):
+            yield _output(_NO_SNAPSHOT, span)
 
     return update
+
+
+def _output(snapshot: tuple[object, ...], span: tuple[object, ...]) -> pd.DataFrame:
+    # As objects: whole numbers beside nulls stay whole numbers.
+    return pd.DataFrame([(*snapshot, *span)], columns=SHARD_OUTPUT.names, dtype=object)

@@ -1,4 +1,4 @@
-"""Runs the controller: lead, start the queries, and stop them as soon as this process loses leadership."""
+"""Runs the controller: lead, start the query, and stop it as soon as this process loses leadership."""
 
 import logging
 import os
@@ -34,10 +34,8 @@ _FINISH_SECONDS = 20.0
 _RELEASE_SECONDS = 0.5
 #: Seconds that a query may take to stop; stopping interrupts its micro-batch.
 _STOP_SECONDS = 15.0
-#: A batch begins when the one before has ended and the log has grown.
-_DECISIONS_EVERY = "0 seconds"
-#: Nobody waits for dead letters, and a pass over few records costs nearly as much as one over many.
-_DEAD_LETTERS_EVERY = "10 seconds"
+#: A batch begins when the one before has ended, the log has grown, and streaming.gate allows it.
+_AT_ONCE = "0 seconds"
 
 
 def run(settings: Settings, stop: Callable[[], bool]) -> None:
@@ -97,8 +95,8 @@ def _lead(
     assembly.check_shared_checkpoint(leadership, files)
     # They may have been switched on since this process stood by.
     assembly.refuse_rivals(store, must_know=False)
-    decisions = assembly.decision_sink(leadership, store, has_begun=assembly.has_committed(files))
-    letters = assembly.dead_letter_sink()
+    letters = assembly.dead_letters(spark)
+    decisions = assembly.decision_sink(leadership, store, letters, has_begun=assembly.has_committed(files))
     assembly.refuse_producers_clocks()
     watch = ProgressWatch(assembly.last_tick, after_seconds=assembly.stalled_after_seconds)
     log.info("this controller leads, epoch %d", decisions.epoch)
@@ -109,24 +107,23 @@ def _lead(
 
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
-    suspects = assembly.dead_letter_query(spark, letters)
-    with running(suspects.trigger(processingTime=_DEAD_LETTERS_EVERY).start()) as suspects_query:
-        log.info("this controller reads the log")
-        try:
-            for turn in assembly.catching_up(spark):
-                progress = catching_up.shown(turn, lambda: decisions.last_interval, assembly.options.decode.period_ms)
-                with running(decide(turn.offsets, availableNow=True)) as query, progress:
-                    _watch([suspects_query, query], leadership, watch, stop, poll_seconds, until=query)
-                if stop():
-                    return
-            with running(decide(None, processingTime=_DECISIONS_EVERY)) as query:
-                _watch([suspects_query, query], leadership, watch, stop, poll_seconds)
-        except TrimtabError:
-            raise
-        except Exception as error:
-            leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
-            failure = decisions.failure or letters.failure or error
-            raise failure if isinstance(failure, TrimtabError) else assembly.why_it_ended(failure) from error
+    log.info("this controller reads the log")
+    looks = partial(_watch, leadership=leadership, watch=watch, stop=stop, poll_seconds=poll_seconds)
+    try:
+        for turn in assembly.catching_up(spark):
+            progress = catching_up.shown(turn, lambda: decisions.last_interval, assembly.options.decode.period_ms)
+            with running(decide(turn.offsets, availableNow=True)) as query, progress:
+                looks(query, ends=True)
+            if stop():
+                return
+        with running(decide(None, processingTime=_AT_ONCE)) as query, assembly.gate(spark, decisions) as wait:
+            looks(query, wait=wait)
+    except TrimtabError:
+        raise
+    except Exception as error:
+        leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
+        failure = decisions.failure or error
+        raise failure if isinstance(failure, TrimtabError) else assembly.why_it_ended(failure) from error
 
 
 @contextmanager
@@ -156,44 +153,45 @@ def _stop(query: StreamingQuery, stop_seconds: float, exit_now: Callable[[int], 
 
 
 def _watch(
-    queries: list[StreamingQuery],
+    query: StreamingQuery,
+    *,
     leadership: Leadership,
     watch: ProgressWatch,
     stop: Callable[[], bool],
     poll_seconds: float,
-    until: StreamingQuery | None = None,
+    wait: Callable[[float], None] = time.sleep,
+    ends: bool = False,
 ) -> None:
-    """Wait until told to stop, or until the query *until* has read what there was."""
+    """Watch *query* until told to stop; where it *ends* by itself, until it has read what there was.
+
+    *wait* passes the time between two looks.
+    """
     while not stop():
-        time.sleep(poll_seconds)
+        wait(poll_seconds)
         if leadership.lost():
             raise LeadershipLostError("another controller may lead now")
-        for query in queries:
-            if not query.isActive:
-                query.awaitTermination()  # raises what ended it
-                if query is until:
-                    return
-                raise TrimtabError(f"query {query.name} ended by itself")
-        watch.check(partial(_batches, queries))
-    _finish(queries)
+        if not query.isActive:
+            query.awaitTermination()  # raises what ended it
+            if ends:
+                return
+            raise TrimtabError(f"query {query.name} ended by itself")
+        watch.check(partial(_last_batch, query))
+    _finish(query)
 
 
-def _batches(queries: list[StreamingQuery]) -> dict[str, int]:
-    """Query -> its last finished batch; -1 before the first."""
-    found = {}
-    for query in queries:
-        progress = query.lastProgress
-        found[str(query.name)] = -1 if progress is None else int(progress["batchId"])
-    return found
+def _last_batch(query: StreamingQuery) -> int:
+    """The number of the last finished batch; -1 before the first."""
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
 
 
-def _finish(queries: list[StreamingQuery]) -> None:
-    """Let micro-batches come to their end: one that is broken off leaves pages of traces in the output.
+def _finish(query: StreamingQuery) -> None:
+    """Let the micro-batch come to its end: one that is broken off leaves pages of traces in the output.
 
     Where a signal stops this process it is ended before the deadline here, without traces.
     """
     deadline = Deadline.after(_FINISH_SECONDS)
-    while any(map(_is_busy, queries)) and not deadline.passed:
+    while _is_busy(query) and not deadline.passed:
         time.sleep(_POLL_SECONDS)
 
 

@@ -6,14 +6,17 @@ from typing import Any
 from unittest.mock import Mock
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.verdicts import VerdictStore
+from controller.aggregate.places import Span
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import Engine
 from controller.model.controls import Controls
 from controller.wire.rows import Located, rows_from_records
+from streaming.schemas import SHARD_OUTPUT
 from streaming.sink import DecisionSink
 from tests.pure_controller import DETAIL, OPTIONS, POLICY
 
@@ -28,13 +31,12 @@ def snapshots(records: Sequence[Located]) -> list[Snapshot]:
     return fold(ShardState(shard=0, shards=1), rows, OPTIONS)[1]
 
 
-def batch(snapshots: Sequence[Snapshot]) -> Any:
-    """What Spark hands to the sink."""
-    columns = {
-        "interval": [snapshot.interval for snapshot in snapshots],
-        "snapshot": [snapshot.to_blob() for snapshot in snapshots],
-    }
-    return Mock(**{"toArrow.return_value": pa.table(columns)})
+def batch(snapshots: Sequence[Snapshot], refused: Sequence[Span] = ()) -> Any:
+    """What Spark hands to the sink: *snapshots*, and where *refused* records lie."""
+    closed = [{"interval": each.interval, "snapshot": each.to_blob()} for each in snapshots]
+    rows = [*closed, *(span._asdict() for span in refused)]
+    table = pa.Table.from_pylist(rows, schema=to_arrow_schema(SHARD_OUTPUT))
+    return Mock(**{"toArrow.return_value": table})
 
 
 def sink(folder: Path, *, controls: Callable[[int], Controls] = active, **changed: Any) -> DecisionSink:
@@ -51,5 +53,9 @@ def sink(folder: Path, *, controls: Callable[[int], Controls] = active, **change
         controls=controls,
         now_ms=now_ms,
     )
-    parts: dict[str, Any] = {"verdicts": VerdictStore(folder / "verdicts"), "retention_ms": 30 * 86_400_000}
+    parts: dict[str, Any] = {
+        "verdicts": VerdictStore(folder / "verdicts"),
+        "retention_ms": 30 * 86_400_000,
+        "letters": Mock(),
+    }
     return DecisionSink(engine, journal=journal, now_ms=now_ms, **{**parts, **changed})

@@ -13,6 +13,8 @@ from controller.model.records import Fact
 
 #: Kinds of rows.
 TICK, SWEEP, BUNDLE, TOPIC, REPORT, REPORT_BUNDLE, FACT = range(7)
+#: A record that the query refused; the fold never gets one.
+REFUSED = 7
 
 #: The topic a row comes from.
 METRICS, RESULTS = range(2)
@@ -69,6 +71,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def unread(self) -> Ints:
+        """(m,) The rows of ticks and facts whose record says no fact: it was refused."""
+        told = np.flatnonzero((self.kind == TICK) | (self.kind == FACT))
+        return told[[row not in self.facts for row in told.tolist()]]
 
 
 def per_thousand(rates: Floats) -> Floats:

@@ -29,6 +29,7 @@ from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import FORMS, KeyValue, topic_records
 from streaming.assembly import Assembly
+from streaming.gate import open_gate
 from streaming.sink import DecisionSink
 
 _START_MS: Final = 1_735_689_600_000
@@ -74,7 +75,7 @@ def pipeline(
     create_topics(kafka)
     leader = FileLeadership(folder / "election")
     leader.acquire(lambda: False)
-    sink = assembly.decision_sink(leader, assembly.control_store())
+    sink = assembly.decision_sink(leader, assembly.control_store(), assembly.dead_letters(spark))
     query = assembly.decision_query(spark, sink)
     running = query.trigger(processingTime=_TRIGGER).start()
     measured, size = [], 0
@@ -82,6 +83,7 @@ def pipeline(
         interval = _START_MS + run * settings.intervals.period_ms
         size = _publish(cluster, interval, FORMS[form], kafka)
         cluster.advance()
+        open_gate(spark)
         seconds = _seconds_of_query(running, sink)
         floor = _floor(assembly.records(spark), folder / "floor").trigger(availableNow=True).start()
         floor.awaitTermination()

@@ -18,6 +18,7 @@ from controller.aggregate.rows import (
     FACT,
     METRICS,
     RATES,
+    REFUSED,
     REPORT,
     REPORT_BUNDLE,
     STATS,
@@ -111,11 +112,12 @@ def _seed(record: metrics.BundleData) -> model.BundleSeed:
 
 
 def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, period_ms: int, files: bool) -> Rows:
-    """Rows from the columns of streaming.schemas.ROW, unpacked; facts that do not decode are left out.
+    """Rows from the columns of streaming.schemas.ROW, unpacked; those of refused records are left out.
 
-    (The second query finds them in the same log and writes dead letters.)  ``files``: the log is a
-    folder, and ``file`` orders before ``offset``.  O(bytes), nothing a bundle in Python but its name.
+    Facts that do not decode are left out of ``facts``: see ``Rows.unread``.  ``files``: the log is a folder, and
+    ``file`` orders before ``offset``.  O(bytes), nothing a bundle in Python but its name.
     """
+    columns = _without_refused(columns)
     packed = columns["kind"].astype(np.int64)
     loaded = np.isin(packed, (BUNDLE, TOPIC, REPORT_BUNDLE))
     size = np.ones(len(packed), np.int64)
@@ -154,6 +156,11 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
         numbers=_numbers(columns, packed, start),
         facts=_facts(columns, packed, start, cluster, period_ms),
     )
+
+
+def _without_refused(columns: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    good = columns["kind"] != REFUSED
+    return columns if good.all() else {name: column[good] for name, column in columns.items()}
 
 
 def _bundle_columns(

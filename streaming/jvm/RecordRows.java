@@ -24,7 +24,7 @@ import org.apache.spark.unsafe.Platform;
  */
 public final class RecordRows implements UDF10 {
     /** As controller.aggregate.rows has them. */
-    private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5, FACT = 6;
+    private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5, FACT = 6, REFUSED = 7;
     private static final int RESULTS = 1;
     private static final double MAX_QUANTITY = 1e15;
     /** As controller.wire.metrics has them. */
@@ -87,8 +87,11 @@ public final class RecordRows implements UDF10 {
         }
     }
 
+    /** A row that says so and no more: where the record lies stands beside it. */
     private static Object refused() {
-        return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, NO_ROWS});
+        Rows rows = new Rows("", 1, 1, 0);
+        rows.add(0, REFUSED);
+        return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, rows.found.toArray()});
     }
 
     private static double number(Object value) {

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.places import Span
+from controller.aggregate.rows import METRICS, REFUSED, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import KeyValue, arrow_records, json_records, namespace_record
@@ -21,8 +22,8 @@ from controller.wire.journal import encode_entry
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 from controller.wire.rows import rows_from_columns
 from streaming.assembly import Assembly
-from streaming.dead_letters import DeadLetterSink
-from streaming.decode import DecodeOptions, rows, suspects
+from streaming.dead_letters import DeadLetters
+from streaming.decode import DecodeOptions, rows
 from streaming.query import decision_query
 from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import Kept, plain
@@ -37,6 +38,8 @@ _NOW, _PERIOD, _CLUSTER = 1_735_689_600_000, 60_000, "demo"
 #: About half of the bundles reach one.
 _LIMITS = DetailLimits(topics=9, sessions=1e9, msg_rate=1_200, throughput=1e12)
 _OPTIONS = DecodeOptions(cluster=_CLUSTER, period_ms=_PERIOD, max_record_bytes=1_000_000, shards=3, detail=_LIMITS)
+#: Whatever the records are that are read again.
+EVERYWHERE = [Span(METRICS, 0, "", 0, 0)]
 _SCHEMA = "source int, partition int, offset long, file string, append_time long, value binary"
 
 
@@ -57,7 +60,7 @@ def read(spark: SparkSession, values: list[bytes], options: DecodeOptions) -> An
 
 def letters(spark: SparkSession, values: list[bytes], options: DecodeOptions, source: int = METRICS) -> list[str]:
     kept = Kept()
-    DeadLetterSink(kept, options, {})(suspects(frame(spark, values, source), options), 0)
+    DeadLetters(kept, options, {}, lambda _: frame(spark, values, source)).keep(EVERYWHERE, 0)
     return kept.reasons
 
 
@@ -135,7 +138,8 @@ def test_arrow_that_is_too_large_is_not_looked_at(spark: SparkSession) -> None:
 def test_the_result_topic_has_no_arrow(spark: SparkSession) -> None:
     (found,) = letters(spark, [respun()], _OPTIONS, RESULTS)
     assert found.startswith("not_json: ")
-    assert rows(frame(spark, [respun()], RESULTS), _OPTIONS).count() == 0
+    (row,) = rows(frame(spark, [respun()], RESULTS), _OPTIONS).collect()
+    assert (row.kind, row.body) == (REFUSED, None)
 
 
 def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
@@ -159,7 +163,7 @@ def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
     assembly = Assembly(settings)
     options = replace(assembly.options, files=False)
     records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
-    sink = assembly.decision_sink(leader, assembly.control_store())
+    sink = assembly.decision_sink(leader, assembly.control_store(), assembly.dead_letters(spark))
     query = decision_query(records, options, sink, checkpoint=settings.checkpoint.path)
     query.trigger(availableNow=True).start().awaitTermination()
     leader.release()

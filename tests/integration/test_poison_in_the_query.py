@@ -1,17 +1,22 @@
-"""Poison of every kind between good records: the real queries decide every interval as if it were not there.
+"""Poison of every kind between good records: the real query decides every interval as if it were not there.
 
 Each poisoned record becomes a dead letter with its reason, and a restart on the same checkpoint goes on.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.log import FolderDeadLetterLog
+from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
@@ -20,7 +25,8 @@ from controller.wire.base import encode
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from streaming.assembly import Assembly
-from streaming.query import dead_letter_query, decision_query
+from streaming.dead_letters import DeadLetters
+from streaming.query import decision_query
 from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import BAD, SPOILT_FACTS
 from tests.records import PERIOD, T, as_bytes
@@ -79,7 +85,7 @@ def decided(spark: SparkSession, folder: Path, spoilt: list[bytes]) -> tuple[lis
 
 
 def run(spark: SparkSession, folder: Path) -> None:
-    """Start both queries on what is there, on the folder's one checkpoint, and wait until they have read it."""
+    """Start the query on what is there, on the folder's one checkpoint, and wait until they have read it."""
     settings = write_settings(folder)
     leader = FileLeadership(folder / "election")
     assert leader.acquire(lambda: False)
@@ -87,14 +93,15 @@ def run(spark: SparkSession, folder: Path) -> None:
     decode = replace(assembly.options.decode, max_record_bytes=_MAX_BYTES)
     options = assembly.options = replace(assembly.options, files=False, decode=decode)
     records = spark.readStream.schema(_SCHEMA).parquet(str(folder / "records"))
-    decisions = assembly.decision_sink(leader, assembly.control_store())
-    letters = assembly.dead_letter_sink()
-    checkpoint = settings.checkpoint.path
-    for query in (
-        decision_query(records, options, decisions, checkpoint=checkpoint),
-        dead_letter_query(records, options, letters, checkpoint=checkpoint),
-    ):
-        query.trigger(availableNow=True).start().awaitTermination()
+
+    def again(spans: Sequence[Span]) -> DataFrame:
+        found = spark.read.schema(_SCHEMA).parquet(str(folder / "records"))
+        return reduce(DataFrame.union, (found.where(F.col("offset").between(span.first, span.last)) for span in spans))
+
+    letters = DeadLetters(FolderDeadLetterLog(folder / "log"), options.decode, {}, again)
+    decisions = assembly.decision_sink(leader, assembly.control_store(), letters)
+    query = decision_query(records, options, decisions, checkpoint=settings.checkpoint.path)
+    query.trigger(availableNow=True).start().awaitTermination()
     leader.release()
 
 

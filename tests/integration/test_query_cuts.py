@@ -78,7 +78,7 @@ def decide(spark: SparkSession, settings: Settings, *, files_per_trigger: int, s
     leader = FileLeadership(Path(settings.election.path))
     assert leader.acquire(lambda: False)
     assembly = Assembly(settings)
-    sink = assembly.decision_sink(leader, assembly.control_store())
+    sink = assembly.decision_sink(leader, assembly.control_store(), assembly.dead_letters(spark))
     made = 0
 
     def stopping(batch: Any, batch_id: int) -> None:

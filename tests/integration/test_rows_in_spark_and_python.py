@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from controller.aggregate.places import Span
 from controller.aggregate.rows import BUNDLE, FACT, METRICS, REPORT, REPORT_BUNDLE, RESULTS, SWEEP, TICK, TOPIC, Rows
 from controller.aggregate.shard import DetailLimits
 from controller.model.errors import WireError
@@ -24,7 +25,7 @@ from controller.wire.metrics import MetricRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.rows import Located, rows_from_columns, rows_from_records
 from streaming import dead_letters
-from streaming.dead_letters import DeadLetterSink
+from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions, rows, suspects
 from streaming.sources import located
 from tests.records import (
@@ -58,6 +59,8 @@ pytestmark = pytest.mark.integration
 _LIMITS = DetailLimits(topics=5, sessions=20, msg_rate=1_000, throughput=1e6)
 _MAX_BYTES = 100_000
 _OPTIONS = DecodeOptions(cluster=CLUSTER, period_ms=PERIOD, max_record_bytes=_MAX_BYTES, shards=3, detail=_LIMITS)
+#: Whatever the records are that are read again.
+EVERYWHERE = [Span(METRICS, 0, "", 0, 0)]
 _SCHEMA = "source int, partition int, offset long, file string, append_time long, value binary"
 _IMPOSSIBLE = "tenant/ns/0x80000000_0x00000000"
 
@@ -639,7 +642,7 @@ def test_a_kafka_record_without_a_value_is_an_empty_one(spark: SparkSession) -> 
     schema = "topic string, partition int, offset long, timestamp timestamp, value binary"
     tombstone = spark.createDataFrame([("metrics", 2, 7, datetime.fromtimestamp(T / 1000, UTC), None)], schema)
     kept = Kept()
-    DeadLetterSink(kept, _OPTIONS, {})(suspects(located(tombstone, "results"), _OPTIONS), 0)
+    DeadLetters(kept, _OPTIONS, {}, lambda _: located(tombstone, "results")).keep(EVERYWHERE, 0)
     (reason,) = kept.reasons
     assert reason.startswith("not_json: ")
 
@@ -648,10 +651,9 @@ def test_a_flood_of_bad_records_comes_to_the_driver_in_parts_and_none_is_lost(
     records: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, divided = Kept(), Kept()
-    found = suspects(records, _OPTIONS)
-    DeadLetterSink(whole, _OPTIONS, {})(found, 0)
+    DeadLetters(whole, _OPTIONS, {}, lambda _: records).keep(EVERYWHERE, 0)
     monkeypatch.setattr(dead_letters, "AT_ONCE", 50_000)
-    DeadLetterSink(divided, _OPTIONS, {})(found, 0)
+    DeadLetters(divided, _OPTIONS, {}, lambda _: records).keep(EVERYWHERE, 0)
     assert whole.parts == 1 < divided.parts
     assert sorted(divided.reasons) == sorted(whole.reasons)
     assert len(whole.reasons) >= len(BAD)

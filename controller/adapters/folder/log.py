@@ -118,8 +118,7 @@ class FolderDeadLetterLog:
     def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:
         """See DeadLetterLog."""
         if letters:
-            name = f"{batch:0{DIGITS}d}" + (f"-{part}" if part else "")
-            files.replace(self._folder / f"{name}.jsonl", as_lines(map(encode, letters)))
+            files.replace(self._folder / f"{batch:0{DIGITS}d}-{part}.jsonl", as_lines(map(encode, letters)))
 
 
 def as_lines(values: Iterable[bytes]) -> bytes:

@@ -12,6 +12,7 @@ import pytest
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.log import FolderCommandLog
+from controller.aggregate.places import Span
 from controller.model.controls import Controls
 from controller.model.errors import JournalError, LeadershipLostError
 from controller.model.memory import Memory
@@ -48,6 +49,26 @@ def test_verdicts_that_cannot_be_stored_are_logged_once_and_decisions_continue(
     [told] = [record.getMessage() for record in caplog.records]
     assert "verdicts are not kept, decisions go on" in told
     assert "No space left" in told
+
+
+def test_the_dead_letters_of_a_batch_are_kept_after_its_decisions_once_for_each_partition(tmp_path: Path) -> None:
+    found: list[object] = []
+    letters = Mock()
+    letters.keep.side_effect = lambda spans, batch_id: found.extend((spans, batch_id, journalled(tmp_path)))
+    refused = [Span(0, 2, "", 5, 9), Span(0, 1, "", 3, 3), Span(0, 2, "", 7, 1 << 60)]
+    sink(tmp_path, letters=letters)(batch(CLOSED, refused), 7)
+    assert found == [[Span(0, 1, "", 3, 3), Span(0, 2, "", 5, 1 << 60)], 7, INTERVALS]
+
+
+def test_a_batch_whose_dead_letters_cannot_be_kept_fails_and_is_decided_once_all_the_same(tmp_path: Path) -> None:
+    letters = Mock()
+    letters.keep.side_effect = JournalError("no such topic")
+    failing = sink(tmp_path, letters=letters)
+    for _ in range(2):
+        with pytest.raises(JournalError):
+            failing(batch(CLOSED, [Span(0, 0, "", 1, 1)]), 0)
+        assert str(failing.failure) == "no such topic"
+    assert journalled(tmp_path) == INTERVALS
 
 
 def test_of_intervals_too_old_to_act_on_only_the_last_is_journalled_and_all_move_the_memory(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def settings(folder: Path) -> Settings:
 def lead(folder: Path, *, has_begun: bool) -> None:
     leader = Mock(claim=lambda epoch: epoch + 1)
     assembly = Assembly(settings(folder))
-    assembly.decision_sink(leader, assembly.control_store(), has_begun=has_begun)
+    assembly.decision_sink(leader, assembly.control_store(), Mock(), has_begun=has_begun)
 
 
 def test_an_empty_journal_beside_a_checkpoint_that_was_used_is_refused_and_the_message_says_what_to_do(

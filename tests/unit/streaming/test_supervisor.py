@@ -69,16 +69,14 @@ class PlayedAssembly(Assembly):
             "stand_by": Mock(),
             "files": Mock(),
             "has_committed": Mock(return_value=False),
-            "dead_letter_sink": Mock(return_value=Mock(failure=None)),
             "decision_query": Mock(return_value=writer),
-            "dead_letter_query": Mock(return_value=writer),
         }
         for name, part in (parts | played).items():
             setattr(self, name, part)
 
 
 def run(tmp_path: Path, leadership: PlayedLeadership, sink_failure: Exception | None = None, **played: Any) -> None:
-    """Run with two queries that end at once; Spark tells it in words of its own."""
+    """Run with a query that ends at once; Spark tells it in words of its own."""
     sink = Mock(return_value=Mock(epoch=1, failure=sink_failure))
     assembly = PlayedAssembly(tmp_path, leadership, **{"decision_sink": sink, **played})
     supervisor.balance(assembly, stop=lambda: False, poll_seconds=0.0)

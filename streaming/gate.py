@@ -1,0 +1,54 @@
+"""Lets the query begin a micro-batch when one is due, and not whenever a record has come.
+
+Spark asks a source for its end to see whether there is anything to read.  Ours (streaming/jvm/GatedKafka.java) says no
+until the gate is opened; then yes until all has been read that lay in the log.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from pyspark.sql import SparkSession
+
+from controller.aggregate.batch_times import BatchTimes
+
+#: Spark's Kafka source behind the gate.
+GATED_KAFKA = "trimtab.GatedKafka"
+
+
+class Ticks(Protocol):
+    """The ticks of a log, as they come."""
+
+    @property
+    def newest(self) -> int | None:
+        """The newest interval that was ticked, epoch ms; None before the first."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Return when a tick has come since the last call, or after *seconds*."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading."""
+        ...
+
+
+class Gate:
+    """The gate of the query that decides."""
+
+    def __init__(self, spark: SparkSession, ticks: Ticks, decided: Callable[[], int | None], period: float) -> None:
+        """*decided*: the last interval that is decided, epoch ms.  *period*: of an interval, seconds."""
+        self._spark, self._ticks, self._decided = spark, ticks, decided
+        self._times = BatchTimes(period=period)
+
+    def wait(self, seconds: float) -> None:
+        """Let *seconds* pass, or less if a tick comes; then open the gate if a batch is due."""
+        self._ticks.wait(seconds)
+        if self._times.due(time.monotonic(), ticked=self._ticks.newest, decided=self._decided()):
+            open_gate(self._spark)
+
+
+def open_gate(spark: SparkSession) -> None:
+    """Let the query read all that lies in the log now."""
+    jvm: Any = spark._jvm
+    jvm.trimtab.Gate.open()
