@@ -92,7 +92,7 @@ def loaded(name: str) -> Any:
     else:
         group.command(name)(part)
     commands: Any = typer.main.get_command(group)
-    return with_common_options(commands.commands[name])
+    return with_common_options(commands.commands[name], name)
 
 
 app = typer.Typer(cls=CommandTable, no_args_is_help=True)

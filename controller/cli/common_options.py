@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from controller.adapters import long_work
 from controller.cli import failures
+from controller.cli.examples import EXAMPLES
 
 
 def own_version() -> str:
@@ -54,17 +55,22 @@ Version: TypeAlias = Annotated[
 ]
 
 
-def with_common_options(command: Any) -> Any:
+def with_common_options(command: Any, path: str) -> Any:
     """*command*, as Typer runs it, where it, or each command below it, also takes the common options.
+
+    *path* are the words that call it; its help ends with its examples.
 
     Its help is plain text: Rich's tables would cut long names, and read [pulsar] as markup.
     """
     command.rich_markup_mode = None
     if isinstance(command, TyperGroup):
-        for below in command.commands.values():
-            with_common_options(below)
+        for name, below in command.commands.items():
+            with_common_options(below, f"{path} {name}")
     else:
         command.params.extend(COMMON)
+        # The first character keeps the lines from being wrapped as one paragraph.
+        lines = "\n".join(f"  {line}" for line in EXAMPLES.get(path, ()))
+        command.epilog = f"\b\nExamples:\n{lines}" if lines else None
     return command
 
 

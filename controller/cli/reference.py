@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from controller.cli.app import COMMANDS, app, loaded
 from controller.cli.common_options import COMMON
+from controller.cli.examples import EXAMPLES
 from controller.cli.exit_codes import EXIT_CODES
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -74,12 +75,15 @@ def write(page: Path = PAGE) -> None:
 def _command(command: Any, name: str, above: Any) -> Iterator[str]:
     """The section of *command*; of a group, a section for each of its commands."""
     with Context(command, info_name=name, parent=above) as context:
+        words = context.command_path.partition(" ")[2]
         if isinstance(command, TyperGroup):
             for below in command.list_commands(context):
                 yield from _command(command.commands[below], below, context)
             return
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
         yield f"### {context.command_path}\n\n```text\n{usage}\n```\n\n{_text(command.help)}"
+        if words in EXAMPLES:
+            yield "".join(["```sh\n", *(f"{line}\n" for line in EXAMPLES[words]), "```\n"])
         own = [one for one in command.params if one not in COMMON]
         yield from _table("argument", (one for one in own if isinstance(one, TyperArgument)), context)
         yield from _table("option", (one for one in own if not isinstance(one, TyperArgument)), context)

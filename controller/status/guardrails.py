@@ -20,7 +20,7 @@ from controller.wire.answers.status import (
     ModeAnswer,
     PausedAnswer,
 )
-from controller.wire.readable import counted, utc
+from controller.wire.readable import counted, in_time, utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +84,14 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
         rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
     rows["windows"] = found.maintenance or "commands are allowed now"
     cluster = [(line, used) for line, used in found.used if line.scope == "cluster"]
-    rows["used"] = ", ".join(f"{used:,} of {line.limit:,} {line.unit}" for line, used in cluster) or "no budgets"
+    rows["used"] = (
+        ", ".join(f"{used:,} of {line.limit:,} {in_time(line.unit)}" for line, used in cluster) or "no budgets"
+    )
     fullest = [(line, used) for line, used in found.used if line.scope != "cluster" and used]
     if fullest:
-        rows["fullest"] = ", ".join(f"{line.whose}: {used:,} of {line.limit:,} {line.unit}" for line, used in fullest)
+        rows["fullest"] = ", ".join(
+            f"{line.whose}: {used:,} of {line.limit:,} {in_time(line.unit)}" for line, used in fullest
+        )
     return rows
 
 

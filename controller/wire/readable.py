@@ -35,6 +35,7 @@ _ONE: Final = {
 }
 #: One of several, as journalled summaries count: no digit before the 1.
 _ONE_OF_MANY: Final = re.compile(r"(?<![\d.,])1 (brokers|bundles|commands|splits|unloads)\b")
+_IN_SECONDS: Final = re.compile(r"\bin (\d+) s$")
 
 
 def utc(time_ms: int) -> str:
@@ -84,6 +85,8 @@ def compared(observed: float, limit: float | None, unit: str) -> str:
     texts, shown = _numbers(values, unit)
     if unit == "usage":
         return f"usage {' against '.join(f'{text} %' for text in texts)}"
+    if shown.startswith("%"):
+        texts[:-1] = [f"{text} %" for text in texts[:-1]]
     return f"{' against '.join(texts)} {_unit(texts[-1], shown)}".rstrip()
 
 
@@ -116,4 +119,9 @@ def _number(value: float, digits: int) -> str:
 
 
 def _unit(number: str, unit: str) -> str:
-    return _ONE.get(unit, unit) if number == "1" else unit
+    return _ONE.get(unit, unit) if number == "1" else in_time(unit)
+
+
+def in_time(unit: str) -> str:
+    """A *unit* as it is journalled, with its time as people say it: "unloads in 60 min" for "unloads in 3600 s"."""
+    return _IN_SECONDS.sub(lambda found: f"in {lasting(int(found[1]))}", unit)

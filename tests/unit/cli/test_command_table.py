@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli import app as cli
+from controller.cli.examples import EXAMPLES
 from controller.cli.main import UNTIL_TOLD
 from controller.wire.schemas import FOLDER
 
@@ -38,7 +39,7 @@ def test_every_command_of_the_table_is_there_and_tells_its_options(name: str) ->
 def test_every_file_beside_the_table_is_a_command_or_known() -> None:
     files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
     shared = {"__init__", "__main__", "main", "app", "common", "common_options", "exit_codes", "layout", "reference"}
-    shared |= {"failures", "reachable", "service_log", "starting", "plain_help"}
+    shared |= {"failures", "reachable", "service_log", "starting", "plain_help", "examples"}
     assert files - shared == {one.module for one in cli.COMMANDS.values()}
 
 
@@ -92,6 +93,14 @@ def test_a_wrong_choice_is_told_in_plain_words() -> None:
     answer = CliRunner().invoke(cli.app, ["mode", "sleep"])
     assert answer.exit_code == 2
     assert "Error: Invalid value for 'value': 'sleep' is not one of 'active'," in " ".join(answer.output.split())
+
+
+def test_every_command_has_examples_at_the_end_of_its_help() -> None:
+    known = {name for name, _ in _all_commands()}
+    assert known - {"bench pipeline"} == set(EXAMPLES)
+    for words, lines in EXAMPLES.items():
+        told = CliRunner().invoke(cli.app, [*words.split(), "--help"], env={"COLUMNS": "80"}).output
+        assert told.endswith("\n\n  Examples:\n" + "".join(f"    {line}\n" for line in lines)), told
 
 
 def test_a_mistyped_command_is_refused_with_the_nearest_one() -> None:

@@ -91,6 +91,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     shutil.copytree(ROOT / "conf", folder / "conf")
     shutil.copy(ROOT / "tests" / "samples" / "load_report_1.json", folder / _STAND_FOR["FILE"])
+    (folder / "recording").mkdir()
+    shutil.copy(folder / _STAND_FOR["FILE"], folder / "recording")
     write_files_of_page(DOCS / "write_your_own_strategy.md", folder)
     return folder
 

@@ -102,6 +102,16 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ("[spark]", "[sprak]", "sprak: unknown key; allowed: cluster, "),
         ("bootstrap =", "bootstraps =", "log.kafka.bootstrap is missing"),
         ("shards = 16", 'shards = "16"', "intervals.shards = '16': Input should be a valid integer"),
+        (
+            'admin_url = ["http://127.0.0.1:8080"]',
+            "admin_url = 8080",
+            "pulsar.admin_url = 8080: Input should be a valid array",
+        ),
+        (
+            'admin_url = ["http://127.0.0.1:8080"]',
+            "admin_url = []",
+            "pulsar.admin_url = []: Array should have at least 1",
+        ),
         ("shards = 16", "shards = true", "intervals.shards = True: Input should be a valid integer"),
         ("shards = 16", "shards = 0", "intervals.shards = 0: Input should be greater than or equal to 1"),
         ("detail_share = 0.5", "detail_share = nan", "intervals.detail_share = nan: Input should be "),

@@ -44,11 +44,11 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
 def test_budgets_show_what_is_used_of_the_cluster_s_and_of_the_fullest_others(tmp_path: Path) -> None:
     found = guardrail_status(settings(tmp_path), entry(T, UNLOAD))
     rows = guardrail_rows(found)
-    assert "1 of 1,000 unloads in 3600 s" in rows["used"]
-    assert "0 of 200 splits in 3600 s" in rows["used"]
-    assert "12 of 500,000 connections in 3600 s" in rows["used"]
+    assert "1 of 1,000 unloads in 60 min" in rows["used"]
+    assert "0 of 200 splits in 60 min" in rows["used"]
+    assert "12 of 500,000 connections in 60 min" in rows["used"]
     assert "2 of 200 commands in flight" in rows["used"]
-    assert "broker-2:8080: 1 of 400 unloads in 3600 s" in rows["fullest"]
+    assert "broker-2:8080: 1 of 400 unloads in 60 min" in rows["fullest"]
     budgets = {each["budget"]: each for each in guardrail_answer(found).model_dump(by_alias=True)["budgets"]}
     assert budgets["guardrails.window.unloads"] == {
         "budget": "guardrails.window.unloads",

@@ -1,0 +1,29 @@
+"""Examples for the help of the commands, and for docs/cli.md.  tests/unit/docs runs those that need no server."""
+
+from collections.abc import Mapping
+from typing import Final
+
+#: The words that call a command -> lines to copy.
+EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "collect": ("trimtab collect --conf conf/trimtab.toml", "trimtab collect --dry-run"),
+    "execute": ("trimtab execute --conf conf/trimtab.toml",),
+    "mode": ('trimtab mode dry_run --reason "watch it for a day"',),
+    "pause": ('trimtab pause --reason "broker upgrade"',),
+    "resume": ('trimtab resume --reason "upgrade done"',),
+    "run": ("trimtab run --conf conf/trimtab.toml",),
+    "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
+    "commands tail": ("trimtab commands tail", "trimtab commands tail --no-follow --json"),
+    "doctor": ("trimtab doctor", "trimtab doctor --grants"),
+    "lookup": (
+        "trimtab lookup persistent://acme/orders/created --bundles 16",
+        "trimtab lookup persistent://acme/orders/created --live",
+    ),
+    "status": ("trimtab status", "trimtab status acme/orders/0x00000000_0x40000000"),
+    "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),
+    "decide": ("trimtab decide --strategy ThresholdShedder --load recording",),
+    "demo": ("trimtab demo --intervals 10",),
+    "options": ("trimtab options | less",),
+    "rebalance": ("trimtab rebalance conf/scenarios/rebalance.toml", "trimtab rebalance --example"),
+    "strategies check": ("trimtab strategies check ThresholdShedder",),
+    "ticks": ("trimtab ticks recording --into log",),
+}
