@@ -161,7 +161,9 @@ class Assembly:
             yield time.sleep
             return
         with closing(ticks):
-            yield Gate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds).wait
+            gate = Gate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
+            gate.wait(0)  # open when the query begins, so that its first batch is not an empty one
+            yield gate.wait
 
     def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:
         """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""

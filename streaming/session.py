@@ -42,6 +42,8 @@ _DEFAULT: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
+    # Otherwise Spark reads each shard's state a second time, to count the shards.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # How often a query with nothing to do asks the log for its end.  Spark's own 10 ms keep a quarter of a core busy.
     "spark.sql.streaming.pollingDelay": "100ms",
     # Otherwise Spark starts a second Python daemon for functions of SQL: each loads pandas, Arrow and the fold anew.

@@ -116,7 +116,7 @@ def _lead(
                 looks(query, ends=True)
             if stop():
                 return
-        with running(decide(None, processingTime=_AT_ONCE)) as query, assembly.gate(spark, decisions) as wait:
+        with assembly.gate(spark, decisions) as wait, running(decide(None, processingTime=_AT_ONCE)) as query:
             looks(query, wait=wait)
     except TrimtabError:
         raise

@@ -2,7 +2,8 @@
 
 Production's records come so: collectors spread their sweeps over half a period, then they end the interval.  The
 process and all that it starts are looked at from outside: processor time and memory in /proc, the delay of a decision
-in the journal, and the state that Spark writes to the checkpoint.
+in the journal, the state that Spark writes to the checkpoint, and the stages of its batches in Spark's event log, which
+production does not write.
 
 Left out: the brokers, collectors and executors, and the work of Kafka, which runs on this machine, too.  The records
 are made and sent by this process: it and Kafka take processor time from the controller, and a delay is rather too long
@@ -21,6 +22,7 @@ from typing import Final
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.reader import Reader
 from controller.adapters.process_tree import Usage, usage
+from controller.bench.stages import Stages, read_stages
 from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
@@ -39,6 +41,8 @@ _PARTS: Final = 100
 _IDLE_SECONDS: Final = 30.0
 _DECIDED_SECONDS: Final = 180.0
 _LEADS: Final = "reads the log"
+#: Where Spark logs its events.
+_EVENTS: Final = "events"
 _CONF: Final = """
 [cluster]
 name = "{cluster}"
@@ -62,6 +66,11 @@ path = "election"
 path = "checkpoint"
 [decisions]
 mode = "active"
+[spark.conf]
+"spark.eventLog.enabled" = "true"
+"spark.eventLog.dir" = "{events}"
+"spark.eventLog.compress" = "false"
+"spark.eventLog.rolling.enabled" = "false"
 """
 
 
@@ -88,6 +97,14 @@ class Arrival:
     resident_megabytes: float
     #: Cores, while no records come.
     idle_cores: float
+    #: Micro-batches of an interval, and where their time goes: see controller.bench.stages.Stages.  Means.
+    batches: float
+    plan_seconds: float
+    read_seconds: float
+    fold_seconds: float
+    python_seconds: float
+    commit_seconds: float
+    decide_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +139,9 @@ def arrival(
         processes.start("run")
         processes.wait_for("run", _LEADS)
         site = _Site(form, shape, settings, folder, processes, decisions)
-        measured = []
+        measured, warm_ms = [], 0
         for run in range(WARM_UP + runs):
+            warm_ms = time.time_ns() // 1_000_000 if run == WARM_UP else warm_ms
             one = site.interval()
             warm = "" if run >= WARM_UP else " (to warm up)"
             said(
@@ -131,7 +149,8 @@ def arrival(
                 f" after the tick, {one.state_bytes / 1e6:.1f} MB of state"
             )
             measured.append(one)
-        return _figures(form, shape, period_seconds, measured[WARM_UP:], site.idle_cores(_IDLE_SECONDS))
+        stages = read_stages(folder / _EVENTS, warm_ms)
+        return _figures(form, shape, period_seconds, measured[WARM_UP:], stages, site.idle_cores(_IDLE_SECONDS))
 
 
 class _Site:
@@ -250,19 +269,32 @@ def _decided(reader: Reader) -> Iterator[int | None]:
 
 
 def _settings(form: str, bootstrap: str, folder: Path, period_seconds: int) -> tuple[Settings, Path]:
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _EVENTS).mkdir(parents=True, exist_ok=True)
     (folder / "broker.conf").touch()
     conf = folder / "trimtab.toml"
-    conf.write_text(
-        _CONF.format(cluster=_CLUSTER, period=period_seconds, bootstrap=bootstrap, partitions=_PARTITIONS, form=form),
-        encoding="utf-8",
+    text = _CONF.format(
+        cluster=_CLUSTER,
+        period=period_seconds,
+        bootstrap=bootstrap,
+        partitions=_PARTITIONS,
+        form=form,
+        events=(folder / _EVENTS).resolve().as_uri(),
     )
+    conf.write_text(text, encoding="utf-8")
     return read_settings(conf), conf
 
 
 def _figures(
-    form: str, shape: ClusterShape, period_seconds: int, measured: Sequence[_Measured], idle_cores: float
+    form: str,
+    shape: ClusterShape,
+    period_seconds: int,
+    measured: Sequence[_Measured],
+    stages: Stages,
+    idle_cores: float,
 ) -> Arrival:
+    def mean(total: float) -> float:
+        return round(total / len(measured), 3)
+
     cpu, delays = [one.cpu_seconds for one in measured], [one.delay_seconds for one in measured]
     return Arrival(
         form=form,
@@ -279,4 +311,11 @@ def _figures(
         state_megabytes=round(statistics.median(one.state_bytes for one in measured) / 1e6, 3),
         resident_megabytes=round(max(one.resident_bytes for one in measured) / 1e6),
         idle_cores=round(idle_cores, 3),
+        batches=mean(stages.batches),
+        plan_seconds=mean(stages.plan),
+        read_seconds=mean(stages.read),
+        fold_seconds=mean(stages.fold),
+        python_seconds=mean(stages.python),
+        commit_seconds=mean(stages.commit),
+        decide_seconds=mean(stages.decide),
     )

@@ -268,12 +268,15 @@ def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
         f" {counted(first.intervals, 'interval')} of {first.period_seconds} s"
     )
     headings = ("CPU s", "lowest", "highest", "delay s", "longest", "state MB", "memory MB", "idle cores")
+    stages = ("batches", "plan s", "read s", "fold s", "Python s", "commit s", "decide s")
     rows = []
     for one in measured:
         cpu = (one.cpu_seconds, one.lowest_cpu_seconds, one.highest_cpu_seconds)
         rest = (one.delay_seconds, one.longest_delay_seconds, one.state_megabytes, one.resident_megabytes)
-        rows.append((one.form, *(f"{number:,}" for number in (*cpu, *rest, one.idle_cores))))
-    return _Table(title, columns("records", *headings, numbers=headings), rows, head=1)
+        spark = (one.batches, one.plan_seconds, one.read_seconds, one.fold_seconds)
+        within = (one.python_seconds, one.commit_seconds, one.decide_seconds)
+        rows.append((one.form, *(f"{number:,}" for number in (*cpu, *rest, one.idle_cores, *spark, *within))))
+    return _Table(title, columns("records", *headings, *stages, numbers=(*headings, *stages)), rows, head=1)
 
 
 def _header(*numbers: str) -> list[Column]:

@@ -96,3 +96,17 @@ class ArrivalAnswer(_Measured):
     """The most at the end of an interval."""
     idle_cores: float
     """Cores that the controller takes while no records come."""
+    batches: float
+    """Micro-batches; this and what follows are means of an interval, in seconds as a clock shows them."""
+    plan_seconds: float
+    """The log's end, planning, and the checkpoint's logs of offsets and commits."""
+    read_seconds: float
+    """Reading the log, and its decode."""
+    fold_seconds: float
+    """Rows to Python, the fold, state read and written."""
+    python_seconds: float
+    """Of that, in the Python workers, added up over tasks."""
+    commit_seconds: float
+    """Of that, writing state, added up over tasks."""
+    decide_seconds: float
+    """Snapshots to the driver, decision, journal, dead letters."""
