@@ -1,24 +1,30 @@
-"""From bytes to rows, all in the JVM: one function reads each record once and says what it is and what is in it.
+"""From bytes to rows, all in the JVM: one look at each record says what it is and what is in it.
 
 Input, from streaming.sources: ``source, partition, offset, file, append_time (ms), value (bytes)``.
 
-    value --record_rows--> suspect, refused, rows --explode--> one row a record and shard
+    record --PartitionRows--> one row a record and shard; many topic_stats records in one row
 
-Topics never leave the JVM one by one: the function (streaming.jvm) adds them up within their record; only bundles near
-a split keep them.  A refused record is refused whole; why, in words, controller.wire finds out when it becomes a dead
-letter.
+Topics never leave the JVM one by one: of sweeps they are added up within their record, and only bundles near a split
+keep them; those of topic_stats records are packed.  A refused record is refused whole; why, in words, controller.wire
+finds out when it becomes a dead letter.
 
-Cost: one look at each byte of a record; what leaves grows with bundles in bytes, and in rows with brokers times shards.
+Cost: one look at each byte of a record; what leaves grows with bundles (and topic_stats records) in bytes, and in rows
+with brokers times shards.
 """
 
 from dataclasses import dataclass
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from controller.aggregate.shard import DetailLimits
 from controller.wire.dead_letter import KEPT_BYTES
-from streaming.jvm import record_rows
+from streaming.schemas import PLACED_ROW, RECORD
+
+#: What streaming/jvm/SuspectRecords.java says of a record.
+_SUSPECT, _REFUSED = 1, 2
+_SUSPICION: Final = "suspicion"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +40,12 @@ class DecodeOptions:
 
 
 def rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
-    """The good records of our cluster as streaming.schemas.ROW, with their places and the ``body`` of facts."""
-    where = ("source", "partition", "offset", "file")
-    told = F.col("r.suspect") & ~F.col("r.refused")
-    body = F.when(told, F.col("value").cast("string")).alias("body")
-    # Not the plain explode, which brings a filter: pushed below the function, that would have each record read twice.
-    found = _judged(records, options).select(*where, body, F.posexplode_outer("r.rows").alias("nth", "row"))
-    return found.where(F.col("nth").isNotNull()).select(*where, "body", "row.*")
+    """The records of our cluster as streaming.schemas.PLACED_ROW, in any order; refused ones as kind REFUSED."""
+    spark = records.sparkSession
+    java: Any = spark._jvm
+    encoder = java.org.apache.spark.sql.Encoders.row(spark._jsparkSession.parseDataType(PLACED_ROW.json()))
+    function = java.trimtab.PartitionRows(_reader(java, options))
+    return DataFrame(records.select(*RECORD)._jdf.mapPartitions(function, encoder), spark)
 
 
 def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
@@ -50,15 +55,15 @@ def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
     """
     fits = F.length("value") <= options.max_record_bytes
     return (
-        _judged(records, options)
-        .where(F.col("r.suspect"))
+        records.withColumn(_SUSPICION, _suspicion(records, options))
+        .where(F.col(_SUSPICION) >= _SUSPECT)
         .select(
             "source",
             "partition",
             "offset",
             "file",
             "append_time",
-            F.col("r.refused").alias("refused"),
+            (F.col(_SUSPICION) == _REFUSED).alias("refused"),
             F.when(fits, F.col("value")).alias("value"),
             F.length("value").alias("size"),
             F.sha2("value", 256).alias("sha256"),
@@ -67,15 +72,17 @@ def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
     )
 
 
-def _judged(records: DataFrame, options: DecodeOptions) -> DataFrame:
-    """*records* with ``r``, RECORD_ROWS."""
-    made = record_rows(
-        F.when(F.length("value") <= options.max_record_bytes, F.col("value")),
-        F.col("source"),
-        F.col("append_time"),
-        cluster=options.cluster,
-        period_ms=options.period_ms,
-        shards=options.shards,
-        limits=options.detail,
-    )
-    return records.select("*", made.alias("r"))
+def _suspicion(records: DataFrame, options: DecodeOptions) -> Column:
+    """What SuspectRecords says of each of *records*."""
+    spark = records.sparkSession
+    java: Any = spark._jvm
+    function = java.trimtab.SuspectRecords(_reader(java, options))
+    spark._jsparkSession.udf().register(_SUSPICION, function, spark._jsparkSession.parseDataType('"integer"'))
+    return F.call_function(_SUSPICION, "value", "source", "append_time")
+
+
+def _reader(java: Any, options: DecodeOptions) -> Any:
+    """The RecordRows of *options*, in the JVM *java*."""
+    near = (options.detail.topics, options.detail.sessions, options.detail.msg_rate, options.detail.throughput)
+    bytes_at_most = options.max_record_bytes
+    return java.trimtab.RecordRows(options.cluster, options.period_ms, options.shards, bytes_at_most, *map(float, near))

@@ -1,9 +1,7 @@
 """The shapes of rows, states and snapshots in Spark."""
 
 from pyspark.sql.types import (
-    ArrayType,
     BinaryType,
-    BooleanType,
     IntegerType,
     LongType,
     StringType,
@@ -34,8 +32,10 @@ ROW = _struct(
     bundles=_STRING,
     #: Whole numbers, STATS a bundle; null for kinds that have none.
     stats=_BYTES,
-    topic_hash=_LONG,
-    topic_position=_LONG,
+    #: TOPIC alone: topics of many records share a row.  ``stats`` has STATS a topic, ``broker`` is many names, one a
+    #: line, too, and here five whole numbers a topic say its record's offset, the lines of its broker and its bundle,
+    #: and as in controller.aggregate.rows.Rows.topic its hash and its place on the ring.
+    topics=_BYTES,
     #: NUMBERS of them; SWEEP and REPORT.
     numbers=_BYTES,
     #: Null where no bundle of the row has topics of detail: how many each has, and of each its place on the ring
@@ -44,9 +44,10 @@ ROW = _struct(
     detail_position=_BYTES,
     detail_load=_BYTES,
 )
-#: What streaming.jvm makes of a record.  Suspect are the refused ones, which have one row of kind
-#: REFUSED, and facts and ticks: controller.wire reads them.
-RECORD_ROWS = _struct(suspect=BooleanType(), refused=BooleanType(), rows=ArrayType(ROW))
+#: A record as streaming.sources gives it.
+RECORD = ("source", "partition", "offset", "file", "append_time", "value")
+#: What streaming.jvm makes of records: a ROW and where its record lies.  ``body``: the record, of a fact or tick.
+PLACED_ROW = StructType([*_struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, body=_STRING), *ROW])
 
 #: One shard's state in the state store.
 SHARD_STATE = _struct(state=_BYTES)

@@ -80,7 +80,6 @@ def start_session(
             raise SettingsError(f"Spark does not start with [spark] master = {master!r} and conf: {why}") from error
     # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
     threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
-    jvm.register(spark)
     return spark
 
 

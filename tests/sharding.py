@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from controller.aggregate.claims import ragged
+from controller.aggregate.name_column import NameColumn
 from controller.aggregate.rows import BUNDLE, REPORT, REPORT_BUNDLE, TICK, TOPIC, Rows
 from controller.model.load import Ints
 from controller.model.records import BundleSeed
@@ -55,8 +56,8 @@ def chosen_rows(rows: Rows, chosen: Ints) -> Rows:
     for name, value in ((f.name, getattr(rows, f.name)) for f in fields(rows)):
         if isinstance(value, dict):
             columns[name] = {new: value[old] for new, old in enumerate(picked) if old in value}
-        elif isinstance(value, list):
-            columns[name] = [value[old] for old in picked]
+        elif isinstance(value, NameColumn):
+            columns[name] = value.take(chosen)
         elif value is not None:
             columns[name] = value[topics if name in ("detail_position", "detail_load") else chosen]
     return Rows(**{"file": None, **columns})

@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
+from controller.aggregate.ordering import lexsorted, mixed
 from controller.aggregate.rows import (
     BUNDLE,
     CONSUMERS,
@@ -72,6 +73,8 @@ class Claims(WaitingRows):
 
     def take(self, rows: Ints | Bools) -> Self:
         """The given rows (numbers or a mask), in this order, with their topics."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         chosen: Ints = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
         topics = ragged(self.detail_size, chosen)
         columns = {name: array[topics] if name in _DETAIL else array[chosen] for name, array in self.columns().items()}
@@ -128,15 +131,18 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
 
     rows = np.flatnonzero(swept | reported | by_topic)
     # By chunk before position: a bundle's topics have the same order wherever its chunks lie in the log.
-    keys = (
+    keys = [
         claims.offset,
         claims.partition,
         claims.source,
         claims.chunk,
         claims.topic[:, 0],
         claims.topic[:, 1],
-    )
-    rows = rows[np.lexsort(tuple(key[rows] for key in (*keys, group)))]
+        group,
+    ]
+    if len(rows) and group[rows].max() < 1 << 31:
+        keys.append((group << 32) + claims.topic[:, 1])  # the last two in one number: a place on the ring has 32 bits
+    rows = lexsorted(rows, keys)
     return _owned(_topics_as_detail(claims.take(rows)), owner[rows], group[rows])
 
 
@@ -158,10 +164,12 @@ def positions(rows: PlacedRows) -> Ints:
 def edge_of(mask: Bools, keys: tuple[Ints, ...], position: Ints, *, first: bool) -> Bools:
     """A mask with one row of each group of rows in *mask* with equal *keys*: the *first* by *position*, or the last."""
     rows = np.flatnonzero(mask)
-    order = rows[np.lexsort((position[rows, 2], position[rows, 1], position[rows, 0], *(k[rows] for k in keys)))]
-    differs = np.zeros(max(len(order) - 1, 0), np.bool_)
+    mix = mixed(keys)
+    order = lexsorted(rows, [position[:, 2], position[:, 1], position[:, 0], *keys, mix])
+    differs = mix[order[1:]] != mix[order[:-1]]
+    alike = np.flatnonzero(~differs)
     for key in keys:
-        differs |= key[order[1:]] != key[order[:-1]]
+        differs[alike] |= key[order[alike + 1]] != key[order[alike]]
     edge = np.ones(len(order), np.bool_)
     if len(order):
         edge[1 if first else 0 : None if first else -1] = differs

@@ -77,7 +77,7 @@ class ArrivedBytes:
         floors = dict[Partition, Floors]()
         upto = np.zeros(len(rows), np.int64)
         swept = np.isin(rows.kind, (SWEEP, BUNDLE)) & (due >= 0)
-        for partition in sorted(set(zip(rows.source.tolist(), rows.partition.tolist(), strict=True))):
+        for partition in rows.partitions():
             here = np.flatnonzero((rows.source == partition[0]) & (rows.partition == partition[1]))
             here = here[np.argsort(offset[here], kind="stable")]
             steps = advances.steps.get(partition, [])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controller.aggregate.name_column import NameColumn
 from controller.model.load import Floats, Ints
 from controller.model.records import Fact
 
@@ -42,19 +43,19 @@ class Rows:
     partition: Ints
     offset: Ints
     #: Folder logs only: the file's name, which sorts before ``offset``; else None.
-    file: list[str] | None
+    file: NameColumn | None
     #: TICK, SWEEP, BUNDLE: T, epoch ms.
     interval: Ints
     #: All but TICK and FACT.
-    broker: list[str]
+    broker: NameColumn
     #: SWEEP, BUNDLE.
-    sweep: list[str]
+    sweep: NameColumn
     chunk: Ints
     chunks: Ints
     #: All but TICK, FACT, TOPIC: epoch ms on the broker's clock.
     last_update: Ints
     #: BUNDLE, TOPIC, REPORT_BUNDLE.
-    bundle: list[str]
+    bundle: NameColumn
     #: (n, 7) BUNDLE, TOPIC, REPORT_BUNDLE: see STATS.
     stats: Floats
     #: (n, 2) TOPIC: a 64-bit hash of the topic's name, and its position on the ring.
@@ -76,6 +77,11 @@ class Rows:
         """(m,) The rows of ticks and facts whose record says no fact: it was refused."""
         told = np.flatnonzero((self.kind == TICK) | (self.kind == FACT))
         return told[[row not in self.facts for row in told.tolist()]]
+
+    def partitions(self) -> list[tuple[int, int]]:
+        """Source and partition of the rows: each pair once, ascending."""
+        found = np.flatnonzero(np.bincount(2 * self.partition + self.source))
+        return sorted((pair % 2, pair // 2) for pair in found.tolist())
 
 
 def per_thousand(rates: Floats) -> Floats:

@@ -67,8 +67,8 @@ def check_shards(state: ShardState, shards: int) -> None:
 def _offsets(state: ShardState, rows: Rows) -> tuple[ShardState, Ints]:
     if rows.file is None:
         return state, rows.offset
-    rank = {name: i for i, name in enumerate(sorted(set(rows.file)))}
-    base = np.array([rank[name] for name in rows.file], np.int64) + state.files
+    rank = {name: i for i, name in enumerate(sorted(set(rows.file.used())))}
+    base = rows.file.numbered(rank.__getitem__) + state.files
     return replace(state, files=state.files + len(rank)), base * _FILE_STRIDE + rows.offset
 
 
@@ -85,7 +85,7 @@ def _due(rows: Rows, offset: Ints, advances: Advances) -> Ints:
     dated = np.isin(rows.kind, (SWEEP, BUNDLE))
     interval = np.where(dated, rows.interval, UNDUE)
     due = np.empty(len(rows), np.int64)
-    for source, partition in set(zip(rows.source.tolist(), rows.partition.tolist(), strict=True)):
+    for source, partition in rows.partitions():
         here = (rows.source == source) & (rows.partition == partition)
         due[here] = advances.due((source, partition), offset[here], interval[here])
     return due

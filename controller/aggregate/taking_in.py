@@ -1,12 +1,13 @@
 """Adds the rows of a batch to what waits in a shard: claims, headers and facts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from controller.aggregate.claims import Claims, ragged
 from controller.aggregate.intervals import LATE
+from controller.aggregate.name_column import NameColumn
 from controller.aggregate.rows import BUNDLE, NUMBERS, REPORT, REPORT_BUNDLE, SWEEP, TOPIC, Rows
 from controller.aggregate.shard_state import ShardState
 from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
@@ -18,10 +19,10 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
     chosen = np.flatnonzero(np.isin(rows.kind, (BUNDLE, TOPIC, REPORT_BUNDLE)) & (due != LATE))
     if len(chosen) == 0:
         return state
-    picked = chosen.tolist()
-    bundles, moved = state.bundles.with_names(rows.bundle[i] for i in picked)
+    named = rows.bundle.take(chosen)
+    bundles, moved = state.bundles.with_names(named.used())
     row_of = {name: i for i, name in enumerate(bundles.names)}
-    pool, (broker, sweep) = _coded(state.pool, (rows.broker[i] for i in picked), (rows.sweep[i] for i in picked))
+    pool, (broker, sweep) = _coded(state.pool, rows.broker.take(chosen), rows.sweep.take(chosen))
     topics = ragged(rows.detail_size, chosen)
     new = Claims(
         due=due[chosen],
@@ -34,7 +35,7 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
         sweep=sweep,
         chunk=rows.chunk[chosen],
         last_update=rows.last_update[chosen],
-        bundle=np.array([row_of[rows.bundle[i]] for i in picked], np.int64),
+        bundle=named.numbered(row_of.__getitem__),
         stats=rows.stats[chosen],
         topic=rows.topic[chosen],
         detail_size=rows.detail_size[chosen],
@@ -50,8 +51,7 @@ def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: I
     chosen = np.flatnonzero(np.isin(rows.kind, (SWEEP, REPORT)) & (due != LATE))
     if len(chosen) == 0:
         return state
-    picked = chosen.tolist()
-    pool, (broker, sweep) = _coded(state.pool, (rows.broker[i] for i in picked), (rows.sweep[i] for i in picked))
+    pool, (broker, sweep) = _coded(state.pool, rows.broker.take(chosen), rows.sweep.take(chosen))
     new = WaitingHeaders(
         due=due[chosen],
         source=rows.source[chosen],
@@ -63,7 +63,7 @@ def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: I
         chunk=rows.chunk[chosen],
         chunks=rows.chunks[chosen],
         last_update=rows.last_update[chosen],
-        numbers=np.array([rows.numbers[i] for i in picked]).reshape(-1, NUMBERS),
+        numbers=np.array([rows.numbers[i] for i in chosen.tolist()]).reshape(-1, NUMBERS),
     )
     return replace(state, pool=pool, headers=WaitingHeaders.concat([state.headers, new]))
 
@@ -86,8 +86,8 @@ def with_facts(
     return replace(state, facts=WaitingFacts.concat([state.facts, new]))
 
 
-def _coded(pool: list[str], *columns: Iterable[str]) -> tuple[list[str], list[Ints]]:
+def _coded(pool: list[str], *columns: NameColumn) -> tuple[list[str], list[Ints]]:
     """The pool extended by the names in *columns*, and *columns* as positions in it."""
     code_of = {name: i for i, name in enumerate(pool)}
-    coded = [np.array([code_of.setdefault(name, len(code_of)) for name in column], np.int64) for column in columns]
+    coded = [column.numbered(lambda name: code_of.setdefault(name, len(code_of))) for column in columns]
     return list(code_of), coded

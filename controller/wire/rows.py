@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
+from controller.aggregate.name_column import NameColumn
 from controller.aggregate.rows import (
     BUNDLE,
     FACT,
@@ -39,6 +40,8 @@ from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleStats, BundleTo
 
 _NO_LOAD = np.zeros(len(STATS))
 _BYTES_OF_STATS = 8 * len(STATS)
+#: Whole numbers of a topic in the column ``topics``.
+_TOPIC_NUMBERS = 5
 
 
 def fact_of(record: Any) -> model.Fact:
@@ -115,52 +118,78 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
     """Rows from the columns of streaming.schemas.ROW, unpacked; those of refused records are left out.
 
     Facts that do not decode are left out of ``facts``: see ``Rows.unread``.  ``files``: the log is a folder, and
-    ``file`` orders before ``offset``.  O(bytes), nothing a bundle in Python but its name.
+    ``file`` orders before ``offset``.  O(bytes); nothing in Python a bundle but its name, nothing a topic.
     """
     columns = _without_refused(columns)
-    packed = columns["kind"].astype(np.int64)
-    loaded = np.isin(packed, (BUNDLE, TOPIC, REPORT_BUNDLE))
-    size = np.ones(len(packed), np.int64)
-    size[loaded] = [len(stats) // _BYTES_OF_STATS for stats in columns["stats"][loaded]]
-    at = np.repeat(np.arange(len(packed)), size)
-    start = np.cumsum(size) - size
-
-    stats, detail_size = _bundle_columns(columns, loaded, at)
-
-    def texts(name: str) -> list[str]:
-        found: list[str] = columns[name][at].tolist()
-        return found
-
-    def numbers(name: str) -> NDArray[np.int64]:
-        return columns[name].astype(np.int64)[at]
-
+    packed = _Packed(columns)
+    stats, detail_size = _bundle_columns(columns, packed.loaded, packed.at)
     return Rows(
-        kind=packed[at],
-        source=numbers("source"),
-        partition=numbers("partition"),
-        offset=numbers("offset"),
-        file=texts("file") if files else None,
-        interval=numbers("interval"),
-        broker=texts("broker"),
-        sweep=texts("sweep"),
-        chunk=numbers("chunk"),
-        chunks=numbers("chunks"),
-        last_update=numbers("last_update"),
-        # No name has a line break (controller.wire.base.Name).  A row without bundles has an empty name: a line too.
-        bundle="\n".join(columns["bundles"]).split("\n") if len(packed) else [],
+        kind=packed.kind[packed.at],
+        source=packed.numbers("source"),
+        partition=packed.numbers("partition"),
+        offset=packed.of_topics(0, packed.numbers("offset")),
+        file=packed.texts("file") if files else None,
+        interval=packed.numbers("interval"),
+        broker=packed.lines("broker", packed.of_topics(1, packed.zero)),
+        sweep=packed.texts("sweep"),
+        chunk=packed.numbers("chunk"),
+        chunks=packed.numbers("chunks"),
+        last_update=packed.numbers("last_update"),
+        bundle=packed.lines("bundles", packed.of_topics(2, packed.nth)),
         stats=stats,
-        topic=np.stack([numbers("topic_hash"), numbers("topic_position")], axis=1),
+        topic=np.stack([packed.of_topics(column, packed.zero) for column in (3, 4)], axis=1),
         detail_size=detail_size,
         detail_position=_unpacked(columns["detail_position"], "<i8"),
         detail_load=_unpacked(columns["detail_load"], "<f8").reshape(-1, len(RATES)),
-        numbers=_numbers(columns, packed, start),
-        facts=_facts(columns, packed, start, cluster, period_ms),
+        numbers=_numbers(columns, packed.kind, packed.start),
+        facts=_facts(columns, packed.kind, packed.start, cluster, period_ms),
     )
 
 
 def _without_refused(columns: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
     good = columns["kind"] != REFUSED
     return columns if good.all() else {name: column[good] for name, column in columns.items()}
+
+
+class _Packed:
+    """The packed rows of *columns*, and which rows each unpacks to."""
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._columns = columns
+        #: (packed,)
+        self.kind = columns["kind"].astype(np.int64)
+        self.loaded = np.isin(self.kind, (BUNDLE, TOPIC, REPORT_BUNDLE))
+        size = np.ones(len(self.kind), np.int64)
+        size[self.loaded] = [len(stats) // _BYTES_OF_STATS for stats in columns["stats"][self.loaded]]
+        #: (packed,) the first row that each unpacks to.
+        self.start = np.cumsum(size) - size
+        #: (rows,) the packed row that each comes from, and its place among the rows that come from there.
+        self.at = np.repeat(np.arange(len(self.kind)), size)
+        self.nth = np.arange(len(self.at)) - self.start[self.at]
+        self.zero = np.zeros(len(self.at), np.int64)
+        self._by_topic = self.kind[self.at] == TOPIC
+        self._topics = _unpacked(columns["topics"], "<i8").reshape(-1, _TOPIC_NUMBERS)
+
+    def numbers(self, name: str) -> NDArray[np.int64]:
+        """A column of numbers: each row has that of its packed row, as in :meth:`texts`."""
+        return self._columns[name].astype(np.int64)[self.at]
+
+    def texts(self, name: str) -> NameColumn:
+        """A column of texts."""
+        return NameColumn(names=self._columns[name].tolist(), codes=self.at)
+
+    def lines(self, name: str, line: NDArray[np.int64]) -> NameColumn:
+        """A column of texts of many lines: each row has one, that *line*."""
+        texts = self._columns[name].tolist()
+        first = np.cumsum([0, *(text.count("\n") + 1 for text in texts)])
+        # No name has a line break (controller.wire.base.Name).  A row without names has an empty one: a line too.
+        return NameColumn(names="\n".join(texts).split("\n"), codes=first[self.at] + line)
+
+    def of_topics(self, column: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
+        """*others*, (rows,), but that *column* of ``topics`` in TOPIC rows."""
+        found = others.copy()
+        found[self._by_topic] = self._topics[:, column]
+        return found
 
 
 def _bundle_columns(
@@ -285,14 +314,14 @@ class _Columns:
             source=source,
             partition=partition,
             offset=offset,
-            file=[at[3] for at in self.at] if files else None,
+            file=NameColumn.of([at[3] for at in self.at]) if files else None,
             interval=interval,
-            broker=[names[0] for names in self.names],
-            sweep=[names[1] for names in self.names],
+            broker=NameColumn.of([names[0] for names in self.names]),
+            sweep=NameColumn.of([names[1] for names in self.names]),
             chunk=chunk,
             chunks=chunks,
             last_update=last_update,
-            bundle=[names[2] for names in self.names],
+            bundle=NameColumn.of([names[2] for names in self.names]),
             stats=np.array(self.stats).reshape(-1, len(STATS)),
             topic=np.array(self.topic, np.int64).reshape(-1, 2),
             detail_size=np.array([len(position) for position in positions], np.int64),

@@ -23,7 +23,9 @@ final class ArrowStream {
     /** Types of columns: those that a sweep has, and how many buffers a column of each type has; -1: refused. */
     private static final int INT = 2, FLOATING_POINT = 3, TEXT = 5, DOUBLE = 2;
     private static final int[] BUFFERS = {-1, 0, 2, 2, 3, 3, 2, 2, 2, 2, 2, 2, -1, -1, -1, 2, -1, -1, 2, 3, 3};
-    private static final int LZ4 = 0, ZSTD = 1, LZ4_MAGIC = 0x184D2204;
+    /** A compression; the one below it is LZ4. */
+    private static final int ZSTD = 1;
+    private static final int LZ4_MAGIC = 0x184D2204;
     private static final int MOST_COLUMNS = 256, LONGEST_NAME = 1024;
     /** Limits of what compressed columns unpack to: so many times the record's size, and so many bytes. */
     private static final long MOST_TIMES = 64, MOST_UNPACKED = 1L << 26;
@@ -51,8 +53,8 @@ final class ArrowStream {
     private int body;
     private int bodyLength;
     /** Name of a column -> {its place among the nodes, its first place among the buffers}. */
-    private final Map places = new HashMap();
-    private final Map fields = new HashMap();
+    private final Map<String, int[]> places = new HashMap<>();
+    private final Map<String, FlatTable> fields = new HashMap<>();
     private int nodes;
     private int buffers;
     private long room;
@@ -153,7 +155,7 @@ final class ArrowStream {
     /** Refuses columns of other types than a sweep's; returns the id of the dictionary with the bundles' names. */
     private long checkTypes() throws Fields.Refused {
         for (int i = 0; i < COLUMNS.length; i++) {
-            FlatTable field = (FlatTable) this.fields.get(COLUMNS[i]);
+            FlatTable field = this.fields.get(COLUMNS[i]);
             refuse(field == null);
             long type = field.number(2, 1, 0);
             if (i < 2) {
@@ -165,7 +167,7 @@ final class ArrowStream {
                 refuse(type != INT || !isSigned(field.table(3), 64) || field.tableOrNull(4) != null);
             }
         }
-        FlatTable dictionary = ((FlatTable) this.fields.get("bundle")).table(4);
+        FlatTable dictionary = this.fields.get("bundle").table(4);
         FlatTable codes = dictionary.tableOrNull(1);
         refuse(codes != null && !isSigned(codes, 32) || dictionary.number(2, 1, 0) != 0);
         return dictionary.number(0, 8, 0);
@@ -185,7 +187,7 @@ final class ArrowStream {
     }
 
     private int[] place(String name) {
-        return (int[]) this.places.get(name);
+        return this.places.get(name);
     }
 
     /** The name of a field of the schema, or the key of an entry of its metadata. */
@@ -309,6 +311,6 @@ final class ArrowStream {
 
     /** The *length* bytes of *value* from *from* on, little-endian. */
     static ByteBuffer slice(byte[] value, int from, int length) {
-        return ((ByteBuffer) ByteBuffer.wrap(value, from, length).slice()).order(ByteOrder.LITTLE_ENDIAN);
+        return ByteBuffer.wrap(value, from, length).slice().order(ByteOrder.LITTLE_ENDIAN);
     }
 }

@@ -19,7 +19,7 @@ final class ArrowSweep {
     private static final int SUMS = 6;
 
     final Fields header;
-    private final List bundles = new ArrayList();
+    private final List<Part> bundles = new ArrayList<>();
     private double[] sums;
     private int[] codes;
     /** Of each bundle the first place in *order*, which lists the rows bundle by bundle. */
@@ -49,7 +49,7 @@ final class ArrowSweep {
     }
 
     /** Its bundles, in the order of the dictionary. */
-    List bundles() {
+    List<? extends Bundle> bundles() {
         return this.bundles;
     }
 
@@ -78,7 +78,7 @@ final class ArrowSweep {
         }
         this.positions = new long[in.rows];
         for (int row = 0; row < in.rows; row++) {
-            if (((Part) this.bundles.get(this.codes[row])).isKept) {
+            if (this.bundles.get(this.codes[row]).isKept) {
                 int from = in.topics.from(row), to = in.topics.from(row + 1);
                 this.positions[row] = Bundle.position(in.topics.bytes(), in.topics.start() + from, to - from);
             }
@@ -93,7 +93,7 @@ final class ArrowSweep {
         for (int code = 0; code < bundles; code++) {
             this.starts[code + 1] += this.starts[code];
         }
-        int[] next = (int[]) this.starts.clone();
+        int[] next = this.starts.clone();
         this.order = new int[this.codes.length];
         for (int row = 0; row < this.codes.length; row++) {
             this.order[next[this.codes[row]]++] = row;

@@ -44,7 +44,7 @@ final class BundleSums extends Bundle {
             return this;
         }
         while (in.nextToken() != JsonToken.END_OBJECT) {
-            String name = in.getCurrentName();
+            String name = in.currentName();
             JsonToken token = in.nextToken();
             int which = indexOf(name);
             if (which >= 0) {
@@ -76,7 +76,7 @@ final class BundleSums extends Bundle {
                 in.skipChildren();
             } else if (this.names != null) {
                 if (this.topics >= this.names.length) {
-                    this.names = (String[]) Arrays.copyOf(this.names, 2 * this.topics);
+                    this.names = Arrays.copyOf(this.names, 2 * this.topics);
                 }
                 this.names[this.topics] = in.getText();
             }
@@ -112,7 +112,7 @@ final class BundleSums extends Bundle {
         }
         int good = 0;
         while (in.nextToken() != JsonToken.END_OBJECT) {
-            String name = in.getCurrentName();
+            String name = in.currentName();
             JsonToken token = in.nextToken();
             int which = name.equals("topics") ? TOPICS : indexOf(name);
             if (which < 0 || which >= TOPICS && !name.equals("topics")) {

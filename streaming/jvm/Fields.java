@@ -10,10 +10,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,47 +29,59 @@ final class Fields {
     private static final int DIGITS = 1000;
     private static final JsonFactory JSON =
         ((JsonFactoryBuilder) JsonFactory.builder())
+            .recyclerPool(new KeptBuffers())
             .enable(StreamReadFeature.USE_FAST_DOUBLE_PARSER)
             .streamReadConstraints(
                 StreamReadConstraints.builder()
                     .maxNestingDepth(DEPTH).maxNameLength(Integer.MAX_VALUE).maxNumberLength(DIGITS).build()
             )
             .build();
-    private static final Set PLAIN = new HashSet(
-        Arrays.asList(
-            new Object[] {
-                "v", "type", "cluster", "version", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
-                "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
-                "producerCount", "consumerCount", "storageSize", "backlogSize",
-                "numTopics", "numBundles", "numProducers", "numConsumers",
-                "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results"
-            }
-        )
+    private static final List<String> PLAIN = List.of(
+        "v", "type", "cluster", "version", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
+        "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
+        "producerCount", "consumerCount", "storageSize", "backlogSize",
+        "numTopics", "numBundles", "numProducers", "numConsumers",
+        "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results"
     );
-    private static final Set OBJECTS = new HashSet(
-        Arrays.asList(
-            new Object[] {
-                "cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut", "report", "partitions"
-            }
-        )
+    private static final List<String> OBJECTS = List.of(
+        "cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut", "report", "partitions"
     );
+    private static final String BUNDLES = "bundleStats", REPORTED_BUNDLES = "lastStats", ROSTER = "roster";
+    /** Of each name its place among the values: first the plain ones, then objects, then the others. */
+    private static final Map<String, Integer> PLACES = new HashMap<>();
     /** Stands for a value of a shape that no field has. */
     private static final Object SPOILT = new Object();
 
     static {
-        learn(PLAIN);
-        learn(OBJECTS);
-        learn(new HashSet(Arrays.asList(new Object[] {"bundleStats", "lastStats", "roster", "totals", "topics"})));
+        for (List<String> names : List.of(PLAIN, OBJECTS, List.of(BUNDLES, REPORTED_BUNDLES, ROSTER))) {
+            for (String name : names) {
+                PLACES.put(name, PLACES.size());
+            }
+        }
+        learn(PLACES.keySet());
+        learn(Set.of("totals", "topics"));
     }
 
     /** A record is flawed; controller.wire finds out how. */
     static final class Refused extends Exception {
+        private static final long serialVersionUID = 1L;
+
         Refused() {
             super(null, null, false, false);
         }
     }
 
-    private final Map values = new HashMap();
+    /** The value of a field that holds bundles: a type of its own, which a value can be asked for. */
+    private static final class Bundles {
+        final List<BundleSums> all;
+
+        Bundles(List<BundleSums> all) {
+            this.all = all;
+        }
+    }
+
+    /** Null for a field that is not there. */
+    private final Object[] values = new Object[PLACES.size()];
 
     /** The fields of the JSON object in *value*; Refused where it is not a JSON object. */
     static Fields of(byte[] value, double[] limits) throws Refused {
@@ -97,10 +106,10 @@ final class Fields {
     }
 
     /** Makes the parser know the names of our fields in advance, so that it learns none from a record. */
-    private static void learn(Set names) {
+    private static void learn(Set<String> names) {
         StringBuilder sample = new StringBuilder("{");
-        for (Iterator each = names.iterator(); each.hasNext();) {
-            sample.append(sample.length() == 1 ? "" : ",").append('"').append(each.next()).append("\":0");
+        for (String name : names) {
+            sample.append(sample.length() == 1 ? "" : ",").append('"').append(name).append("\":0");
         }
         try {
             JsonParser in = JSON.createParser(sample.append('}').toString().getBytes(StandardCharsets.UTF_8));
@@ -115,55 +124,57 @@ final class Fields {
 
     private Fields(JsonParser in, double[] limits) throws IOException {
         while (in.nextToken() != JsonToken.END_OBJECT) {
-            String name = in.getCurrentName();
+            String name = in.currentName();
             JsonToken token = in.nextToken();
-            Object value = read(in, name, token, limits);
-            if (token == JsonToken.VALUE_NULL) {
-                this.values.remove(name);
-            } else if (value != null) {
-                this.values.put(name, value);
+            Integer place = PLACES.get(name);
+            if (place == null) {
+                in.skipChildren();
+            } else {
+                this.values[place] = token == JsonToken.VALUE_NULL ? null : read(in, name, place, token, limits);
             }
         }
     }
 
-    /** Null for a field that is not ours. */
-    private static Object read(JsonParser in, String name, JsonToken token, double[] limits) throws IOException {
-        if (PLAIN.contains(name)) {
+    private static Object read(
+        JsonParser in, String name, int place, JsonToken token, double[] limits
+    ) throws IOException {
+        if (place < PLAIN.size()) {
             if (token == JsonToken.VALUE_STRING) {
                 return in.getText();
             } else if (token == JsonToken.VALUE_NUMBER_FLOAT) {
-                return Double.valueOf(in.getDoubleValue());
+                return in.getDoubleValue();
             } else if (token == JsonToken.VALUE_NUMBER_INT) {
-                boolean isLong = in.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
-                return isLong ? (Object) Long.valueOf(in.getLongValue()) : Double.valueOf(in.getDoubleValue());
+                if (in.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
+                    return in.getDoubleValue();
+                }
+                return in.getLongValue();
             }
-        } else if (OBJECTS.contains(name)) {
+        } else if (place < PLAIN.size() + OBJECTS.size()) {
             if (token == JsonToken.START_OBJECT) {
                 return new Fields(in, limits);
             }
-        } else if (name.equals("bundleStats")) {
+        } else if (name.equals(BUNDLES)) {
             if (token == JsonToken.START_ARRAY) {
-                return readBundles(in, limits);
+                return orSpoilt(readBundles(in, limits));
             }
-        } else if (name.equals("roster")) {
+        } else if (name.equals(ROSTER)) {
             if (token == JsonToken.START_ARRAY) {
-                return Long.valueOf(skipElements(in));
+                return skipElements(in);
             }
-        } else if (name.equals("lastStats")) {
-            if (token == JsonToken.START_OBJECT) {
-                return readTotals(in, limits);
-            }
-        } else {
-            in.skipChildren();
-            return null;
+        } else if (token == JsonToken.START_OBJECT) {
+            return orSpoilt(readTotals(in, limits));
         }
         in.skipChildren();
         return SPOILT;
     }
 
-    /** The bundles of a sweep; SPOILT at the first flawed one, so that a flawed record takes no memory. */
-    private static Object readBundles(JsonParser in, double[] limits) throws IOException {
-        List found = new ArrayList();
+    private static Object orSpoilt(List<BundleSums> found) {
+        return found == null ? SPOILT : new Bundles(found);
+    }
+
+    /** The bundles of a sweep; null if one is flawed, and then none is kept, so that a flawed record takes no memory. */
+    private static List<BundleSums> readBundles(JsonParser in, double[] limits) throws IOException {
+        List<BundleSums> found = new ArrayList<>();
         while (in.nextToken() != JsonToken.END_ARRAY) {
             BundleSums bundle = new BundleSums(null, limits).read(in);
             if (bundle.isFlawed()) {
@@ -172,14 +183,14 @@ final class Fields {
                 found.add(bundle);
             }
         }
-        return found == null ? SPOILT : found;
+        return found;
     }
 
     /** The bundles of a report; where one is given twice, the last counts, but a flaw of either refuses the record. */
-    private static Object readTotals(JsonParser in, double[] limits) throws IOException {
-        Map found = new LinkedHashMap();
+    private static List<BundleSums> readTotals(JsonParser in, double[] limits) throws IOException {
+        Map<String, BundleSums> found = new LinkedHashMap<>();
         while (in.nextToken() != JsonToken.END_OBJECT) {
-            BundleSums bundle = new BundleSums(in.getCurrentName(), limits);
+            BundleSums bundle = new BundleSums(in.currentName(), limits);
             in.nextToken();
             bundle.readTotals(in);
             if (bundle.isFlawed()) {
@@ -188,7 +199,7 @@ final class Fields {
                 found.put(bundle.name, bundle);
             }
         }
-        return found == null ? SPOILT : new ArrayList(found.values());
+        return found == null ? null : new ArrayList<>(found.values());
     }
 
     private static long skipElements(JsonParser in) throws IOException {
@@ -201,12 +212,16 @@ final class Fields {
     }
 
     boolean has(String name) {
-        return this.values.containsKey(name);
+        return this.get(name) != null;
+    }
+
+    private Object get(String name) {
+        return this.values[PLACES.get(name)];
     }
 
     /** A text, which may be empty; null where there is none. */
     String textOrNull(String name) throws Refused {
-        Object value = this.values.get(name);
+        Object value = this.get(name);
         if (value != null && !(value instanceof String)) {
             throw new Refused();
         }
@@ -237,37 +252,33 @@ final class Fields {
     }
 
     long count(String name, long least, long most) throws Refused {
-        Object value = this.values.get(name);
-        if (!(value instanceof Long) || ((Long) value).longValue() < least || ((Long) value).longValue() > most) {
-            throw new Refused();
+        if (this.get(name) instanceof Long count && count >= least && count <= most) {
+            return count;
         }
-        return ((Long) value).longValue();
+        throw new Refused();
     }
 
     double number(String name, double least, double most) throws Refused {
-        Object value = this.values.get(name);
-        double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
-        if (!(number >= least && number <= most)) {
-            throw new Refused();
+        double number = this.get(name) instanceof Number found ? found.doubleValue() : Double.NaN;
+        if (number >= least && number <= most) {
+            return number;
         }
-        return number;
+        throw new Refused();
     }
 
     Fields object(String name) throws Refused {
-        Object value = this.values.get(name);
-        if (!(value instanceof Fields)) {
-            throw new Refused();
+        if (this.get(name) instanceof Fields found) {
+            return found;
         }
-        return (Fields) value;
+        throw new Refused();
     }
 
-    /** BundleSums, none of them flawed. */
-    List bundles(String name) throws Refused {
-        Object value = this.values.get(name);
-        if (!(value instanceof List)) {
-            throw new Refused();
+    /** None of them is flawed. */
+    List<BundleSums> bundles(String name) throws Refused {
+        if (this.get(name) instanceof Bundles found) {
+            return found.all;
         }
-        return (List) value;
+        throw new Refused();
     }
 
     /** Checks that it is UTF-8 without a byte order mark, and without half a surrogate pair, also as an escape. */

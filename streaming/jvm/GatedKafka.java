@@ -6,6 +6,7 @@ import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.metric.CustomMetric;
@@ -39,7 +40,7 @@ public final class GatedKafka implements TableProvider {
         return this.kafka.inferSchema(options);
     }
 
-    public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
+    public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
         return new GatedTable((SupportsRead) this.kafka.getTable(schema, partitioning, properties));
     }
 
@@ -62,7 +63,7 @@ public final class GatedKafka implements TableProvider {
             return this.table.columns();
         }
 
-        public Set capabilities() {
+        public Set<TableCapability> capabilities() {
             return this.table.capabilities();
         }
 
@@ -140,7 +141,7 @@ public final class GatedKafka implements TableProvider {
             return this.ends.reportLatestOffset();
         }
 
-        public Map metrics(Optional latestConsumed) {
+        public Map<String, String> metrics(Optional<Offset> latestConsumed) {
             return this.metrics.metrics(latestConsumed);
         }
 

@@ -1,17 +1,19 @@
 package trimtab;
 
+import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
-import org.apache.spark.sql.api.java.UDF10;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
 
@@ -22,9 +24,11 @@ import org.apache.spark.unsafe.Platform;
  * Names), and their numbers packed one bundle after another, little-endian.  A record is checked as in controller.wire,
  * which reads facts and ticks itself.  A record that raises anything is refused: no record ends the query.
  */
-public final class RecordRows implements UDF10 {
+public final class RecordRows implements Serializable {
+    private static final long serialVersionUID = 1L;
     /** As controller.aggregate.rows has them. */
-    private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5, FACT = 6, REFUSED = 7;
+    private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5;
+    private static final int FACT = 6, REFUSED = 7;
     private static final int RESULTS = 1;
     private static final double MAX_QUANTITY = 1e15;
     /** As controller.wire.metrics has them. */
@@ -33,49 +37,54 @@ public final class RecordRows implements UDF10 {
     private static final long SEED = 42;
     private static final String[] RESOURCES = {"cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"};
     private static final String[] NUMBERS = {"numTopics", "numBundles", "numProducers", "numConsumers"};
-    private static final Set STATES = new HashSet(
-        Arrays.asList(new Object[] {"namespace_state", "broker_state", "bundle_data"})
-    );
+    private static final Set<String> STATES = Set.of("namespace_state", "broker_state", "bundle_data");
     /** Types that pass as text. */
-    private static final Set READ_LATER = new HashSet(Arrays.asList(new Object[] {"tick", "result"}));
+    private static final Set<String> READ_LATER =
+        Set.of("tick", "result", "namespace_state", "broker_state", "bundle_data");
     private static final Pattern ADDRESS = Pattern.compile("\\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)");
-    private static final Object[] NO_ROWS = {};
 
-    static {
-        READ_LATER.addAll(STATES);
+    final int shards;
+    private final String cluster;
+    private final long period;
+    private final int maxBytes;
+    private final double[] limits;
+    /** What names of bundles are hashed with, which deals them to shards. */
+    private final long seed;
+
+    /** The last four: from where on a bundle's topics are kept one by one, see Bundle.isNear. */
+    public RecordRows(
+        String cluster, long period, int shards, int maxBytes,
+        double topics, double sessions, double msgRate, double throughput
+    ) {
+        this.cluster = cluster;
+        this.period = period;
+        this.shards = shards;
+        this.maxBytes = maxBytes;
+        this.limits = new double[] {topics, sessions, msgRate, throughput};
+        this.seed = hash(cluster.getBytes(StandardCharsets.UTF_8), SEED);
     }
 
-    /** {suspect, refused, rows}. */
-    public Object call(
-        Object value, Object source, Object appended, Object cluster, Object period, Object shards,
-        Object topics, Object sessions, Object msgRate, Object throughput
-    ) {
-        double[] limits = {number(topics), number(sessions), number(msgRate), number(throughput)};
+    /** What a record holds. */
+    static final class Found {
+        /** Whether controller.wire reads it: a refused record, a fact or a tick. */
+        final boolean isSuspect;
+        final boolean isRefused;
+        final List<Row> rows;
+        /** The topic of a topic_stats record, which has no row of its own; null for other records. */
+        final TopicRows.Topic topic;
+
+        private Found(boolean isSuspect, boolean isRefused, List<Row> rows, TopicRows.Topic topic) {
+            this.isSuspect = isSuspect;
+            this.isRefused = isRefused;
+            this.rows = rows;
+            this.topic = topic;
+        }
+    }
+
+    /** Reads a record.  *appended*: when the log got it, epoch ms. */
+    Found read(byte[] value, int source, long appended) {
         try {
-            if (value == null) {
-                throw new Fields.Refused();
-            }
-            byte[] bytes = (byte[]) value;
-            boolean isResults = ((Number) source).intValue() == RESULTS;
-            boolean isArrow = !isResults && ArrowSweep.begins(bytes);
-            ArrowSweep arrow = isArrow ? new ArrowSweep(bytes, (String) cluster, limits) : null;
-            Fields record = arrow == null ? Fields.of(bytes, limits) : arrow.header;
-            // A LocalBrokerData as brokers write it has no type.
-            boolean bare = arrow == null && !record.has("type") && record.has("lastStats");
-            String type = bare ? "broker_load" : record.textOrNull("type");
-            String named = record.textOrNull("cluster");
-            if (!bare && named != null && !named.equals(cluster)) {
-                return RowFactory.create(new Object[] {Boolean.FALSE, Boolean.FALSE, NO_ROWS});
-            }
-            if (!bare && (named == null || record.count("v") != 1)) {
-                throw new Fields.Refused();
-            }
-            long millis = ((Number) period).longValue(), time = ((Number) appended).longValue();
-            long latest = time > Long.MAX_VALUE - millis ? Long.MAX_VALUE : time + millis;
-            Rows rows = new Rows((String) cluster, ((Number) shards).intValue(), millis, latest);
-            rows.add(record, arrow, type, bare, isResults);
-            Boolean suspect = Boolean.valueOf(READ_LATER.contains(type));
-            return RowFactory.create(new Object[] {suspect, Boolean.FALSE, rows.found.toArray()});
+            return this.tryToRead(value, source == RESULTS, appended);
         } catch (Fields.Refused refused) {
             return refused();
         } catch (RuntimeException spoilt) { // whatever a record leads a library to
@@ -87,32 +96,67 @@ public final class RecordRows implements UDF10 {
         }
     }
 
-    /** A row that says so and no more: where the record lies stands beside it. */
-    private static Object refused() {
-        Rows rows = new Rows("", 1, 1, 0);
-        rows.add(0, REFUSED);
-        return RowFactory.create(new Object[] {Boolean.TRUE, Boolean.TRUE, rows.found.toArray()});
+    private Found tryToRead(byte[] value, boolean isResults, long appended) throws Fields.Refused {
+        if (value.length > this.maxBytes) {
+            throw new Fields.Refused();
+        }
+        boolean isArrow = !isResults && ArrowSweep.begins(value);
+        ArrowSweep arrow = isArrow ? new ArrowSweep(value, this.cluster, this.limits) : null;
+        Fields record = arrow == null ? Fields.of(value, this.limits) : arrow.header;
+        // A LocalBrokerData as brokers write it has no type.
+        boolean bare = arrow == null && !record.has("type") && record.has("lastStats");
+        String type = bare ? "broker_load" : record.textOrNull("type");
+        String named = record.textOrNull("cluster");
+        if (!bare && named != null && !named.equals(this.cluster)) {
+            return new Found(false, false, List.of(), null);
+        }
+        if (!bare && (named == null || record.count("v") != 1)) {
+            throw new Fields.Refused();
+        }
+        long latest = appended > Long.MAX_VALUE - this.period ? Long.MAX_VALUE : appended + this.period;
+        Rows rows = new Rows(latest);
+        rows.add(record, arrow, type, bare, isResults);
+        return new Found(READ_LATER.contains(type), false, rows.found, rows.topic);
     }
 
-    private static double number(Object value) {
-        return ((Number) value).doubleValue();
+    private static long hash(byte[] value, long seed) {
+        return XXH64.hashUnsafeBytes(value, Platform.BYTE_ARRAY_OFFSET, value.length, seed);
+    }
+
+    /** One row, which says so and no more: where the record lies stands beside it. */
+    private static Found refused() {
+        Row row = row(0, REFUSED, -1, "", "", 0, 0, 0, "", null, null, null, null, null, null);
+        return new Found(true, true, List.of(row), null);
+    }
+
+    /** The row of *topics*. */
+    static Row row(TopicRows.Topics topics) {
+        return row(
+            topics.shard, TOPIC, -1, topics.brokers(), "", 0, 0, 0,
+            topics.bundles(), topics.stats(), topics.topics(), null, null, null, null
+        );
+    }
+
+    private static Row row(
+        int shard, int kind, long interval, String broker, String sweep, long chunk, long chunks, long lastUpdate,
+        String bundles, byte[] stats, byte[] topics, byte[] own, byte[] sizes, byte[] positions, byte[] rates
+    ) {
+        return RowFactory.create(
+            shard, kind, interval, broker, sweep, chunk, chunks, lastUpdate,
+            bundles, stats, topics, own, sizes, positions, rates
+        );
     }
 
     /** The rows of one record, and what they have in common. */
-    private static final class Rows {
-        final List found = new ArrayList();
-        private final byte[] cluster;
-        private final int shards;
-        private final long period;
+    private final class Rows {
+        final List<Row> found = new ArrayList<>();
+        TopicRows.Topic topic;
         /** The latest time that a record may name: its append time and one period. */
         private final long latest;
         private long interval = -1, chunk, chunks, lastUpdate;
         private String broker = "", sweep = "";
 
-        Rows(String cluster, int shards, long period, long latest) {
-            this.cluster = cluster.getBytes(StandardCharsets.UTF_8);
-            this.shards = shards;
-            this.period = period;
+        Rows(long latest) {
             this.latest = latest;
         }
 
@@ -155,14 +199,14 @@ public final class RecordRows implements UDF10 {
             this.addToAll(TICK, null);
         }
 
-        private void addSweep(Fields record, List bundles) throws Fields.Refused {
+        private void addSweep(Fields record, List<? extends Bundle> bundles) throws Fields.Refused {
             this.broker = record.name("broker");
             this.sweep = record.name("sweepId");
             this.chunk = record.count("chunk");
             this.chunks = record.count("chunks");
-            Set names = new HashSet();
-            for (int i = 0; i < bundles.size(); i++) {
-                names.add(((Bundle) bundles.get(i)).name);
+            Set<String> names = new HashSet<>();
+            for (Bundle bundle : bundles) {
+                names.add(bundle.name);
             }
             if (this.chunk >= this.chunks || names.size() != bundles.size()) {
                 throw new Fields.Refused();
@@ -182,7 +226,7 @@ public final class RecordRows implements UDF10 {
             }
             this.broker = !bare && record.has("broker") ? record.name("broker") : host.group(1);
             byte[] own = this.own(report, -MAX_QUANTITY);
-            List bundles = report.bundles("lastStats");
+            List<? extends Bundle> bundles = report.bundles("lastStats");
             this.addToAll(REPORT, own);
             this.addBundles(REPORT_BUNDLE, bundles);
         }
@@ -194,64 +238,56 @@ public final class RecordRows implements UDF10 {
             if (!Bundle.isBundle(bundle)) {
                 throw new Fields.Refused();
             }
-            ByteBuffer stats = packed(Bundle.LOAD);
+            long[] load = new long[Bundle.LOAD];
             for (int i = 0; i < Bundle.RATES.length; i++) {
-                stats.putLong(Bundle.thousandths(record.number(Bundle.RATES[i], 0, Bundle.MAX_RATE)));
+                load[i] = Bundle.thousandths(record.number(Bundle.RATES[i], 0, Bundle.MAX_RATE));
             }
-            stats.putLong(record.count(Bundle.COUNTS[0], 0, Bundle.MAX_COUNT));
-            stats.putLong(record.count(Bundle.COUNTS[1], 0, Bundle.MAX_COUNT)).putLong(1);
+            load[Bundle.RATES.length] = record.count(Bundle.COUNTS[0], 0, Bundle.MAX_COUNT);
+            load[Bundle.RATES.length + 1] = record.count(Bundle.COUNTS[1], 0, Bundle.MAX_COUNT);
+            load[Bundle.TOPICS] = 1;
             record.count(Bundle.COUNTS[2]);
             record.count(Bundle.COUNTS[3]);
-            this.add(
-                this.shardOf(bundle), TOPIC, bundle, stats.array(),
-                hash(topic, SEED), Bundle.position(topic, 0, topic.length), null, null, null, null
+            long position = Bundle.position(topic, 0, topic.length);
+            this.topic = new TopicRows.Topic(
+                this.shardOf(bundle), this.broker, bundle, load, hash(topic, SEED), position
             );
         }
 
         /** One row for each shard that has any of *bundles*. */
-        private void addBundles(int kind, List bundles) {
-            List[] parts = new List[this.shards];
-            for (int i = 0; i < bundles.size(); i++) {
-                int shard = this.shardOf(((Bundle) bundles.get(i)).name);
-                if (parts[shard] == null) {
-                    parts[shard] = new ArrayList();
-                }
-                parts[shard].add(bundles.get(i));
+        private void addBundles(int kind, List<? extends Bundle> bundles) {
+            Map<Integer, List<Bundle>> parts = new TreeMap<>();
+            for (Bundle bundle : bundles) {
+                parts.computeIfAbsent(this.shardOf(bundle.name), shard -> new ArrayList<>()).add(bundle);
             }
-            for (int shard = 0; shard < parts.length; shard++) {
-                if (parts[shard] != null) {
-                    this.addPart(shard, kind, parts[shard]);
-                }
-            }
+            parts.forEach((shard, part) -> this.addPart(shard, kind, part));
         }
 
-        private void addPart(int shard, int kind, List bundles) {
+        private void addPart(int shard, int kind, List<Bundle> bundles) {
             int size = bundles.size(), kept = 0;
             StringBuilder names = new StringBuilder();
             ByteBuffer stats = packed(size * Bundle.LOAD), sizes = packed(size);
-            for (int i = 0; i < size; i++) {
-                Bundle bundle = (Bundle) bundles.get(i);
-                names.append(i == 0 ? "" : "\n").append(bundle.name);
+            for (Bundle bundle : bundles) {
+                names.append(names.length() == 0 ? "" : "\n").append(bundle.name);
                 bundle.putLoad(stats);
                 sizes.putLong(bundle.kept());
                 kept += bundle.kept();
             }
             if (kept == 0) {
-                this.add(shard, kind, names.toString(), stats.array(), 0, 0, null, null, null, null);
+                this.add(shard, kind, names.toString(), stats.array(), null, null, null, null);
                 return;
             }
             ByteBuffer positions = packed(kept), rates = packed(kept * Bundle.RATES.length);
-            for (int i = 0; i < size; i++) {
-                ((Bundle) bundles.get(i)).putTopics(positions, rates);
+            for (Bundle bundle : bundles) {
+                bundle.putTopics(positions, rates);
             }
             this.add(
-                shard, kind, names.toString(), stats.array(), 0, 0,
+                shard, kind, names.toString(), stats.array(),
                 null, sizes.array(), positions.array(), rates.array()
             );
         }
 
         private void addToAll(int kind, byte[] own) {
-            for (int shard = 0; shard < this.shards; shard++) {
+            for (int shard = 0; shard < RecordRows.this.shards; shard++) {
                 this.add(shard, kind, own);
             }
         }
@@ -261,20 +297,17 @@ public final class RecordRows implements UDF10 {
         }
 
         private void add(int shard, int kind, byte[] own) {
-            this.add(shard, kind, "", null, 0, 0, own, null, null, null);
+            this.add(shard, kind, "", null, own, null, null, null);
         }
 
         private void add(
-            int shard, int kind, String bundles, byte[] stats, long topic, long position,
+            int shard, int kind, String bundles, byte[] stats,
             byte[] own, byte[] sizes, byte[] positions, byte[] rates
         ) {
             this.found.add(
-                RowFactory.create(
-                    new Object[] {
-                        Integer.valueOf(shard), Integer.valueOf(kind), Long.valueOf(this.interval), this.broker,
-                        this.sweep, Long.valueOf(this.chunk), Long.valueOf(this.chunks), Long.valueOf(this.lastUpdate),
-                        bundles, stats, Long.valueOf(topic), Long.valueOf(position), own, sizes, positions, rates
-                    }
+                row(
+                    shard, kind, this.interval, this.broker, this.sweep, this.chunk, this.chunks, this.lastUpdate,
+                    bundles, stats, null, own, sizes, positions, rates
                 )
             );
         }
@@ -304,19 +337,15 @@ public final class RecordRows implements UDF10 {
 
         private int shardOf(String bundle) {
             byte[] name = bundle.getBytes(StandardCharsets.UTF_8);
-            return (int) Math.floorMod(hash(name, hash(this.cluster, SEED)), (long) this.shards);
+            return Math.floorMod(hash(name, RecordRows.this.seed), RecordRows.this.shards);
         }
 
         private long interval(Fields record) throws Fields.Refused {
             long interval = record.count("interval", 0, this.latest);
-            if (interval % this.period != 0) {
+            if (interval % RecordRows.this.period != 0) {
                 throw new Fields.Refused();
             }
             return interval;
-        }
-
-        private static long hash(byte[] value, long seed) {
-            return XXH64.hashUnsafeBytes(value, (long) Platform.BYTE_ARRAY_OFFSET, value.length, seed);
         }
 
         private static ByteBuffer packed(int numbers) {

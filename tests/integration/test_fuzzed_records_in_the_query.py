@@ -2,6 +2,7 @@
 
 from random import SystemRandom
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ from tests.fuzz.readers import JSON_METRICS, MAX_BYTES, sweeps_in_arrow
 from tests.fuzz.spoil import spoilt, spoilt_bytes, spoilt_json
 from tests.integration.test_rows_in_spark_and_python import plain
 from tests.records import CLUSTER, PERIOD, T
+from tests.sharding import chosen_rows
 from tests.unit.wire.test_wire_arrow import packed
 
 pytestmark = pytest.mark.integration
@@ -52,6 +54,8 @@ def test_the_query_and_controller_wire_agree_on_every_spoilt_record(spark: Spark
     handed_on = set(found["offset"].tolist()) - refused
     columns = rows(frame, _OPTIONS).toPandas()
     frame.unpersist()
+    arrays = {str(name): columns[name].to_numpy() for name in columns.columns}
+    in_spark = rows_from_columns(arrays, cluster=CLUSTER, period_ms=PERIOD, files=False)
 
     accepted = 0
     for offset, (seed, value) in enumerate(zip(seeds, values, strict=True)):
@@ -62,10 +66,8 @@ def test_the_query_and_controller_wire_agree_on_every_spoilt_record(spark: Spark
         elif said is not None:
             assert offset not in refused, told
             accepted += 1
-            mine = columns[columns["offset"] == offset]
-            arrays = {str(name): mine[name].to_numpy() for name in mine.columns}
-            in_spark = rows_from_columns(arrays, cluster=CLUSTER, period_ms=PERIOD, files=False)
+            mine = chosen_rows(in_spark, np.flatnonzero(in_spark.offset == offset))
             at = Located(source=METRICS, partition=0, offset=offset, record=said)
-            assert plain(in_spark) == plain(rows_from_records([at], NO_DETAIL)), told
+            assert plain(mine) == plain(rows_from_records([at], NO_DETAIL)), told
     assert accepted > len(seeds) // 50
     assert len(refused) > len(seeds) // 4

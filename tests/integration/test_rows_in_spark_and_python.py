@@ -51,7 +51,7 @@ from tests.records import (
 from tests.records import (
     METRICS as EVERY_TYPE,
 )
-from tests.sharding import shard_of
+from tests.sharding import chosen_rows, shard_of
 from tests.unit.wire.test_wire_arrow import TOPICS, packed, respun, with_column
 
 pytestmark = pytest.mark.integration
@@ -516,6 +516,8 @@ class Said:
 
     suspects: pd.DataFrame
     rows: pd.DataFrame
+    #: Those rows as the fold gets them.
+    unpacked: Rows
 
 
 @pytest.fixture(scope="module")
@@ -526,7 +528,10 @@ def records(spark: SparkSession) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def said(records: DataFrame) -> Said:
-    return Said(suspects=suspects(records, _OPTIONS).toPandas(), rows=rows(records, _OPTIONS).toPandas())
+    found = rows(records, _OPTIONS).toPandas()
+    columns = {str(name): found[name].to_numpy() for name in found.columns}
+    unpacked = rows_from_columns(columns, cluster=CLUSTER, period_ms=PERIOD, files=False)
+    return Said(suspects=suspects(records, _OPTIONS).toPandas(), rows=found, unpacked=unpacked)
 
 
 def is_suspect(said: Said, what: str) -> bool:
@@ -538,9 +543,7 @@ def is_refused(said: Said, what: str) -> bool:
 
 
 def of_the_query(said: Said, what: str) -> Rows:
-    frame = said.rows[said.rows["offset"] == _OFFSETS[what]]
-    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-    return rows_from_columns(columns, cluster=CLUSTER, period_ms=PERIOD, files=False)
+    return chosen_rows(said.unpacked, np.flatnonzero(said.unpacked.offset == _OFFSETS[what]))
 
 
 def plain(rows: Rows) -> list[tuple[Any, ...]]:

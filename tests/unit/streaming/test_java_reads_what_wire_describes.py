@@ -54,5 +54,5 @@ def test_the_fold_reads_every_column_of_a_row_but_the_shard_and_no_other() -> No
     rows = rows_from_columns(columns, cluster="lab", period_ms=60_000, files=True)
     assert len(rows) == 0
     assert columns.read <= {*ROW.names, *PLACED}
-    # Without rows there is nothing to look for in the last three.
-    assert {*ROW.names, *PLACED} - columns.read == {"shard", "bundles", "numbers", "body"}
+    # Without rows there is nothing to look for in the last two.
+    assert {*ROW.names, *PLACED} - columns.read == {"shard", "numbers", "body"}

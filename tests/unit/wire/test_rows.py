@@ -90,8 +90,8 @@ def test_a_sweep_is_a_row_of_its_own_numbers_and_a_row_for_each_bundle() -> None
     for column, value in (("interval", T), ("chunk", 1), ("chunks", 4), ("last_update", T - 500), ("source", METRICS)):
         assert getattr(rows, column).tolist() == [value] * 3
     assert (rows.partition.tolist(), rows.offset.tolist(), rows.file) == ([3] * 3, [10] * 3, None)
-    assert (rows.broker, rows.sweep) == ([BROKER] * 3, [f"{BROKER}@{T}"] * 3)
-    assert rows.bundle == ["", LEFT, RIGHT]
+    assert (rows.broker.tolist(), rows.sweep.tolist()) == ([BROKER] * 3, [f"{BROKER}@{T}"] * 3)
+    assert rows.bundle.tolist() == ["", LEFT, RIGHT]
     assert rows.stats.tolist() == [
         [0.0] * 7,
         # Two topics, added; thousandths of the rates.
@@ -126,10 +126,10 @@ def test_a_report_is_a_row_of_its_numbers_and_a_row_for_each_bundle_of_its_last_
     rows = rows_of(broker_load())
     bundles = list(report["lastStats"])
     assert rows.kind.tolist() == [REPORT, *[REPORT_BUNDLE] * len(bundles)]
-    assert rows.bundle == ["", *bundles]
-    assert set(rows.broker) == {"127.0.0.1:18080"}
+    assert rows.bundle.tolist() == ["", *bundles]
+    assert set(rows.broker.tolist()) == {"127.0.0.1:18080"}
     assert set(rows.last_update.tolist()) == {report["lastUpdate"]}
-    assert (set(rows.sweep), set(rows.chunks.tolist()), set(rows.interval.tolist())) == ({""}, {0}, {-1})
+    assert (set(rows.sweep.tolist()), set(rows.chunks.tolist()), set(rows.interval.tolist())) == ({""}, {0}, {-1})
     for name, stats in zip(bundles, rows.stats[1:].tolist(), strict=True):
         told = report["lastStats"][name]
         rates = [told[each] for each in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")]
@@ -144,7 +144,11 @@ def test_a_report_is_a_row_of_its_numbers_and_a_row_for_each_bundle_of_its_last_
 def test_a_topics_statistics_are_a_row_with_its_hash_and_its_place_on_the_ring() -> None:
     rows = rows_of(topic_stats(), topic_stats(topic=TOPICS[1]), topic_stats(bundle=RIGHT))
     assert rows.kind.tolist() == [TOPIC] * 3
-    assert (rows.broker, rows.bundle, rows.offset.tolist()) == ([BROKER] * 3, [LEFT, LEFT, RIGHT], [10, 11, 12])
+    assert (rows.broker.tolist(), rows.bundle.tolist(), rows.offset.tolist()) == (
+        [BROKER] * 3,
+        [LEFT, LEFT, RIGHT],
+        [10, 11, 12],
+    )
     assert rows.stats[0].tolist() == [10500.0, 21000.0, 1050250.0, 2100500.0, 1.0, 2.0, 1.0]
     first, second = (topic_hash(topic) for topic in TOPICS)
     assert rows.topic[:, 1].tolist() == [first, second, first]
@@ -162,7 +166,8 @@ def test_ticks_and_facts_are_rows_of_their_own() -> None:
     rows = rows_of(tick(), namespace_state(), tick(T + PERIOD), result(), files=True)
     assert rows.kind.tolist() == [TICK, FACT, TICK, FACT]
     assert rows.interval.tolist() == [T, -1, T + PERIOD, -1]
-    assert rows.file == ["0.jsonl", "1.jsonl", "2.jsonl", "3.jsonl"]
+    assert rows.file is not None
+    assert rows.file.tolist() == ["0.jsonl", "1.jsonl", "2.jsonl", "3.jsonl"]
     assert [type(rows.facts[row]) for row in range(4)] == [Tick, NamespaceState, Tick, CommandResult]
 
 
@@ -269,7 +274,7 @@ def columns(*rows: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """The columns of packed *rows*, each said by what it has."""
     usual: dict[str, Any] = {
         "source": METRICS, "partition": 0, "offset": 0, "file": "", "interval": -1, "broker": "", "sweep": "",
-        "chunk": 0, "chunks": 0, "last_update": 0, "bundles": "", "stats": None, "topic_hash": 0, "topic_position": 0,
+        "chunk": 0, "chunks": 0, "last_update": 0, "bundles": "", "stats": None, "topics": None,
         "numbers": None, "detail_size": None, "detail_position": None, "detail_load": None, "body": None,
     }  # fmt: skip
     made = [usual | row for row in rows]
@@ -287,37 +292,45 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
                 "detail_size": longs(2, 1), "detail_position": longs(71, 72, 73), "detail_load": doubles(*range(12)),
             },
             {"kind": BUNDLE, "bundles": "tenant/z/0x00000000_0xffffffff", "stats": longs(*range(20, 27)), **said},
-            {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37)), "topic_hash": -9, "topic_position": 8},
+            {
+                "kind": TOPIC, "bundles": f"{RIGHT}\n{LEFT}", "broker": "a:1\nb:1", "stats": longs(*range(60, 81)),
+                "topics": longs(14, 1, 0, -9, 8, 12, 0, 1, 7, 6, 13, 1, 1, 5, 4), "offset": 12, "partition": 4,
+            },
+            {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37)), "topics": longs(11, 0, 0, -2, 3)},
             {"kind": REPORT, "numbers": doubles(*range(100, 116)), "broker": "r:1"},
             {"kind": REPORT_BUNDLE, "bundles": RIGHT, "stats": longs(*range(40, 47)), "broker": "r:1"},
             {"kind": TICK, "interval": T, "body": json.dumps(tick()), "offset": 9},
         ),
         cluster=CLUSTER, period_ms=PERIOD, files=True,
     )  # fmt: skip
-    assert found.kind.tolist() == [SWEEP, BUNDLE, BUNDLE, BUNDLE, TOPIC, REPORT, REPORT_BUNDLE, TICK]
-    assert found.bundle == ["", LEFT, RIGHT, "tenant/z/0x00000000_0xffffffff", LEFT, "", RIGHT, ""]
-    assert found.broker == [BROKER] * 4 + ["", "r:1", "r:1", ""]
-    assert found.sweep == ["s"] * 4 + [""] * 4
-    assert found.interval.tolist() == [T] * 4 + [-1] * 3 + [T]
-    assert (found.chunk.tolist(), found.chunks.tolist()) == ([1] * 4 + [0] * 4, [2] * 4 + [0] * 4)
-    assert found.last_update.tolist() == [7] * 4 + [0] * 4
-    assert found.partition.tolist() == [5] * 3 + [0] * 5
-    assert found.offset.tolist() == [6] * 3 + [0] * 4 + [9]
-    assert found.file == ["f.jsonl"] * 3 + [""] * 5
+    assert found.kind.tolist() == [SWEEP, BUNDLE, BUNDLE, BUNDLE, *[TOPIC] * 4, REPORT, REPORT_BUNDLE, TICK]
+    swept = ["", LEFT, RIGHT, "tenant/z/0x00000000_0xffffffff"]
+    assert found.bundle.tolist() == [*swept, RIGHT, LEFT, LEFT, LEFT, "", RIGHT, ""]
+    assert found.broker.tolist() == [BROKER] * 4 + ["b:1", "a:1", "b:1", "", "r:1", "r:1", ""]
+    assert found.sweep.tolist() == ["s"] * 4 + [""] * 7
+    assert found.interval.tolist() == [T] * 4 + [-1] * 6 + [T]
+    assert (found.chunk.tolist(), found.chunks.tolist()) == ([1] * 4 + [0] * 7, [2] * 4 + [0] * 7)
+    assert found.last_update.tolist() == [7] * 4 + [0] * 7
+    assert found.partition.tolist() == [5] * 3 + [0] + [4] * 3 + [0] * 4
+    assert found.offset.tolist() == [6] * 3 + [0] + [14, 12, 13, 11] + [0] * 2 + [9]
+    assert found.file is not None
+    assert found.file.tolist() == ["f.jsonl"] * 3 + [""] * 8
     zero = [0.0] * 7
     assert found.stats.tolist() == [
-        zero, [*range(7)], [*range(7, 14)], [*range(20, 27)], [*range(30, 37)], zero, [*range(40, 47)], zero,
+        zero, [*range(7)], [*range(7, 14)], [*range(20, 27)],
+        [*range(60, 67)], [*range(67, 74)], [*range(74, 81)], [*range(30, 37)],
+        zero, [*range(40, 47)], zero,
     ]  # fmt: skip
-    assert found.topic.tolist() == [[0, 0]] * 4 + [[-9, 8]] + [[0, 0]] * 3
-    assert found.detail_size.tolist() == [0, 2, 1, 0, 0, 0, 0, 0]
+    assert found.topic.tolist() == [[0, 0]] * 4 + [[-9, 8], [7, 6], [5, 4], [-2, 3]] + [[0, 0]] * 3
+    assert found.detail_size.tolist() == [0, 2, 1, *[0] * 8]
     assert found.detail_position.tolist() == [71, 72, 73]
     assert found.detail_load.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert {row: numbers.tolist() for row, numbers in found.numbers.items()} == {
         0: [*range(16)],
-        5: [*range(100, 116)],
+        8: [*range(100, 116)],
     }
-    assert list(found.facts) == [7]
-    assert found.facts[7] == fact(tick())
+    assert list(found.facts) == [10]
+    assert found.facts[10] == fact(tick())
 
 
 def test_facts_are_decoded_by_their_topic_and_those_that_do_not_decode_are_left_out() -> None:

@@ -1,0 +1,73 @@
+"""``python -m streaming.jvm.build``: compile the query's Java, unless that has been done.
+
+The Eclipse compiler does it, which runs on a JRE; conf/jars.lock pins it.  The Java uses classes of PySpark's jars.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from controller.adapters import jars
+from controller.adapters.long_work import long_work
+from controller.model.errors import TrimtabError
+from streaming.jvm import SOURCES, java_files, path
+
+#: Of the Java that trimtab runs on; see controller.adapters.jars.java.
+_VERSION: Final = "17"
+#: What is wrong in our sources although it compiles.
+_WARNINGS: Final = "raw,unchecked,unusedImport,unusedLocal,unusedPrivate,static-access,fallthrough"
+#: The set of conf/jars.lock.
+_COMPILER: Final = "java-compiler"
+#: Files of a jar have no time of their own: the same sources give the same bytes.
+_NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def build(folder: Path = SOURCES) -> Path:
+    """Compile the Java files of *folder* into a jar beside them, in place of older ones; returns it.
+
+    TrimtabError, with the compiler's words, where they do not compile.
+    """
+    target = path(folder)
+    if not target.exists():
+        with TemporaryDirectory(dir=folder, prefix=".build-") as scratch, long_work("compiling the query's Java"):
+            made = _compiled(folder, Path(scratch))
+            for older in folder.glob("query-*.jar"):
+                older.unlink()
+            made.replace(target)  # at once, so that nobody finds half of it
+    return target
+
+
+def _compiled(folder: Path, scratch: Path) -> Path:
+    classes, archive = scratch / "classes", scratch / "classes.jar"
+    (compiler,) = jars.fetch(_COMPILER)
+    used = os.pathsep.join(str(jar) for jar in _pyspark_jars())
+    options = ["-source", _VERSION, "-target", _VERSION, "-encoding", "UTF-8", "-proc:none", "-g"]
+    options += [f"-warn:{_WARNINGS}", "-failOnWarning", "-classpath", used, "-d", str(classes)]
+    command = [jars.java(), "-jar", str(compiler), *options, *map(str, java_files(folder))]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise TrimtabError(f"the Java files in {folder} do not compile:\n{run.stdout}{run.stderr}")
+    with zipfile.ZipFile(archive, "w") as out:
+        for compiled in sorted(classes.rglob("*.class")):
+            out.writestr(zipfile.ZipInfo(compiled.relative_to(classes).as_posix(), _NO_TIME), compiled.read_bytes())
+    return archive
+
+
+def _pyspark_jars() -> list[Path]:
+    # Found, not imported: importing it takes a second.
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise TrimtabError("PySpark, whose classes the query's Java uses, is not installed in this environment")
+    return sorted((Path(spec.origin).parent / "jars").glob("*.jar"))
+
+
+if __name__ == "__main__":
+    try:
+        build()
+    except TrimtabError as error:
+        sys.exit(f"trimtab: {error}")
