@@ -65,6 +65,10 @@ class BundleTotals(Record):
     topics: Tally
 
 
+#: The arrays beside ``topic``: name on the wire -> field.
+_ARRAYS: Final = {name: to_snake(name) for name in (*RATES, *COUNTS)}
+
+
 class BundleStats(Record):
     """One bundle with its topics as parallel arrays; without topics the totals stand."""
 
@@ -82,8 +86,7 @@ class BundleStats(Record):
 
     @model_validator(mode="after")
     def _arrays_are_parallel(self) -> Self:
-        for name in (*RATES, *COUNTS):
-            field = to_snake(name)
+        for name, field in _ARRAYS.items():
             if len(getattr(self, field)) != len(self.topic):
                 if field not in self.model_fields_set:
                     raise missing(name)

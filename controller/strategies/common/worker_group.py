@@ -6,6 +6,8 @@ Kafka Connect: WorkerCoordinator.ConnectorsAndTasks, ConnectorTaskId, ClusterCon
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple, Self
 
 
@@ -50,8 +52,8 @@ class ConnectorsAndTasks:
     def _where(self, other: Self, *, contained: bool) -> Self:
         connectors, tasks = frozenset(other.connectors), frozenset(other.tasks)
         return type(self)(
-            connectors=tuple(name for name in self.connectors if (name in connectors) is contained),
-            tasks=tuple(task for task in self.tasks if (task in tasks) is contained),
+            connectors=tuple([name for name in self.connectors if (name in connectors) is contained]),
+            tasks=tuple([task for task in self.tasks if (task in tasks) is contained]),
         )
 
 
@@ -69,8 +71,14 @@ class ConfigSnapshot:
     def resources(self) -> ConnectorsAndTasks:
         """All connectors and all their tasks, sorted."""
         names = sorted(self.connectors)
-        tasks = (ConnectorTaskId(name, i) for name in names for i in range(self.connectors[name]))
+        tasks = chain.from_iterable(_tasks(name, self.connectors[name]) for name in names)
         return ConnectorsAndTasks(connectors=tuple(names), tasks=tuple(tasks))
+
+
+@lru_cache(maxsize=4096)
+def _tasks(connector: str, number: int) -> tuple[ConnectorTaskId, ...]:
+    """The tasks of a connector that has so many; kept, because every rebalance asks for them again."""
+    return tuple(ConnectorTaskId(connector, i) for i in range(number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

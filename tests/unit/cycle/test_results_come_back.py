@@ -27,9 +27,14 @@ def played(action: str, answers: Mapping[int, Sequence[Result]]) -> Controller:
 
 
 @cache
+def unanswered(action: str) -> Sequence[Decision]:
+    """The decisions when nobody answers a command."""
+    return played(action, {}).decisions
+
+
 def first(action: str) -> Command:
     """The first command of the log, when nobody has answered any."""
-    return next(command for decision in played(action, {}).decisions for command in decision.commands)
+    return next(command for decision in unanswered(action) for command in decision.commands)
 
 
 def told(command: Command, decisions: Sequence[Decision], reason: Reason) -> list[int]:
@@ -46,7 +51,7 @@ def repeated(command: Command, decisions: Sequence[Decision]) -> int:
 
 @KINDS
 def test_a_command_without_a_result_is_in_flight_until_it_is_lost(action: str) -> None:
-    command, decisions = first(action), played(action, {}).decisions
+    command, decisions = first(action), unanswered(action)
     assert command.action == action
     # It expires after five minutes; its executor may take one more, and its result two.
     assert told(command, decisions, Reason.LOST)[0] == 9

@@ -194,13 +194,17 @@ def test_parts_are_joined_newest_first_too() -> None:
     assert [each.interval for each in joined if not isinstance(each, EpochEntry)] == [START + PERIOD, START]
 
 
-def test_40_000_commands_are_parts_below_kafkas_largest_message() -> None:
-    many = tuple(replace(UNLOAD, id=f"0c5c2b9e-0000-5000-8000-{number:012d}") for number in range(40_000))
+@pytest.mark.parametrize(
+    ("number", "detail"), [(2_000, 10_000), pytest.param(40_000, 0, marks=pytest.mark.integration)]
+)
+def test_very_many_commands_are_parts_below_kafkas_largest_message(number: int, detail: int) -> None:
+    why = replace(UNLOAD.why, detail="d" * detail)
+    many = tuple(replace(UNLOAD, id=f"0c5c2b9e-0000-5000-8000-{nth:012d}", why=why) for nth in range(number))
     records = written([entry(START, *many)])
     assert sum(map(len, records)) > 20_000_000
     assert max(map(len, records)) <= 1_000_000
     [found] = read(records)
-    assert len(found.entry.decision.commands) == 40_000
+    assert found.entry.decision.commands == many
 
 
 def test_a_part_of_many_byte_characters_fits_too() -> None:

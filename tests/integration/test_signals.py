@@ -13,6 +13,8 @@ import pytest
 
 from controller.adapters.process_tree import descendants
 
+pytestmark = pytest.mark.integration
+
 _HEAD = "import os, subprocess, time, logging; from controller.adapters import signals\n"
 _READY = "print('ready', flush=True); "
 

@@ -9,6 +9,8 @@ from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
 from tests.admin_servers import admin_servers
 
+pytestmark = pytest.mark.integration
+
 
 def write_conf(folder: Path, broker: str) -> Path:
     conf = folder / "trimtab.toml"
