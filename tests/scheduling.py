@@ -51,9 +51,11 @@ IN_SPARK: Final = frozenset(
         "offsets_read",
         "poison_in_the_query",
         "query_cuts",
+        "records_again",
         "rehearsal",
         "rows_in_spark_and_python",
         "shared_checkpoint",
+        "topics_share_rows",
         "what_reaches_python",
     )
 )
