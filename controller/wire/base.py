@@ -281,7 +281,7 @@ def model_for(fields: Mapping[str, Any], models: Mapping[str, type[R]]) -> type[
     if "v" not in fields:
         raise WireError("missing_field", "v: Field required")
     version = fields["v"]
-    if isinstance(version, bool) or version != VERSION:
+    if type(version) is not int or version != VERSION:  # nor True, nor 1.0
         raise WireError("unknown_version", f"v is {_shown(version)}, known: {VERSION}")
     return model_by_type(fields, models)
 

@@ -109,6 +109,8 @@ public final class GatedKafka implements TableProvider {
         private final ReportsSourceMetrics metrics;
         /** A query that reads what there is and ends waits for nothing. */
         private boolean isGated = true;
+        /** Before it is asked for its end, Spark's source has none to report, and fails. */
+        private boolean hasEnd;
 
         GatedStream(MicroBatchStream stream) {
             this.stream = stream;
@@ -122,6 +124,7 @@ public final class GatedKafka implements TableProvider {
                 return start;
             }
             Offset end = this.ends.latestOffset(start, limit);
+            this.hasEnd = true;
             if (this.isGated && (end.equals(start) || end.equals(this.ends.reportLatestOffset()))) {
                 Gate.close(opened);
             }
@@ -130,6 +133,7 @@ public final class GatedKafka implements TableProvider {
 
         public void prepareForTriggerAvailableNow() {
             this.isGated = false;
+            this.hasEnd = true;
             this.ends.prepareForTriggerAvailableNow();
         }
 
@@ -138,11 +142,11 @@ public final class GatedKafka implements TableProvider {
         }
 
         public Offset reportLatestOffset() {
-            return this.ends.reportLatestOffset();
+            return this.hasEnd ? this.ends.reportLatestOffset() : null;
         }
 
         public Map<String, String> metrics(Optional<Offset> latestConsumed) {
-            return this.metrics.metrics(latestConsumed);
+            return this.hasEnd ? this.metrics.metrics(latestConsumed) : Map.of();
         }
 
         public Offset latestOffset() {

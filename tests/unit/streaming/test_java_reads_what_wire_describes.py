@@ -3,6 +3,7 @@
 Names alone are compared here; tests/integration/test_rows_in_spark_and_python.py compares what both make of records.
 """
 
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from controller.aggregate import rows
+from controller.model.names import LONGEST_NAME
+from controller.wire import base, metrics
 from controller.wire.metrics import BrokerLoadRecord, LocalBrokerDataRecord, TickRecord, TopicStats
 from controller.wire.rows import rows_from_columns
 from controller.wire.sweep import BrokerSweep
@@ -37,6 +41,31 @@ def test_java_knows_every_field_of_a_record_that_it_reads(model: type[BaseModel]
     assert {name for name in names(model) if f'"{name}"' not in JAVA} == set()
 
 
+#: What both sides have a number of: where Java has it, and the number in Python.
+NUMBERS: dict[str, float] = {
+    "RecordRows.TICK": rows.TICK, "RecordRows.SWEEP": rows.SWEEP, "RecordRows.BUNDLE": rows.BUNDLE,
+    "RecordRows.TOPIC": rows.TOPIC, "RecordRows.REPORT": rows.REPORT,
+    "RecordRows.REPORT_BUNDLE": rows.REPORT_BUNDLE, "RecordRows.FACT": rows.FACT,
+    "RecordRows.REFUSED": rows.REFUSED, "RecordRows.RESULTS": rows.RESULTS,
+    "RecordRows.MAX_QUANTITY": base.MAX_QUANTITY, "RecordRows.MAX_PARTITIONS": metrics.MAX_PARTITIONS,
+    "RecordRows.MAX_BROKERS": metrics.MAX_BROKERS, "Bundle.LOAD": len(rows.STATS), "Bundle.TOPICS": rows.TOPICS,
+    "Bundle.MAX_RATE": base.MAX_RATE, "Bundle.MAX_COUNT": base.MAX_COUNT, "Fields.DIGITS": base.MOST_DIGITS,
+    "Names.LONGEST": LONGEST_NAME,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_that_both_sides_have_is_the_same_in_java(name: str) -> None:
+    file, constant = name.split(".")
+    java = (jvm.SOURCES / f"{file}.java").read_text(encoding="utf-8")
+    (number,) = re.findall(rf"static final \w+ (?:.*, )?{constant} = ([-0-9.e]+)L?[,;]", java)
+    assert float(number) == NUMBERS[name]
+
+
+def test_the_host_in_an_address_is_found_by_the_same_expression() -> None:
+    assert f'"{metrics.ADDRESS}"'.replace("\\", "\\\\") in JAVA
+
+
 class Columns(dict[str, NDArray[Any]]):
     """Columns without rows; keeps the names of those that were read."""
 
@@ -51,8 +80,8 @@ class Columns(dict[str, NDArray[Any]]):
 
 def test_the_fold_reads_every_column_of_a_row_but_the_shard_and_no_other() -> None:
     columns = Columns()
-    rows = rows_from_columns(columns, cluster="lab", period_ms=60_000, files=True)
-    assert len(rows) == 0
+    found = rows_from_columns(columns, cluster="lab", period_ms=60_000, files=True)
+    assert len(found) == 0
     assert columns.read <= {*ROW.names, *PLACED}
     # Without rows there is nothing to look for in the last two.
     assert {*ROW.names, *PLACED} - columns.read == {"shard", "numbers", "body"}

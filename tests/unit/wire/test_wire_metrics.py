@@ -101,6 +101,7 @@ def test_records_of_another_cluster_are_ignored_whatever_they_hold(kind: str) ->
         (b'{"v": 1}', "missing_field: type"),
         (b'{"v": 2, "type": "tick"}', "unknown_version: v is 2, known: 1"),
         (b'{"v": true, "type": "tick"}', "unknown_version: v is True, known: 1"),
+        (b'{"v": 1.0, "type": "tick"}', "unknown_version: v is 1.0, known: 1"),
         (b'{"v": "1", "type": "tick"}', "unknown_version: v is '1', known: 1"),
         (b'{"v": 1, "type": "tock"}', "unknown_type: type is 'tock', known: broker_sweep, "),
         (b'{"v": 1, "type": ["tick"]}', "unknown_type: type is ['tick']"),
