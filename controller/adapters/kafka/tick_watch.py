@@ -5,6 +5,8 @@ import threading
 from contextlib import closing
 from typing import Final
 
+import confluent_kafka as ck
+
 from controller.adapters.kafka.reader import Reader
 from controller.model.errors import TrimtabError, WireError
 from controller.settings.log import KafkaLogSettings
@@ -43,7 +45,7 @@ class TickWatch:
         while not self._closed.is_set():
             try:
                 self._read()
-            except TrimtabError as error:
+            except (TrimtabError, ck.KafkaException) as error:
                 # The query meets it, too, and reports it.  Until it is over, batches begin without a tick.
                 log.debug("ticks cannot be read: %s", error)
                 self._closed.wait(_REST_SECONDS)
