@@ -10,6 +10,7 @@ from controller.aggregate import state_blob
 from controller.aggregate.shard import FoldOptions, ShardState, check_shards, fold
 from controller.wire.refused import refused_spans
 from controller.wire.rows import rows_from_columns
+from streaming.compressed import compressed, decompressed
 from streaming.schemas import SHARD_OUTPUT
 
 ShardUpdate = Callable[[tuple[int], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
@@ -28,16 +29,20 @@ def shard_update(*, cluster: str, period_ms: int, shards: int, files: bool, opti
         }
         batch = rows_from_columns(columns, cluster=cluster, period_ms=period_ms, files=files)
         if len(batch):
-            state = state_blob.load(bytes(group.get[0])) if group.exists else ShardState(shard=shard, shards=shards)
+            state = _loaded(group) if group.exists else ShardState(shard=shard, shards=shards)
             check_shards(state, shards)
             state, snapshots = fold(state, batch, options)
-            group.update((state_blob.dump(state),))
+            group.update((compressed(state_blob.dump(state)),))
             for snapshot in snapshots:
                 yield _output((snapshot.interval, snapshot.shard, snapshot.shards, snapshot.to_blob()), _NO_SPAN)
         for span in refused_spans(columns, batch, shard=shard):
             yield _output(_NO_SNAPSHOT, span)
 
     return update
+
+
+def _loaded(group: GroupState) -> ShardState:
+    return state_blob.load(decompressed(bytes(group.get[0])))
 
 
 def _output(snapshot: tuple[object, ...], span: tuple[object, ...]) -> pd.DataFrame:
