@@ -15,23 +15,54 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyspark.serializers
 from pyspark import SparkContext
-from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 
 from controller.adapters import signals
 from controller.adapters.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
-from streaming import class_archive, spark_log
+from streaming import class_archive, spark_home, spark_log
 
 #: Runs its arguments; they and what they start ignore these signals.
 _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")
 #: By these PySpark connects to a JVM that runs already.
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS: Final = 0.05
+#: Java's second compiler waits ten times as long as by default before it compiles a method.  At the start it would
+#: compile much that is never run again, which takes a third of a start's processor time; what a micro-batch runs for
+#: each record still reaches it within the first one.
+_JIT: Final = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000"
+    " -XX:Tier4BackEdgeThreshold=400000"
+)
+
+
+class _Jvm(NamedTuple):
+    """A JVM that has been started."""
+
+    process: "subprocess.Popen[bytes]"
+    #: Of its temporary files.
+    scratch: Path
+    output: spark_log.OutputReader
+
+
+#: The JVM that this process has started and not connected to.
+_STARTED: Final[list[_Jvm]] = []
+
+
+def start_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
+    """Start the JVM of this process, unless there is one, and do not wait for it; see ``ensure_jvm``."""
+    if SparkContext._gateway is not None or _STARTED:
+        return
+    scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
+    signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
+    log_file = spark_log.new_file(log_folder, scratch)
+    process = _start(conf, scratch, log_file)
+    atexit.register(_end, process, scratch)
+    _STARTED.append(_Jvm(process, scratch, spark_log.OutputReader(process.stdout or (), log_file)))
 
 
 def ensure_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
@@ -41,19 +72,15 @@ def ensure_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
     """
     if SparkContext._gateway is not None:
         return
-    scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
-    signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
-    log_file = spark_log.new_file(log_folder, scratch)
-    jvm = _start(conf, scratch, log_file)
-    output = spark_log.OutputReader(jvm.stdout or (), log_file)
-    atexit.register(_end, jvm, scratch)
+    start_jvm(conf, log_folder)
+    jvm = _STARTED.pop()
     try:
-        os.environ[_PORT], os.environ[_SECRET] = _address(jvm, scratch / "address", output)
+        os.environ[_PORT], os.environ[_SECRET] = _address(jvm.process, jvm.scratch / "address", jvm.output)
         gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         for name in (_PORT, _SECRET):
             os.environ.pop(name, None)
-    gateway.proc, gateway.scratch = jvm, scratch
+    gateway.proc, gateway.scratch = jvm.process, jvm.scratch
     SparkContext._ensure_initialized(gateway=gateway)
 
 
@@ -80,14 +107,18 @@ def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
 
 
 def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subprocess.Popen[bytes]":
-    submit = Path(_find_spark_home()) / "bin" / "spark-submit"
+    home = spark_home.spark_home()
     options = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    archive = class_archive.option_to_read(class_archive.path())
+    archive = class_archive.path(home)
+    class_archive.make_in_background(archive)
     # The user's come last: they prevail.
-    own = f"-Djava.io.tmpdir={scratch} {spark_log.java_options(log_file)} {archive}"
+    own = (
+        f"-Djava.io.tmpdir={scratch} {spark_log.java_options(log_file)} {class_archive.option_to_read(archive)} {_JIT}"
+    )
     java_options = f"{own} {os.environ.get(class_archive.OPTIONS, '')}".strip()
     env = {
         **os.environ,
+        spark_home.VARIABLE: str(home),
         "SPARK_SUBMIT_OPTS": java_options,
         "SPARK_CONNECT_MODE": "0",
         # Else Spark looks for an address, and warns of what it finds.
@@ -96,7 +127,7 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
     }
     # The pipe is never written to: its end tells the JVM to end.
     return subprocess.Popen(
-        [*_IGNORING_SIGNALS, str(submit), *options, "pyspark-shell"],
+        [*_IGNORING_SIGNALS, str(home / "bin" / "spark-submit"), *options, "pyspark-shell"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

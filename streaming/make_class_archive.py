@@ -1,20 +1,42 @@
-"""``python -m streaming.make_class_archive``: make the archive of Spark's classes, once for each PySpark.
+"""``python -m streaming.make_class_archive``: make the archive of Spark's classes, once for each PySpark and Java.
 
-It starts Spark, runs the query once on made-up records, and has the JVM write the classes that it has loaded.
+It starts Spark, runs the query once on made-up records, loads the classes by which Spark reads Kafka, and has the
+JVM write the classes that it has loaded.
 """
 
 import os
 import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from controller.settings.trimtab_toml import read_settings
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from controller.adapters import jars
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import Settings, read_settings
 from streaming import class_archive
 from streaming.assembly import Assembly
 from streaming.gateway import end_in_order
+from streaming.session import start_session
+from streaming.sources import CONNECTOR
+from streaming.spark_home import spark_home
 
 _SCENARIO: Final = Path(__file__).parents[1] / "conf" / "scenarios" / "demo.toml"
+#: How long an archive is kept that is not the newest one.
+_KEPT_SECONDS: Final = 30 * 86_400
+#: The packages of the connector that reading a topic loads classes of.
+_KAFKA: Final = (
+    "org/apache/kafka/clients/",
+    "org/apache/kafka/common/",
+    "org/apache/spark/sql/kafka010/",
+    "org/apache/spark/kafka010/",
+    "org/apache/commons/pool2/",
+)
 
 
 def make(target: Path) -> None:
@@ -23,14 +45,46 @@ def make(target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".archive-") as scratch:
         written = Path(scratch) / target.name
         os.environ[class_archive.OPTIONS] = class_archive.option_to_write(written)
-        assembly = Assembly(read_settings(_SCENARIO))
-        spark = assembly.session()
-        assembly.stand_by(spark)
-        spark.stop()
+        connector: Sequence[Path] = ()
+        with suppress(TrimtabError):  # without a network there is an archive all the same
+            connector = jars.fetch(CONNECTOR)
+        _use(read_settings(_SCENARIO), connector)
         end_in_order()
         with suppress(FileNotFoundError):  # a JVM without class data sharing writes none
             written.replace(target)
+    _delete_old(target)
+
+
+def _delete_old(newest: Path) -> None:
+    """Delete archives of other jars and Javas after a month: one that is still used is made again."""
+    for archive in newest.parent.glob("spark-*.jsa"):
+        if archive != newest and time.time() - archive.stat().st_mtime > _KEPT_SECONDS:
+            archive.unlink(missing_ok=True)
+
+
+def _use(settings: Settings, connector: Sequence[Path]) -> None:
+    spark = settings.spark
+    session = start_session(spark.master, spark.shuffle_partitions, spark.conf, connector)
+    Assembly(settings).stand_by(session)
+    _load(session, (name for jar in connector for name in _classes(jar)))
+    session.stop()
+
+
+def _classes(jar: Path) -> Iterator[str]:
+    """The classes in *jar* that reading a topic may need."""
+    with zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if name.startswith(_KAFKA) and name.endswith(".class"):
+                yield name.removesuffix(".class").replace("/", ".")
+
+
+def _load(session: SparkSession, names: Iterator[str]) -> None:
+    jvm: Any = session._jvm
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    for name in names:
+        with suppress(Py4JJavaError):  # of a library that is not here
+            loader.loadClass(name).getDeclaredConstructors()  # links it: a class that is only loaded is not archived
 
 
 if __name__ == "__main__":
-    make(class_archive.path())
+    make(class_archive.path(spark_home()))

@@ -46,6 +46,8 @@ _DEFAULT: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # How often a query with nothing to do asks the log for its end.  Spark's own 10 ms keep a quarter of a core busy.
     "spark.sql.streaming.pollingDelay": "100ms",
+    # A streaming query has no use for it, and collecting its rows would be planned twice.
+    "spark.sql.adaptive.enabled": "false",
     # Otherwise Spark starts a second Python daemon for functions of SQL: each loads pandas, Arrow and the fold anew.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
@@ -67,10 +69,7 @@ def start_session(
     *log_folder*: where Spark's log is kept.  SettingsError where *conf* has an option that the query does not work
     with, or Spark does not start with it.
     """
-    options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
-    # Without it workers take whatever python3 the PATH finds.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    options = {"spark.app.name": "trimtab", "spark.master": master, **options}
+    options = _options(master, shuffle_partitions, conf, jars)
     with long_work("starting Spark", usual_seconds=_USUAL_SECONDS):
         gateway.ensure_jvm(options, log_folder)
         try:
@@ -81,6 +80,26 @@ def start_session(
     # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
     threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
     return spark
+
+
+def start_jvm(
+    master: str,
+    shuffle_partitions: int,
+    conf: Mapping[str, object],
+    jars: Sequence[Path] = (),
+    log_folder: Path | None = None,
+) -> None:
+    """Start the JVM for ``start_session``, which is to get the same arguments, and do not wait for it."""
+    gateway.start_jvm(_options(master, shuffle_partitions, conf, jars), log_folder)
+
+
+def _options(
+    master: str, shuffle_partitions: int, conf: Mapping[str, object], jars: Sequence[Path]
+) -> Mapping[str, str]:
+    # Without it workers take whatever python3 the PATH finds.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
+    return {"spark.app.name": "trimtab", "spark.master": master, **options}
 
 
 def _start_python_daemon(spark: SparkSession) -> None:

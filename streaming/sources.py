@@ -31,7 +31,7 @@ _BYTES = "ISO-8859-1"
 #: So many files of a folder log are read in one micro-batch at most.
 FILES_PER_TRIGGER = 1_000
 #: The set of conf/jars.lock that Spark needs to read Kafka.
-_CONNECTOR = "connector"
+CONNECTOR = "connector"
 #: What stands for other characters in a path that Spark is given.
 _GLOB = re.compile(r"[\\{}\[\]*?]")
 _ESCAPED = r"\\\g<0>"
@@ -109,7 +109,7 @@ class KafkaSource:
 
     def jars(self) -> Sequence[Path]:
         """See Source.  Spark's Kafka connector."""
-        return jars.fetch(_CONNECTOR)
+        return jars.fetch(CONNECTOR)
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
         """See Source."""

@@ -111,18 +111,34 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
 
 def janino() -> list[Path]:
     """The Java compiler that PySpark ships, for sources of ours where there is a JRE alone."""
-    return sorted([*_pyspark_jars().glob("janino-*.jar"), *_pyspark_jars().glob("commons-compiler-*.jar")])
+    return sorted([*pyspark_jars().glob("janino-*.jar"), *pyspark_jars().glob("commons-compiler-*.jar")])
 
 
-def java() -> str:
-    """The java to run, 17 or later: JAVA_HOME's, else the PATH's.  SettingsError says how to install one."""
+def pyspark_jars() -> Path:
+    """The folder of the jars that PySpark ships.  TrimtabError where it is not installed."""
+    # Found, not imported: this side of trimtab works without Spark.
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise TrimtabError("PySpark, which brings Ivy along, is not installed in this environment")
+    return Path(spec.origin).parent / "jars"
+
+
+def java_program() -> str:
+    """The path of java: JAVA_HOME's, else the PATH's.  SettingsError says how to install one where there is none."""
     home = os.environ.get("JAVA_HOME")
     found = f"{home}/bin/java" if home else shutil.which("java")
     if found is None:
         raise SettingsError(f"Java is not installed (neither JAVA_HOME nor on the PATH). {_INSTALL}")
+    return found
+
+
+def java() -> str:
+    """The java to run, 17 or later: JAVA_HOME's, else the PATH's.  SettingsError says how to install one."""
+    found = java_program()
     try:
         answer = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
+        home = os.environ.get("JAVA_HOME")
         raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java: {error.strerror}. {_INSTALL}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
     if version is None or int(version[1]) < _OLDEST_JAVA:
@@ -157,7 +173,7 @@ def _run_ivy(jars: Iterable[Jar], folder: Path, done: Done) -> str:
     settings.write_text(_ivy_settings(cache, os.environ.get(MIRROR, "")), encoding="utf-8")
     module.write_text(_ivy_module(jars), encoding="utf-8")
     pattern = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
-    command = [java(), "-cp", f"{_pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
+    command = [java(), "-cp", f"{pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
     command += ["-ivy", str(module), "-retrieve", pattern]
     deadline = Deadline.after(_FETCH_SECONDS)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
@@ -205,11 +221,3 @@ def _ivy_module(jars: Iterable[Jar]) -> str:
   </dependencies>
 </ivy-module>
 """
-
-
-def _pyspark_jars() -> Path:
-    # Found, not imported: this side of trimtab works without Spark.
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise TrimtabError("PySpark, which brings Ivy along, is not installed in this environment")
-    return Path(spec.origin).parent / "jars"

@@ -77,9 +77,12 @@ class _ControllerThread(threading.Thread):
 
     def run(self) -> None:
         """Decide until told to stop."""
-        from streaming import supervisor  # here, because importing Spark takes seconds
+        from streaming import early  # here, because importing Spark takes seconds
 
         try:
+            early.start_jvm(self._settings)
+            from streaming import supervisor
+
             supervisor.run(self._settings, self._until.is_set)
         except Exception as error:
             self.failure = error

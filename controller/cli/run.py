@@ -21,6 +21,9 @@ def _run(settings: Settings, ending: signals.Ending) -> None:
     with started(settings, ending.is_set, Part.LOG, Part.ELECTION, decides=True) as watch:
         if watch is not None:
             with long_work("loading Spark's client"):
-                from streaming import supervisor  # here, because importing Spark takes seconds
+                from streaming import early  # here, because importing Spark takes seconds
+
+                early.start_jvm(settings)
+                from streaming import supervisor
 
             supervisor.run(settings, ending.is_set)

@@ -1,0 +1,42 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from controller.adapters import jars
+from streaming.spark_home import spark_home
+
+
+@pytest.fixture(autouse=True)
+def no_spark_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+
+
+def test_spark_starts_from_pysparks_own_files(tmp_path: Path) -> None:
+    home, shipped = spark_home(tmp_path), jars.pyspark_jars()
+    assert home.is_relative_to(tmp_path)
+    assert (home / "bin" / "spark-submit").samefile(shipped.parent / "bin" / "spark-submit")
+    linked = {jar.name for jar in (home / "jars").iterdir()}
+    left_out = {jar.name for jar in shipped.glob("*.jar")} - linked
+    assert len(linked) > 200
+    assert [name.rpartition("_")[0] for name in left_out] == ["spark-mllib"]
+
+
+def test_it_is_made_once(tmp_path: Path) -> None:
+    (spark_home(tmp_path) / "kept").touch()
+    assert (spark_home(tmp_path) / "kept").exists()
+
+
+def test_python_workers_load_pyspark_from_the_environment(tmp_path: Path) -> None:
+    assert not (spark_home(tmp_path) / "python").exists()
+
+
+def test_a_spark_of_the_users_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "theirs"))
+    assert spark_home(tmp_path) == tmp_path / "theirs"
+    assert os.listdir(tmp_path) == []
+
+
+def test_pysparks_own_folder_is_used_where_none_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "trimtab").write_text("no folder")
+    assert spark_home(tmp_path) == jars.pyspark_jars().parent
