@@ -4,6 +4,7 @@ It starts Spark, runs the query once on made-up records, loads the classes by wh
 JVM write the classes that it has loaded.
 """
 
+import fcntl
 import os
 import tempfile
 import time
@@ -40,8 +41,14 @@ _KAFKA: Final = (
 
 
 def make(target: Path) -> None:
-    """Keep the classes at *target*; the JVM of this process ends."""
+    """Keep the classes at *target*, unless another process does that now; the JVM of this process ends."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock, suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _make(target)
+
+
+def _make(target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".archive-") as scratch:
         written = Path(scratch) / target.name
         os.environ[class_archive.OPTIONS] = class_archive.option_to_write(written)

@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from controller.adapters import jars
 from controller.adapters.folder.log import files_of
@@ -25,7 +26,15 @@ from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
 from controller.settings.trimtab_toml import Settings
 from streaming.gate import GATED_KAFKA, Ticks
 
-_FILES = "path string, modificationTime timestamp, length long, content binary"
+#: Not as text: Spark would start its parser of SQL for nothing else.
+_FILES = StructType(
+    [
+        StructField("path", StringType()),
+        StructField("modificationTime", TimestampType()),
+        StructField("length", LongType()),
+        StructField("content", BinaryType()),
+    ]
+)
 #: One character a byte, so that a line is cut out of a file as the bytes it was.
 _BYTES = "ISO-8859-1"
 #: So many files of a folder log are read in one micro-batch at most.

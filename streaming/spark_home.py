@@ -31,7 +31,8 @@ def spark_home(folder: Path = jars.FOLDER) -> Path:
     shipped = jars.pyspark_jars()
     wanted = [jar for jar in sorted(shipped.glob("*.jar")) if not fnmatch(jar.name, _LEFT_OUT)]
     content = hashlib.sha256("\n".join(map(str, wanted)).encode()).hexdigest()
-    home = folder / "trimtab" / f"spark-{version('pyspark')}-{content[:16]}"
+    # Resolved: an archive of classes is of one path, whichever link leads to the folder.
+    home = folder.resolve() / "trimtab" / f"spark-{version('pyspark')}-{content[:16]}"
     if not home.is_dir():
         try:
             _make(home, shipped.parent, wanted)

@@ -46,7 +46,12 @@ def _pulsar_demo(folder: Path, intervals: int | None) -> None:
 
 
 def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
-    from controller.lab.demo import INTERVALS, demo_settings, run_demo
+    from controller.lab.demo_settings import demo_settings
+    from streaming import early
+
+    settings = demo_settings(folder)
+    early.start_jvm(settings)
+    from controller.lab.demo import INTERVALS, run_demo
 
     controllers: list[_ControllerThread] = []
 
@@ -57,7 +62,7 @@ def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
 
     try:
         run_demo(
-            demo_settings(folder),
+            settings,
             start_controller=start,
             console=console(),
             seed=seed,
@@ -77,12 +82,9 @@ class _ControllerThread(threading.Thread):
 
     def run(self) -> None:
         """Decide until told to stop."""
-        from streaming import early  # here, because importing Spark takes seconds
+        from streaming import supervisor  # here, because importing Spark takes seconds
 
         try:
-            early.start_jvm(self._settings)
-            from streaming import supervisor
-
             supervisor.run(self._settings, self._until.is_set)
         except Exception as error:
             self.failure = error

@@ -19,17 +19,14 @@ from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
 from controller.model.records import CommandResult
-from controller.settings.log import FolderLogSettings, LogInFolder
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.log import LogInFolder
+from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
 from controller.status.told import reason_text
 from controller.wire.readable import counted, in_number
 
 T = TypeVar("T")
-
-#: The demo's settings, with a broker.conf beside them.
-SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
 
 #: Enough to show the cluster become balanced.
 INTERVALS: Final = 20
@@ -54,27 +51,6 @@ class DemoOutcome:
     commands: int
     at_start: ShownImbalance
     at_end: ShownImbalance
-
-
-def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
-    """The settings of *scenario* for one run in a new folder under *base*, so that runs do not share a log."""
-    settings = read_settings(scenario)
-    folder = new_run(base)
-    log = FolderLogSettings(path=str(folder))
-    moved = {
-        "log": settings.log.model_copy(update={"kind": "folder", "folder": log}),
-        "election": settings.election.model_copy(update={"path": str(folder / "election")}),
-        "checkpoint": settings.checkpoint.model_copy(update={"path": str(folder / "checkpoint")}),
-    }
-    return settings.model_copy(update=moved)
-
-
-def new_run(base: Path) -> Path:
-    """A new folder for one run under *base*."""
-    number = 1 + max((int(run.name) for run in base.glob("[0-9]*")), default=0)
-    folder = (base / f"{number:04d}").resolve()
-    folder.mkdir(parents=True)
-    return folder
 
 
 def run_demo(

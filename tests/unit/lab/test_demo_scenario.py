@@ -8,7 +8,7 @@ import pytest
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.engine import decide_interval
-from controller.lab.demo import SCENARIO
+from controller.lab.demo_settings import SCENARIO
 from controller.lab.demo_view import ShownImbalance
 from controller.model.controls import Controls
 from controller.model.decision import Command
