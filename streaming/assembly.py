@@ -32,7 +32,7 @@ from streaming.catching_up import Turn, offsets_read, turns
 from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
-from streaming.gate import Gate
+from streaming.gate import BatchGate
 from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query
 from streaming.rehearsal import rehearse
 from streaming.session import start_session
@@ -161,7 +161,7 @@ class Assembly:
             yield time.sleep
             return
         with closing(ticks):
-            gate = Gate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
+            gate = BatchGate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
             gate.wait(0)  # open when the query begins, so that its first batch is not an empty one
             yield gate.wait
 

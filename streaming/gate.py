@@ -33,7 +33,7 @@ class Ticks(Protocol):
         ...
 
 
-class Gate:
+class BatchGate:
     """The gate of the query that decides."""
 
     def __init__(self, spark: SparkSession, ticks: Ticks, decided: Callable[[], int | None], period: float) -> None:
