@@ -62,11 +62,15 @@ def usage(pid: int) -> Usage:
 def kill_descendants(pid: int) -> None:
     """SIGKILL every process that *pid* has started, and those that they have; returns when they have ended.
 
-    All of them are stopped first: none sees another one end, and none prints an error about it.
+    All of them are stopped first: none sees another one end, and none prints an error about it.  And none starts one
+    more that has no parent then, and is not found.
     """
     deadline = Deadline.after(_KILL_SECONDS)
+    stopped: set[int] = set()
+    while (new := set(descendants(pid)) - stopped) and not deadline.passed:
+        _send([*new], signal.SIGSTOP)
+        stopped |= new
     while (pids := descendants(pid)) and not deadline.passed:
-        _send(pids, signal.SIGSTOP)
         _send(pids, signal.SIGKILL)
         time.sleep(_POLL_SECONDS)
 
