@@ -48,6 +48,7 @@ IN_SPARK: Final = frozenset(
     for name in (
         "arrow_sweeps_in_the_query",
         "fuzzed_records_in_the_query",
+        "java_judges_as_wire_does",
         "offsets_read",
         "poison_in_the_query",
         "query_cuts",

@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_shown_with_partition_and_offset(
 
 def test_following_prints_what_is_issued_until_ctrl_c(conf: Path, journal: KafkaJournal) -> None:
     journal.append(entry(T, UNLOAD), epoch=3, issued_at_ms=T, before_commit=lambda: None)
-    command = [sys.executable, "-c", "from controller.cli.commands import app; app()"]
+    command = [sys.executable, "-m", "controller.cli", "commands"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         [*command, "tail", "--json", "--conf", str(conf)], stdout=subprocess.PIPE, text=True, env=environment
