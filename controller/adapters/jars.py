@@ -119,7 +119,7 @@ def pyspark_jars() -> Path:
     # Found, not imported: this side of trimtab works without Spark.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise TrimtabError("PySpark, which brings Ivy along, is not installed in this environment")
+        raise TrimtabError("PySpark, whose jars trimtab uses, is not installed in this environment")
     return Path(spec.origin).parent / "jars"
 
 

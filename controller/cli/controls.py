@@ -116,9 +116,7 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
         if as_json:
             typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=not failure, epoch=epoch).as_line())
         else:
-            _say(
-                f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.",
-            )
+            _say(f"Epoch {epoch} starts: executors answer 'fenced' to older commands that they have not started.")
             _say("A running leader loses its leadership, restarts, and reads the pause.")
         if failure:
             raise TrimtabError(failure)

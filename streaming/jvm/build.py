@@ -3,7 +3,6 @@
 The Eclipse compiler does it, which runs on a JRE; conf/jars.lock pins it.  The Java uses classes of PySpark's jars.
 """
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -37,7 +36,7 @@ def build(folder: Path = SOURCES) -> Path:
         with TemporaryDirectory(dir=folder, prefix=".build-") as scratch, long_work("compiling the query's Java"):
             made = _compiled(folder, Path(scratch))
             for older in folder.glob("query-*.jar"):
-                older.unlink()
+                older.unlink(missing_ok=True)  # another process may compile, too
             made.replace(target)  # at once, so that nobody finds half of it
     return target
 
@@ -45,7 +44,7 @@ def build(folder: Path = SOURCES) -> Path:
 def _compiled(folder: Path, scratch: Path) -> Path:
     classes, archive = scratch / "classes", scratch / "classes.jar"
     (compiler,) = jars.fetch(_COMPILER)
-    used = os.pathsep.join(str(jar) for jar in _pyspark_jars())
+    used = os.pathsep.join(map(str, sorted(jars.pyspark_jars().glob("*.jar"))))
     options = ["-source", _VERSION, "-target", _VERSION, "-encoding", "UTF-8", "-proc:none", "-g"]
     options += [f"-warn:{_WARNINGS}", "-failOnWarning", "-classpath", used, "-d", str(classes)]
     command = [jars.java(), "-jar", str(compiler), *options, *map(str, java_files(folder))]
@@ -56,14 +55,6 @@ def _compiled(folder: Path, scratch: Path) -> Path:
         for compiled in sorted(classes.rglob("*.class")):
             out.writestr(zipfile.ZipInfo(compiled.relative_to(classes).as_posix(), _NO_TIME), compiled.read_bytes())
     return archive
-
-
-def _pyspark_jars() -> list[Path]:
-    # Found, not imported: importing it takes a second.
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise TrimtabError("PySpark, whose classes the query's Java uses, is not installed in this environment")
-    return sorted((Path(spec.origin).parent / "jars").glob("*.jar"))
 
 
 if __name__ == "__main__":

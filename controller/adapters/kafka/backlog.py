@@ -7,19 +7,15 @@ import confluent_kafka as ck
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.kafka.reader import read_all
+from controller.adapters.kafka.ticked import PARTITION, interval_ticked
 from controller.adapters.kafka.words import failure
 from controller.aggregate.backlog import Backlog
-from controller.model.errors import WireError
 from controller.settings.log import KafkaLogSettings
-from controller.wire.metrics import TickRecord
-from controller.wire.results import decode_result
 
 #: Topic -> partition -> offset of the next record to read.
 Offsets = Mapping[str, Mapping[int, int]]
 
 _ANSWER_SECONDS: Final = 5.0
-#: Every partition has all ticks.  This one of the result topic has few other records, so counting is quick.
-_TICKED: Final = 0
 
 
 def backlog(
@@ -34,7 +30,7 @@ def backlog(
     if read is None and settings.start_at == "latest":
         return Backlog(intervals=0, offsets=0)
     ahead = _ahead(settings.bootstrap, topics, settings.client, read or {}, start)
-    first, end = ahead.get((settings.results_topic, _TICKED), (0, 0))
+    first, end = ahead.get((settings.results_topic, PARTITION), (0, 0))
     intervals = end - first
     if intervals > few:
         intervals = _ticks(settings, cluster, period_ms, first)
@@ -72,12 +68,6 @@ def _offset_at(consumer: Any, topic: str, partition: int, time_ms: int, end: int
 
 def _ticks(settings: KafkaLogSettings, cluster: str, period_ms: int, first: int) -> int:
     """The number of intervals that are ticked from the offset *first* on."""
-    found = set()
-    for record in read_all(settings.bootstrap, settings.results_topic, _TICKED, first, settings.client):
-        try:
-            said = decode_result(record.value, cluster=cluster, period_ms=period_ms)
-        except WireError:
-            continue  # a dead letter
-        if isinstance(said, TickRecord):
-            found.add(said.interval)
-    return len(found)
+    records = read_all(settings.bootstrap, settings.results_topic, PARTITION, first, settings.client)
+    found = {interval_ticked(record.value, cluster=cluster, period_ms=period_ms) for record in records}
+    return len(found - {None})

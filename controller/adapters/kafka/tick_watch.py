@@ -8,15 +8,12 @@ from typing import Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.reader import Reader
-from controller.model.errors import TrimtabError, WireError
+from controller.adapters.kafka.ticked import PARTITION, interval_ticked
+from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
-from controller.wire.metrics import TickRecord
-from controller.wire.results import decode_result
 
 log = logging.getLogger(__name__)
 
-#: Every partition has all ticks.  This one of the result topic has few other records.
-_PARTITION: Final = 0
 _POLL_SECONDS: Final = 0.5
 #: After an error, until Kafka is asked again.
 _REST_SECONDS: Final = 2.0
@@ -53,7 +50,7 @@ class TickWatch:
     def _read(self) -> None:
         settings = self._settings
         reader = Reader(
-            settings.bootstrap, settings.results_topic, partition=_PARTITION, offset=None, client=settings.client
+            settings.bootstrap, settings.results_topic, partition=PARTITION, offset=None, client=settings.client
         )
         with closing(reader):
             while not self._closed.is_set():
@@ -62,10 +59,7 @@ class TickWatch:
                     self._look(record.value, record.timestamp_ms)
 
     def _look(self, value: bytes, append_time_ms: int) -> None:
-        try:
-            record = decode_result(value, cluster=self._cluster, period_ms=1, append_time_ms=append_time_ms)
-        except WireError:
-            return
-        if isinstance(record, TickRecord):
-            self.newest = max(record.interval, self.newest or 0)
+        interval = interval_ticked(value, cluster=self._cluster, period_ms=1, append_time_ms=append_time_ms)
+        if interval is not None:
+            self.newest = max(interval, self.newest or 0)
             self._came.set()
