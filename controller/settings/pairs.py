@@ -63,7 +63,7 @@ _BELONG_TOGETHER: Final = (
         key=LOAD_MANAGER,
         value=EXTENSIBLE,
         other=SHEDDER,
-        values=frozenset({"TransferShedder"}),
+        values=frozenset({"PeakShedder", "TransferShedder"}),
         why="the extensible load manager knows that shedder alone, and takes it in place of any other",
         or_own=True,
     ),

@@ -38,6 +38,7 @@ from controller.strategies.filters.extensible_select_broker import ExtensibleSel
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter, Shedder, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
@@ -183,7 +184,7 @@ def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
 def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[str, str]) -> Shedder[Any]:
     """The shedder; one that applies the *filters* itself gets them."""
     chosen = SHEDDER_KIND.choose(names.shedder, conf)
-    return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder) else chosen
+    return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder | PeakShedder) else chosen
 
 
 def _extensible(names: StrategyNames) -> bool:

@@ -32,6 +32,7 @@ from controller.strategies.protocols import (
 from controller.strategies.shedding.avg_shedder import AvgShedder
 from controller.strategies.shedding.deviation_shedder import MessageRateDeviationShedder, ThroughputDeviationShedder
 from controller.strategies.shedding.overload_shedder import OverloadShedder
+from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder
@@ -49,6 +50,7 @@ SHEDDERS: Final[Mapping[str, type[Shedder[Any]]]] = {
     "AvgShedder": AvgShedder,
     "MessageRateDeviationShedder": MessageRateDeviationShedder,
     "OverloadShedder": OverloadShedder,
+    "PeakShedder": PeakShedder,
     "ThresholdShedder": ThresholdShedder,
     "ThroughputDeviationShedder": ThroughputDeviationShedder,
     "TransferShedder": TransferShedder,

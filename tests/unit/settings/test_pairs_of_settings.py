@@ -10,6 +10,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import options_table, policy_of, read_policy
 from controller.settings.trimtab_toml import DecisionSettings, Settings, read_settings
+from controller.strategies.shedding.peak_shedder import PeakShedder
 
 CONF = Path(__file__).parents[3] / "conf"
 EXTENSIBLE = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
@@ -64,7 +65,15 @@ def test_transfer_shedder_is_refused_without_its_load_manager() -> None:
 
 def test_another_shedder_is_refused_with_the_extensible_load_manager() -> None:
     said = refusal(loadManagerClassName=EXTENSIBLE, loadBalancerLoadSheddingStrategy="ThresholdShedder")
-    assert said.endswith("allowed: loadBalancerLoadSheddingStrategy=TransferShedder")
+    assert said.endswith("allowed: loadBalancerLoadSheddingStrategy=PeakShedder or TransferShedder")
+
+
+@pytest.mark.parametrize("manager", ["ModularLoadManagerImpl", EXTENSIBLE])
+def test_peak_shedder_goes_with_either_load_manager_and_asks_its_filters(manager: str) -> None:
+    made = policy(loadManagerClassName=manager, loadBalancerLoadSheddingStrategy="PeakShedder")
+    assert isinstance(made.shedder, PeakShedder)
+    assert made.shedder.filters == made.filters
+    assert made.filters
 
 
 def test_isolating_hot_topics_is_refused_where_two_cuts_are_never_made() -> None:

@@ -1,0 +1,102 @@
+"""Checks a plan and its certificate against the problem, in plain steps.  It shares no code with search and bounds.
+
+Who approves a plan does not have to trust what made it: this file is all that has to be believed.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from controller.model.load import Floats
+from controller.planning import problem as nouns
+
+_ROUNDING: Final = 1e-7
+
+
+def flaws(
+    problem: nouns.BalanceProblem, moves: Sequence[nouns.PlannedMove], certificate: nouns.Certificate
+) -> list[str]:
+    """What is wrong with *moves* or *certificate*, a sentence each; empty: both are verified."""
+    figures = (certificate.before, certificate.reached, certificate.bound, certificate.size, certificate.move_price)
+    if not all(math.isfinite(one) and one >= 0 for one in figures):
+        return ["a number of the certificate is not finite, or below 0"]
+    if not all(np.isfinite(of).all() and (of >= 0).all() for of in (problem.capacity, problem.fixed, problem.size)):
+        return ["a number of the problem is not finite, or below 0"]
+    if not (problem.capacity > 0).all():
+        return ["a capacity of the problem is 0"]
+    found, load = _carried_out(problem, moves, certificate)
+    reached = float((load / problem.capacity).max(initial=0.0))
+    if abs(reached - certificate.reached) > _ROUNDING * max(1.0, reached):
+        found.append(f"the plan reaches {reached:g}, and the certificate says {certificate.reached:g}")
+    if certificate.bound > reached * (1 + _ROUNDING) + _ROUNDING:
+        found.append(f"the bound {certificate.bound:g} is above what the plan reaches, {reached:g}")
+    if certificate.bound > 0 and not _refuted(problem, certificate, certificate.bound * (1 - _ROUNDING)):
+        found.append(f"the bound {certificate.bound:g} is not proved by {certificate.kind}")
+    return found
+
+
+def _carried_out(
+    problem: nouns.BalanceProblem, moves: Sequence[nouns.PlannedMove], certificate: nouns.Certificate
+) -> tuple[list[str], Floats]:
+    """What is wrong with the moves, and (n, R) the load of the brokers after those that are possible."""
+    owner, load, found = problem.owner.tolist(), problem.fixed.copy(), list[str]()
+    np.add.at(load, problem.owner, problem.size)
+    before = float((load / problem.capacity).max(initial=0.0))
+    if abs(before - certificate.before) > _ROUNDING * max(1.0, before):
+        found.append(f"the highest utilisation is {before:g}, and the certificate says {certificate.before:g}")
+    if len(moves) > certificate.max_moves:
+        found.append(f"{len(moves)} moves, and {certificate.max_moves} are allowed")
+    if len({move.bundle for move in moves}) < len(moves):
+        found.append("a bundle moves twice")
+    for bundle, source, to in moves:
+        if not (0 <= bundle < len(owner) and 0 <= to < len(load) and owner[bundle] == source != to):
+            found.append(f"bundle {bundle} cannot move from broker {source} to broker {to}")
+            continue
+        load[source] -= problem.size[bundle]
+        load[to] += problem.size[bundle]
+        full = float((load[to] / problem.capacity[to]).max())
+        if full > max(1.0, certificate.reached) + _ROUNDING:
+            found.append(f"broker {to} is at {full:g} of its capacity when bundle {bundle} has come")
+    return found, load
+
+
+def _refuted(problem: nouns.BalanceProblem, certificate: nouns.Certificate, level: float) -> bool:
+    """Whether *certificate* shows that no plan of its moves brings every broker to *level*."""
+    kind, column = certificate.kind, certificate.resource
+    if kind == nouns.PRICES:
+        return _priced(problem, certificate) > level
+    if not 0 <= column < len(problem.resources):
+        return False
+    capacity, fixed, size = (of[:, column] for of in (problem.capacity, problem.fixed, problem.size))
+    if kind == nouns.MEAN:
+        return float(fixed.sum() + size.sum()) > level * float(capacity.sum())
+    if kind == nouns.FIXED:
+        return bool((fixed > level * capacity).any())
+    if kind == nouns.PIGEONHOLE and certificate.size > 0:
+        room = np.floor((level * capacity - fixed) / certificate.size + 1e-9).clip(min=0)
+        return bool(room.sum() < np.count_nonzero(size >= certificate.size))
+    if kind != nouns.REMOVAL:
+        return False
+    order, leaving = np.lexsort((-size, problem.owner)), 0.0
+    ends = np.searchsorted(problem.owner[order], np.arange(len(capacity) + 1))
+    for broker in range(len(capacity)):
+        gone = size[order[ends[broker] : ends[broker + 1]]].cumsum()
+        excess = fixed[broker] + gone[-1:].sum() - level * capacity[broker]
+        if excess > 0:  # the fewest that have to leave are the largest ones
+            leaving += 1 + int((gone >= excess).argmax()) if (gone >= excess).any() else math.inf
+    return leaving > certificate.max_moves
+
+
+def _priced(problem: nouns.BalanceProblem, certificate: nouns.Certificate) -> float:
+    """The level that the prices prove: they add up to at most 1, so the highest utilisation is at least the cost."""
+    prices, move_price = certificate.prices, certificate.move_price
+    if prices is None or prices.shape != problem.capacity.shape or not (prices >= 0).all() or prices.sum() > 1:
+        return -math.inf
+    per_load = prices / problem.capacity
+    level = float((per_load * problem.fixed).sum()) - move_price * certificate.max_moves
+    for size, owner in zip(problem.size, problem.owner.tolist(), strict=True):
+        cost = per_load @ size
+        level += min(float(cost[owner]), float(cost.min()) + move_price)
+    return level

@@ -1,0 +1,62 @@
+"""What is better: the objective of every plan, the same for search, bench and tests.
+
+Lexicographic: first, how far any broker is above its capacity in any resource; then the highest utilisation over
+brokers and resources; then the disturbance of the moves; then the spread.  docs/objective.md gives the reasons.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.model.load import Floats, Ints
+from controller.planning.problem import BalanceProblem, PlannedMove
+
+#: A move by itself disturbs as much as so many connections: lookups, and cold caches on the new broker.
+DISTURBANCE_OF_A_MOVE: Final = 10.0
+#: So many messages/s, which wait while the bundle moves, disturb as much as one connection.
+MESSAGES_OF_A_CONNECTION: Final = 1000.0
+
+
+class Score(NamedTuple):
+    """How good a cluster and the way to it are; the lower one is better, the first difference counts."""
+
+    #: How far the highest utilisation is above 1; 0 where nothing is above its capacity.
+    over_capacity: float
+    #: The highest utilisation over brokers and resources.
+    peak: float
+    #: Of all moves, in connections.
+    disturbance: float
+    #: Standard deviation over the brokers of each one's highest utilisation.
+    spread: float
+
+
+def disturbance(connections: Floats, msg_rate: Floats) -> Floats:
+    """(m,) what a move of each bundle costs, in connections; *msg_rate*: msg/s in and out."""
+    return connections + msg_rate / MESSAGES_OF_A_CONNECTION + DISTURBANCE_OF_A_MOVE
+
+
+def loads(problem: BalanceProblem, owner: Ints) -> Floats:
+    """(n, R) the load of every broker when its bundles are those of *owner* (m,)."""
+    n = len(problem.capacity)
+    found = problem.fixed.copy()
+    for column in range(found.shape[1]):
+        found[:, column] += np.bincount(owner, weights=problem.size[:, column], minlength=n)
+    return found
+
+
+def highest(load: Floats, capacity: Floats) -> Floats:
+    """(n,) the utilisation of each broker's fullest resource."""
+    found: Floats = (load / capacity).max(axis=1, initial=0.0)
+    return found
+
+
+def score(problem: BalanceProblem, moves: Iterable[PlannedMove]) -> Score:
+    """The score of the cluster after *moves*."""
+    owner, cost = problem.owner.copy(), 0.0
+    for move in moves:
+        owner[move.bundle] = move.destination
+        cost += float(problem.disturbance[move.bundle])
+    after = highest(loads(problem, owner), problem.capacity)
+    peak = float(after.max(initial=0.0))
+    return Score(max(0.0, peak - 1.0), peak, cost, float(after.std()) if len(after) else 0.0)

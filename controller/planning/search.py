@@ -1,0 +1,186 @@
+"""Finds the moves: a local search that lowers the fullest broker, step by step.
+
+1. Take the fullest broker that may still give.  Of all its bundles and all destinations, take the pair after which the
+   fuller one of the two is emptiest.  Where no single move helps, exchange two bundles.  Where that does not help
+   either, the broker stays as it is.
+2. Take moves back that are not needed, since later ones did more.
+3. Take each move back, in turn, and look for a better one in its place.
+4. Where another bundle of the same broker does as well and disturbs less, take that one.
+
+Everything is counted: moves, connections and steps.  There is no clock and no chance, so the same problem has the same
+plan on every machine.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Final
+
+import numpy as np
+
+from controller.model.load import Bools
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.reach import Effort, Target, reach
+from controller.planning.standing import Standing
+from controller.planning.steps import EPSILON, best_exchange, best_move
+
+#: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
+Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
+
+#: For each level, searches that keep a bundle where it was put for so many steps, at most so many steps each.
+_TENURES: Final = (7, 12, 4)
+_STEPS: Final = 150
+#: This close to the bound, as a share of it, is close enough.
+_NEAR: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchLimits:
+    """What a plan may do, and when it is good enough."""
+
+    max_moves: int
+    #: Producers and consumers that may have to reconnect, in total; None: any number.
+    max_connections: float | None = None
+    #: How many pairs of a bundle and a broker the search may look at, about, after it has a first plan.
+    effort: int = 1_000_000
+    #: Brokers above this utilisation give bundles,
+    begin: float = 0.0
+    #: until they are at or below this one.
+    goal: float = 0.0
+
+
+def searched(
+    problem: BalanceProblem, limits: SearchLimits, bound: float = 0.0, allowed: Allowed | None = None
+) -> tuple[PlannedMove, ...]:
+    """The moves, in the order in which they are to be carried out; no plan is looked for that is below *bound*."""
+    search = _Search(problem, limits, bound, allowed)
+    if not search.gives:
+        return ()
+    search.descend()
+    search.drop_needless()
+    search.reach_lower(bound)
+    search.drop_needless()
+    search.disturb_less()
+    return search.standing.ordered(max(1.0, search.standing.peak))
+
+
+def frontier(
+    problem: BalanceProblem, limits: SearchLimits, allowed: Allowed | None = None
+) -> tuple[tuple[int, float], ...]:
+    """How many moves reach which highest utilisation, from (0, that of now) on: one more move, one lower level."""
+    found = [(0, Standing(problem).peak)]
+    for moves in range(1, limits.max_moves + 1):
+        plan = searched(problem, replace(limits, max_moves=moves), allowed=allowed)
+        standing = Standing(problem)
+        for move in plan:
+            standing.move(*move)
+        if standing.peak < found[-1][1] - EPSILON:
+            found.append((len(plan), standing.peak))
+    return tuple(found)
+
+
+class _Search:
+    """A plan that is being made."""
+
+    def __init__(self, problem: BalanceProblem, limits: SearchLimits, bound: float, allowed: Allowed | None) -> None:
+        self._problem, self._limits, self._allowed = problem, limits, allowed
+        self.standing = Standing(problem)
+        #: No broker that receives a bundle may be above this.
+        self.ceiling = max(1.0, limits.goal, bound)
+        self._gives = self.standing.highest > limits.begin
+        self._stuck = np.zeros(len(self._gives), np.bool_)
+
+    def descend(self) -> None:
+        """Lower the fullest broker until all are at the goal, nothing helps, or the moves are used up."""
+        while self._moves_left > 0:
+            broker = self._fullest()
+            if broker is None:
+                return
+            found = best_move(self.standing, broker, self._fits, self.ceiling)
+            if found is None and self._moves_left > 1:
+                exchanged = best_exchange(self.standing, broker, self._fits, self.ceiling, self._connections_left)
+                if exchanged is not None:
+                    for move in exchanged:
+                        self.standing.move(*move)
+                    continue
+            if found is None:
+                self._stuck[broker] = True
+            else:
+                self.standing.move(*found)
+
+    def drop_needless(self) -> None:
+        """Take moves back without which their source is no fuller than the fullest broker, or than the goal."""
+        for move in sorted(self.standing.moves, key=lambda move: -self._problem.disturbance[move.bundle]):
+            level = max(self._limits.goal, self._peak() - EPSILON)
+            without = self.standing.load[move.source] + self._problem.size[move.bundle]
+            if float((without / self._problem.capacity[move.source]).max()) <= level:
+                self.standing.take_back(move.bundle)
+
+    @property
+    def gives(self) -> bool:
+        """Whether any broker gives bundles."""
+        return bool(self._gives.any())
+
+    def reach_lower(self, bound: float) -> None:
+        """Look for plans that reach lower levels, between *bound* and what is reached, by bisection."""
+        low = max(bound, self._limits.goal)
+        effort, tenures = Effort(self._limits.effort), cycle(_TENURES)
+        failed = 0
+        while effort.left > 0 and self.standing.peak > low * (1 + _NEAR):
+            level = (low + self.standing.peak) / 2
+            target = Target(
+                level=level,
+                max_moves=self._limits.max_moves,
+                ceiling=max(1.0, level),
+                tenure=next(tenures),
+                steps=_STEPS,
+            )
+            failed = 0 if reach(self.standing, target, self._fits, effort) else failed + 1
+            if failed == len(_TENURES):
+                low, failed = level, 0
+
+    def disturb_less(self) -> None:
+        """Put a bundle that disturbs less in the place of another one, where nothing gets fuller than it may be."""
+        level, problem, standing = max(self._limits.goal, self._peak()), self._problem, self.standing
+        for bundle, source, to in standing.moves:
+            rows = standing.movable_on(source)
+            rows = rows[problem.disturbance[rows] < problem.disturbance[bundle]]
+            change = problem.size[bundle] - problem.size[rows]
+            left = ((standing.load[source] + change) / problem.capacity[source]).max(axis=1)
+            right = ((standing.load[to] - change) / problem.capacity[to]).max(axis=1)
+            rows = rows[(left <= level) & (right <= max(level, standing.highest[to]))]
+            for row in rows[np.argsort(problem.disturbance[rows], kind="stable")][:8].tolist():
+                if self._fits(row)[to]:
+                    standing.take_back(bundle)
+                    standing.move(row, source, to)
+                    break
+
+    @property
+    def _moves_left(self) -> int:
+        return self._limits.max_moves - len(self.standing.moves)
+
+    @property
+    def _connections_left(self) -> float:
+        if self._limits.max_connections is None:
+            return np.inf
+        return self._limits.max_connections - sum(
+            float(self._problem.connections[move.bundle]) for move in self.standing.moves
+        )
+
+    def _fits(self, bundle: int) -> Bools:
+        """(n,) where *bundle* may go, by the filters and by the connections that are left."""
+        n = len(self._gives)
+        if self._problem.connections[bundle] > self._connections_left:
+            return np.zeros(n, np.bool_)
+        return np.ones(n, np.bool_) if self._allowed is None else self._allowed(bundle, self.standing.moves)
+
+    def _fullest(self) -> int | None:
+        """The fullest broker that may give and is above the goal; None where there is none."""
+        level = np.where(self._gives & ~self._stuck, self.standing.highest, -1.0)
+        broker = int(level.argmax()) if len(level) else 0
+        return broker if len(level) and level[broker] > self._limits.goal + EPSILON else None
+
+    def _peak(self) -> float:
+        """The highest utilisation of brokers that gave, or could give."""
+        level = self.standing.highest[self._gives & ~self._stuck]
+        return float(level.max(initial=0.0))

@@ -1,0 +1,87 @@
+"""Estimates what a bundle takes of CPU, memory and bandwidth, which Pulsar reports for whole brokers only.
+
+Over the brokers, the usage of a resource is explained by the messages/s, the bytes/s in and the bytes/s out of their
+bundles, and by a constant that every broker uses without any.  No factor is below 0: load does not make a broker
+emptier.  Every set of these four is fitted by least squares, and Schwarz's criterion chooses: a set with one more
+member has to fit clearly better.  So drivers that always go together count once, and usage that does not follow load
+counts as constant.  With few brokers the set is small: there have to be more brokers than factors.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.model.load import Floats
+
+#: The smallest part of the sum of squares that counts as unexplained; below it, all fits are exact.
+_EXACT: Final = 1e-9
+#: Columns whose common part leaves less than this of one of them say the same.
+_COLLINEAR: Final = 1e-6
+
+
+class Fit(NamedTuple):
+    """How one resource follows the load."""
+
+    #: (F,) units of the resource for one unit of each driver, all 0 or more.
+    factors: tuple[float, ...]
+    #: What every broker uses without bundles.
+    constant: float
+    #: The typical error of a broker's usage (root of the mean square), as a share of the mean usage.
+    error: float
+
+
+def fitted(usage: Floats, drivers: Floats) -> Fit:
+    """How *usage* (n,) follows the *drivers* (n, F), both finite."""
+    n, width = drivers.shape
+    columns = [np.ones(n), *drivers.T]
+    scale = [math.sqrt(_dot(column, column)) for column in columns]
+    used = [i for i in range(width + 1) if scale[i] > 0]
+    moments = {i: _dot(columns[i], usage) / scale[i] for i in used}
+    gram = {(i, j): _dot(columns[i], columns[j]) / (scale[i] * scale[j]) for i in used for j in used}
+    whole = _dot(usage, usage)
+    best: tuple[float, int, tuple[int, ...]] | None = None
+    chosen: tuple[dict[int, float], float] = {}, whole
+    if n and whole > 0:
+        # Drivers before the constant, so that of equal fits one that explains something wins.
+        order = [i for i in used if i] + [i for i in used if not i]
+        for size in range(1, max(1, min(len(order), n - 1)) + 1):
+            for members in combinations(order, size):
+                found = _solved([[gram[i, j] for j in members] for i in members], [moments[i] for i in members])
+                if found is None or min(found) < 0:
+                    continue
+                explained = sum(x * moments[i] for x, i in zip(found, members, strict=True))
+                left = max(whole - explained, whole * _EXACT)
+                rank = (round(n * math.log(left / n) + size * math.log(n), 6), size, members)
+                if best is None or rank[:2] < best[:2]:
+                    best, chosen = rank, (dict(zip(members, found, strict=True)), left)
+    found_factors, left = chosen
+    factor = [found_factors.get(i, 0.0) / scale[i] if scale[i] else 0.0 for i in range(width + 1)]
+    mean = float(usage.sum()) / n if n else 0.0
+    error = math.sqrt(left / n) / mean if mean > 0 else 0.0
+    return Fit(tuple(factor[1:]), factor[0], error)
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    return float((one * other).sum())
+
+
+def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float] | None:
+    """The solution of a small symmetric system with ones on the diagonal; None where its columns are collinear.
+
+    Plain Gauss, so that every machine finds the same bits.
+    """
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for i in range(n):
+        if rows[i][i] < _COLLINEAR:
+            return None
+        for j in range(i + 1, n):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [b - factor * a for a, b in zip(rows[i], rows[j], strict=True)]
+    found = [0.0] * n
+    for i in reversed(range(n)):
+        found[i] = (rows[i][n] - sum(rows[i][j] * found[j] for j in range(i + 1, n))) / rows[i][i]
+    return found

@@ -1,0 +1,93 @@
+"""Where every bundle stands while a plan is made, and how full the brokers are then."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from controller.model.load import Floats, Ints
+from controller.planning.objective import highest, loads
+from controller.planning.problem import BalanceProblem, PlannedMove
+
+
+class Standing:
+    """The brokers' loads after the moves of a plan, kept as moves come and go."""
+
+    def __init__(self, problem: BalanceProblem) -> None:
+        self.problem = problem
+        self.load: Floats = loads(problem, problem.owner)
+        #: (n,) the utilisation of each broker's fullest resource.
+        self.highest: Floats = highest(self.load, problem.capacity)
+        self._moves: dict[int, PlannedMove] = {}
+        self._moved = np.zeros(len(problem.owner), np.bool_)
+        order = np.argsort(problem.owner, kind="stable")
+        self._order, self._codes = order, problem.owner[order]
+
+    @property
+    def moves(self) -> tuple[PlannedMove, ...]:
+        """The moves, in the order in which they were made."""
+        return tuple(self._moves.values())
+
+    @property
+    def peak(self) -> float:
+        """The highest utilisation over brokers and resources."""
+        return float(self.highest.max(initial=0.0))
+
+    def rank(self) -> tuple[float, float]:
+        """The peak, and the sum of squares over the brokers: lower is better."""
+        return round(self.peak, 9), round(float((self.highest * self.highest).sum()), 9)
+
+    def movable_on(self, broker: int) -> Ints:
+        """Rows of the bundles that *broker* owns and that no move has taken yet."""
+        low, high = np.searchsorted(self._codes, [broker, broker + 1])
+        rows = self._order[low:high]
+        return rows[~self._moved[rows]]
+
+    def place(self, bundle: int) -> int:
+        """The broker that has *bundle* after the plan."""
+        move = self._moves.get(bundle)
+        return int(self.problem.owner[bundle]) if move is None else move.destination
+
+    def move(self, bundle: int, source: int, destination: int) -> None:
+        """Add a move to the plan."""
+        self._moves[bundle] = PlannedMove(bundle, source, destination)
+        self._moved[bundle] = True
+        self._shift(bundle, source, destination)
+
+    def take_back(self, bundle: int) -> None:
+        """Remove the move of *bundle* from the plan."""
+        move = self._moves.pop(bundle)
+        self._moved[bundle] = False
+        self._shift(bundle, move.destination, move.source)
+
+    def back_to(self, moves: Sequence[PlannedMove]) -> None:
+        """Make *moves* the plan."""
+        for bundle in list(self._moves):
+            self.take_back(bundle)
+        for move in moves:
+            self.move(*move)
+
+    def ordered(self, ceiling: float) -> tuple[PlannedMove, ...]:
+        """The moves in an order in which no broker is above *ceiling* when a bundle has come to it.
+
+        A move that has no place in such an order is left out.
+        """
+        problem, waiting, found = self.problem, list(self._moves.values()), list[PlannedMove]()
+        load = loads(problem, problem.owner)
+        while waiting:
+            for move in waiting:
+                full = (load[move.destination] + problem.size[move.bundle]) / problem.capacity[move.destination]
+                if float(full.max()) <= ceiling:
+                    break
+            else:
+                break
+            waiting.remove(move)
+            found.append(move)
+            load[move.source] -= problem.size[move.bundle]
+            load[move.destination] += problem.size[move.bundle]
+        return tuple(found)
+
+    def _shift(self, bundle: int, source: int, destination: int) -> None:
+        self.load[source] -= self.problem.size[bundle]
+        self.load[destination] += self.problem.size[bundle]
+        for broker in (source, destination):
+            self.highest[broker] = (self.load[broker] / self.problem.capacity[broker]).max()

@@ -1,0 +1,139 @@
+"""The single steps of the search: the best move off a broker, and the best exchange of two bundles."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.model.load import Bools, Floats, Ints
+from controller.planning.problem import PlannedMove
+from controller.planning.standing import Standing
+
+#: Differences below this are rounding.
+EPSILON: Final = 1e-9
+#: Pairs whose gain is nearly that of the best one, by this share: of these, the bundle that disturbs least goes.
+_NEARLY: Final = 0.02
+#: Destinations that every bundle is compared with: the emptiest ones.
+DESTINATIONS: Final = 128
+#: Of an exchange: so many bundles of either broker, the largest, and so many brokers, the emptiest.
+_EXCHANGED: Final = 128
+_PARTNERS: Final = 16
+#: So many bundles are asked of the filters before a broker counts as stuck.
+_ASKED: Final = 64
+
+#: Bundle -> (n,) the brokers that it may go to.
+Fits = Callable[[int], Bools]
+
+
+def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> PlannedMove | None:
+    """The move off *broker* after which the fuller one of the two brokers is emptiest; None where none helps.
+
+    No destination gets above *ceiling*.
+    """
+    rows = standing.movable_on(broker)
+    places = emptiest(standing, broker, DESTINATIONS)
+    if not len(rows) or not len(places):
+        return None
+    now = float(standing.highest[broker])
+    left = _left(standing, broker, standing.problem.size[rows])
+    # (rows,) the fuller one of the two brokers, with the best destination, as far as it is known.
+    level = np.maximum(left, _filled(standing, rows, places, ceiling).min(axis=1))
+    found: dict[int, int] = {}
+    for _ in range(_ASKED):
+        best = float(level.min())
+        if best >= now - EPSILON * max(1.0, now):
+            return None
+        near = np.flatnonzero(level <= best + _NEARLY * (now - best))
+        at = int(near[np.lexsort((near, level[near], standing.problem.disturbance[rows[near]]))[0]])
+        if at in found:
+            return PlannedMove(int(rows[at]), broker, found[at])
+        allowed = fits(int(rows[at]))
+        allowed[broker] = False
+        filled = np.where(allowed, _filled(standing, rows[at : at + 1], None, ceiling)[0], np.inf)
+        found[at] = int(filled.argmin())
+        level[at] = max(float(left[at]), float(filled[found[at]]))
+    return None
+
+
+def best_exchange(
+    standing: Standing, broker: int, fits: Fits, ceiling: float, connections: float
+) -> tuple[PlannedMove, PlannedMove] | None:
+    """The bundle of *broker* and the one of another broker that change places best; None where no exchange helps."""
+    problem, now = standing.problem, float(standing.highest[broker])
+    mine = _largest(standing, broker)
+    found: list[_Exchange] = []
+    for partner in emptiest(standing, broker, _PARTNERS).tolist():
+        theirs = _largest(standing, partner)
+        if len(mine) and len(theirs):
+            found.append(_exchange(standing, broker, partner, mine, theirs, ceiling))
+    for one in sorted(found)[:_PARTNERS]:
+        if one.level >= now - EPSILON * max(1.0, now):
+            return None
+        reconnecting = problem.connections[one.mine] + problem.connections[one.theirs]
+        if reconnecting <= connections and fits(one.mine)[one.partner] and fits(one.theirs)[broker]:
+            return PlannedMove(one.mine, broker, one.partner), PlannedMove(one.theirs, one.partner, broker)
+    return None
+
+
+class _Exchange(NamedTuple):
+    #: Of the fuller one of the two brokers, after it.
+    level: float
+    mine: int
+    theirs: int
+    partner: int
+
+
+def _exchange(standing: Standing, broker: int, partner: int, mine: Ints, theirs: Ints, ceiling: float) -> _Exchange:
+    """The best exchange of one of the rows *mine* with one of *theirs*; infinite where the order allows none."""
+    problem = standing.problem
+    level = np.zeros((len(mine), len(theirs)))
+    first, second = np.zeros(len(mine)), np.zeros(len(theirs))
+    for column in range(len(problem.resources)):
+        a, b = problem.size[mine, column], problem.size[theirs, column]
+        change = a[:, None] - b[None, :]
+        here, there = standing.load[broker, column], standing.load[partner, column]
+        wide, other = problem.capacity[broker, column], problem.capacity[partner, column]
+        np.maximum(level, (here - change) / wide, out=level)
+        np.maximum(level, (there + change) / other, out=level)
+        np.maximum(first, (there + a) / other, out=first)
+        np.maximum(second, (here + b) / wide, out=second)
+    # One of the two has to come first, and its new broker holds both for a while.
+    level[(first > ceiling)[:, None] & (second > ceiling)[None, :]] = np.inf
+    at = int(level.argmin())
+    row, other_row = divmod(at, len(theirs))
+    return _Exchange(float(level[row, other_row]), int(mine[row]), int(theirs[other_row]), partner)
+
+
+def _largest(standing: Standing, broker: int) -> Ints:
+    """Rows of the bundles of *broker* that may move; the largest, where there are many."""
+    rows = standing.movable_on(broker)
+    if len(rows) <= _EXCHANGED:
+        return rows
+    share = (standing.problem.size[rows] / standing.problem.capacity[broker]).max(axis=1)
+    return np.sort(rows[np.argsort(-share, kind="stable")[:_EXCHANGED]])
+
+
+def emptiest(standing: Standing, broker: int, number: int) -> Ints:
+    """Rows of at most *number* other brokers, those with the lowest utilisation."""
+    order: Ints = np.argsort(standing.highest, kind="stable")[: number + 1]
+    others: Ints = order[order != broker][:number]
+    return others
+
+
+def _left(standing: Standing, broker: int, size: Floats) -> Floats:
+    """(rows,) the utilisation of *broker* without each of the bundles of *size* (rows, R)."""
+    found: Floats = ((standing.load[broker] - size) / standing.problem.capacity[broker]).max(axis=1)
+    return found
+
+
+def _filled(standing: Standing, rows: Ints, places: Ints | None, ceiling: float) -> Floats:
+    """(rows, places) the utilisation of each place with each bundle; infinity above *ceiling*.  None: all brokers."""
+    load, capacity = standing.load, standing.problem.capacity
+    if places is not None:
+        load, capacity = load[places], capacity[places]
+    filled = np.zeros((len(rows), len(load)))
+    for column in range(load.shape[1]):
+        size = standing.problem.size[rows, column]
+        np.maximum(filled, (load[:, column] + size[:, None]) / capacity[:, column], out=filled)
+    filled[filled > ceiling] = np.inf
+    return filled

@@ -1,0 +1,57 @@
+"""Where the filters let a bundle go, when other bundles of the same plan are already on their way."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+
+from controller.model.load import Bools, ClusterView, Ints, Preallocated
+from controller.planning.problem import PlannedMove
+from controller.strategies.protocols import Anchor, Filter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Destinations:
+    """The brokers that all *filters* leave for a bundle; none where one of them wants it to stay."""
+
+    view: ClusterView
+    #: (m,) the view's row of each bundle of the problem.
+    rows: Ints
+    filters: tuple[Filter, ...]
+
+    def allowed(self, bundle: int, moves: Sequence[PlannedMove]) -> Bools:
+        """(n,) where *bundle*, a row of the problem, may go after *moves*.
+
+        A filter that does not bind and leaves no broker is ignored, as the load managers do.
+        """
+        everywhere = np.arange(len(self.view.brokers), dtype=np.int64)
+        view, row = self._after(moves), int(self.rows[bundle])
+        kept = binding = everywhere
+        for step in self.filters:
+            left = step.keep(view, row, kept)
+            kept = left if len(left) or step.binding else kept
+            binding = kept if step.binding else binding
+        found = np.zeros(len(everywhere), np.bool_)
+        if all(not _anchors(type(step)) or cast("Anchor", step).may_leave(view, row, binding) for step in self.filters):
+            found[kept] = True
+        return found
+
+    def _after(self, moves: Sequence[PlannedMove]) -> ClusterView:
+        if not moves:
+            return self.view
+        sent = self.view.preallocated
+        bundle, _, to = np.array(moves, np.int64).T
+        return replace(
+            self.view,
+            preallocated=Preallocated(
+                bundle=np.append(sent.bundle, self.rows[bundle]), broker=np.append(sent.broker, to)
+            ),
+        )
+
+
+@lru_cache(maxsize=64)
+def _anchors(kind: type) -> bool:
+    """Cached: issubclass of a protocol takes longer than most filters."""
+    return issubclass(kind, Anchor)

@@ -1,0 +1,75 @@
+"""What holds for every plan and every bound, tried on small problems against all plans that there are."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.planning.bounds import lower_bounds
+from controller.planning.certify import planned
+from controller.planning.checker import flaws
+from controller.planning.objective import score
+from controller.planning.problem import BalanceProblem
+from controller.planning.search import SearchLimits
+from tests.balance_problems import best_by_trying, tiny_problems
+
+_MOVES = st.integers(0, 5)
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES)
+def test_no_bound_is_above_the_best_of_all_plans(problem: BalanceProblem, max_moves: int) -> None:
+    best = best_by_trying(problem, max_moves)
+    for bound in lower_bounds(problem, max_moves):
+        assert bound.level <= best * (1 + 1e-9) + 1e-9, bound
+
+
+@given(problem=tiny_problems())
+def test_no_bound_without_a_limit_of_moves_is_above_the_best_of_all_plans(problem: BalanceProblem) -> None:
+    best = best_by_trying(problem, len(problem.owner))
+    assert all(bound.level <= best * (1 + 1e-9) + 1e-9 for bound in lower_bounds(problem, None))
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES)
+def test_the_best_of_all_plans_lies_between_bound_and_reached(problem: BalanceProblem, max_moves: int) -> None:
+    certificate = planned(problem, SearchLimits(max_moves=max_moves)).certificate
+    best = best_by_trying(problem, max_moves)
+    assert certificate.bound <= best * (1 + 1e-9) + 1e-9
+    assert best <= certificate.reached * (1 + 1e-9) + 1e-9
+    assert certificate.reached <= certificate.before * (1 + 1e-9)
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES, begin=st.floats(0, 2), goal=st.floats(0, 2))
+def test_the_checker_verifies_every_plan(problem: BalanceProblem, max_moves: int, begin: float, goal: float) -> None:
+    plan = planned(problem, SearchLimits(max_moves=max_moves, begin=begin, goal=min(begin, goal)))
+    assert flaws(problem, plan.moves, plan.certificate) == []
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES, most=st.integers(0, 4))
+def test_a_plan_keeps_to_its_budget_of_connections(problem: BalanceProblem, max_moves: int, most: int) -> None:
+    plan = planned(problem, SearchLimits(max_moves=max_moves, max_connections=float(most)))
+    assert sum(problem.connections[move.bundle] for move in plan.moves) <= most
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES, data=st.data())
+def test_a_plan_goes_only_where_it_may(problem: BalanceProblem, max_moves: int, data: st.DataObject) -> None:
+    n, m = len(problem.capacity), len(problem.owner)
+    rows = st.lists(st.booleans(), min_size=n, max_size=n)
+    allowed = np.array(data.draw(st.lists(rows, min_size=m, max_size=m)), np.bool_).reshape(m, n)
+    plan = planned(problem, SearchLimits(max_moves=max_moves), lambda bundle, _: allowed[bundle].copy())
+    assert all(allowed[move.bundle, move.destination] for move in plan.moves)
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES)
+def test_a_plan_leaves_no_broker_fuller_than_the_fullest_was(problem: BalanceProblem, max_moves: int) -> None:
+    plan = planned(problem, SearchLimits(max_moves=max_moves))
+    assert score(problem, plan.moves) <= score(problem, ()) or not plan.moves
+
+
+@given(problem=tiny_problems(), max_moves=_MOVES, factor=st.sampled_from([0.25, 4.0]))
+def test_the_unit_of_the_load_makes_no_difference(problem: BalanceProblem, max_moves: int, factor: float) -> None:
+    scaled = replace(
+        problem, capacity=problem.capacity * factor, fixed=problem.fixed * factor, size=problem.size * factor
+    )
+    limits = SearchLimits(max_moves=max_moves)
+    assert planned(problem, limits).moves == planned(scaled, limits).moves

@@ -1,0 +1,59 @@
+"""What bundles take of a resource, estimated from what brokers report."""
+
+import numpy as np
+import pytest
+
+from controller.planning.shares import fitted
+
+CHANCE = np.random.default_rng(1)
+LOAD = CHANCE.uniform(1, 10, (30, 3))
+
+
+def test_the_factors_are_found_again() -> None:
+    fit = fitted(5.0 + LOAD @ [2.0, 0.5, 3.0], LOAD)
+    assert fit.factors == pytest.approx((2.0, 0.5, 3.0))
+    assert fit.constant == pytest.approx(5.0)
+    assert fit.error < 1e-4
+
+
+def test_noise_is_told_as_error() -> None:
+    exact = LOAD @ [2.0, 0.0, 0.0]
+    fit = fitted(exact * (1 + 0.1 * CHANCE.standard_normal(30)), LOAD)
+    assert fit.factors == pytest.approx((2.0, 0.0, 0.0), rel=0.1)
+    assert 0.05 < fit.error < 0.2
+
+
+def test_drivers_that_always_go_together_count_once() -> None:
+    together = np.stack([LOAD[:, 0], LOAD[:, 0] * 1000, LOAD[:, 0] * 7], axis=1)
+    fit = fitted(LOAD[:, 0] * 4, together)
+    assert together @ np.array(fit.factors) == pytest.approx(LOAD[:, 0] * 4)
+    assert sum(factor > 0 for factor in fit.factors) == 1
+
+
+def test_usage_that_does_not_follow_load_is_constant() -> None:
+    fit = fitted(np.full(30, 40.0), LOAD)
+    assert fit.factors == (0.0, 0.0, 0.0)
+    assert fit.constant == pytest.approx(40.0)
+
+
+def test_no_factor_is_below_0() -> None:
+    fit = fitted(100 - 5 * LOAD[:, 0], LOAD)
+    assert min(*fit.factors, fit.constant) >= 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_few_brokers_have_a_fit(n: int) -> None:
+    fit = fitted(LOAD[:n, 0] * 2, LOAD[:n])
+    assert all(np.isfinite([*fit.factors, fit.constant, fit.error]))
+    if n > 1:
+        assert fit.factors == pytest.approx((2.0, 0.0, 0.0))
+
+
+def test_without_load_all_usage_is_constant() -> None:
+    fit = fitted(np.array([10.0, 10.0, 10.0]), np.zeros((3, 3)))
+    assert fit.factors == (0.0, 0.0, 0.0)
+    assert fit.constant == pytest.approx(10.0)
+
+
+def test_without_usage_nothing_is_taken() -> None:
+    assert fitted(np.zeros(30), LOAD)[:2] == ((0.0, 0.0, 0.0), 0.0)
