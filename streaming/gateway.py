@@ -89,6 +89,12 @@ def scratch_folder() -> Path | None:
     return getattr(SparkContext._gateway, "scratch", None)
 
 
+def jvm_pid() -> int:
+    """The process id of the JVM of this process."""
+    gateway: Any = SparkContext._gateway
+    return int(gateway.proc.pid)
+
+
 def end_in_order() -> None:
     """Close the standard input of this process's JVM, and wait until the JVM has ended by itself."""
     gateway: Any = SparkContext._gateway

@@ -44,8 +44,9 @@ _DEFAULT: Mapping[str, str] = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     # Otherwise Spark reads each shard's state a second time, to count the shards.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # How often a query with nothing to do asks the log for its end.  Spark's own 10 ms keep a quarter of a core busy.
-    "spark.sql.streaming.pollingDelay": "100ms",
+    # How often a query with nothing to do asks the log for its end.  Spark's own 10 ms keep a quarter of a core busy;
+    # each asking takes a millisecond of processor time.
+    "spark.sql.streaming.pollingDelay": "250ms",
     # A streaming query has no use for it, and collecting its rows would be planned twice.
     "spark.sql.adaptive.enabled": "false",
     # Otherwise Spark starts a second Python daemon for functions of SQL: each loads pandas, Arrow and the fold anew.

@@ -22,7 +22,7 @@ from typing import Final
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.reader import Reader
 from controller.adapters.process_tree import Usage, usage
-from controller.bench.stages import Stages, read_stages
+from controller.bench.stages import Stages, event_log, read_stages
 from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
@@ -32,7 +32,6 @@ from controller.simulator.encode import FORMS, KeyValue, namespace_record, topic
 from controller.wire.journal_records import Decided, EntryReader
 
 _CLUSTER: Final = "bench"
-_PARTITIONS: Final = 4
 #: Intervals that are not counted: the JVM compiles what is hot while they run.
 WARM_UP: Final = 4
 #: Sweeps are published in so many parts.
@@ -66,11 +65,10 @@ path = "election"
 path = "checkpoint"
 [decisions]
 mode = "active"
+[spark]
+master = "{master}"
 [spark.conf]
-"spark.eventLog.enabled" = "true"
-"spark.eventLog.dir" = "{events}"
-"spark.eventLog.compress" = "false"
-"spark.eventLog.rolling.enabled" = "false"
+{spark_conf}
 """
 
 
@@ -97,14 +95,8 @@ class Arrival:
     resident_megabytes: float
     #: Cores, while no records come.
     idle_cores: float
-    #: Micro-batches of an interval, and where their time goes: see controller.bench.stages.Stages.  Means.
-    batches: float
-    plan_seconds: float
-    read_seconds: float
-    fold_seconds: float
-    python_seconds: float
-    commit_seconds: float
-    decide_seconds: float
+    #: Micro-batches, and where their time goes.
+    stages: Stages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +116,17 @@ def arrival(
     folder: Path,
     *,
     period_seconds: int,
+    master: str,
+    partitions: int,
     runs: int,
     said: Callable[[str], None],
 ) -> Arrival:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up, on the Kafka at *bootstrap*.
 
-    State and logs lie in *folder*.  Raises TrimtabError where the controller ends, or does not decide.
+    *master*: Spark's; *partitions*: of the topics.  State and logs lie in *folder*.  Raises TrimtabError where the
+    controller ends, or does not decide.
     """
-    settings, conf = _settings(form, bootstrap, folder, period_seconds)
+    settings, conf = _settings(form, bootstrap, folder, period_seconds, master, partitions)
     kafka = settings.log.kafka
     assert kafka is not None
     create_topics(kafka)
@@ -149,7 +144,7 @@ def arrival(
                 f" after the tick, {one.state_bytes / 1e6:.1f} MB of state"
             )
             measured.append(one)
-        stages = read_stages(folder / _EVENTS, warm_ms)
+        stages = read_stages(folder / _EVENTS, warm_ms, runs)
         return _figures(form, shape, period_seconds, measured[WARM_UP:], stages, site.idle_cores(_IDLE_SECONDS))
 
 
@@ -268,17 +263,20 @@ def _decided(reader: Reader) -> Iterator[int | None]:
         yield read.entry.interval if isinstance(read, Decided) else None
 
 
-def _settings(form: str, bootstrap: str, folder: Path, period_seconds: int) -> tuple[Settings, Path]:
-    (folder / _EVENTS).mkdir(parents=True, exist_ok=True)
+def _settings(
+    form: str, bootstrap: str, folder: Path, period_seconds: int, master: str, partitions: int
+) -> tuple[Settings, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "broker.conf").touch()
     conf = folder / "trimtab.toml"
     text = _CONF.format(
         cluster=_CLUSTER,
         period=period_seconds,
         bootstrap=bootstrap,
-        partitions=_PARTITIONS,
+        partitions=partitions,
         form=form,
-        events=(folder / _EVENTS).resolve().as_uri(),
+        master=master,
+        spark_conf="\n".join(f'"{name}" = "{value}"' for name, value in event_log(folder / _EVENTS).items()),
     )
     conf.write_text(text, encoding="utf-8")
     return read_settings(conf), conf
@@ -292,9 +290,6 @@ def _figures(
     stages: Stages,
     idle_cores: float,
 ) -> Arrival:
-    def mean(total: float) -> float:
-        return round(total / len(measured), 3)
-
     cpu, delays = [one.cpu_seconds for one in measured], [one.delay_seconds for one in measured]
     return Arrival(
         form=form,
@@ -311,11 +306,5 @@ def _figures(
         state_megabytes=round(statistics.median(one.state_bytes for one in measured) / 1e6, 3),
         resident_megabytes=round(max(one.resident_bytes for one in measured) / 1e6),
         idle_cores=round(idle_cores, 3),
-        batches=mean(stages.batches),
-        plan_seconds=mean(stages.plan),
-        read_seconds=mean(stages.read),
-        fold_seconds=mean(stages.fold),
-        python_seconds=mean(stages.python),
-        commit_seconds=mean(stages.commit),
-        decide_seconds=mean(stages.decide),
+        stages=stages,
     )

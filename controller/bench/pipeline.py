@@ -7,14 +7,15 @@ already, so the ratio is rather too high than too low.
 """
 
 import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -22,23 +23,27 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.process_tree import usage
 from controller.bench.record_schema import RECORD
+from controller.bench.stages import Stages, event_log, read_stages
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import FORMS, KeyValue, topic_records
+from streaming import gateway
 from streaming.assembly import Assembly
 from streaming.gate import open_gate
 from streaming.sink import DecisionSink
 
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"
-_PARTITIONS: Final = 4
 #: Intervals that are not counted: the JVM compiles what is hot while they run.
 WARM_UP: Final = 4
 #: How often the query looks for a new interval; the waiting is not counted.
 _TRIGGER: Final = "1 second"
+#: Where Spark logs its events, beside the folders of the forms: they share a session.
+_EVENTS: Final = "events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +62,43 @@ class Figures:
     ratio_to_floor: float
     lowest_ratio: float
     highest_ratio: float
+    #: Where Spark ran, and the partitions of the topics.
+    master: str
+    partitions: int
+    #: Of Spark's JVM and all that it starts, in an interval: neither what publishes nor Kafka.
+    cpu_seconds: float
+    #: What the micro-batches of an interval did.
+    stages: Stages
+
+
+class _Run(NamedTuple):
+    """One interval."""
+
+    floor_seconds: float
+    query_seconds: float
+    cpu_seconds: float
 
 
 def pipeline(
-    form: str, shape: ClusterShape, bootstrap: str, folder: Path, *, runs: int, said: Callable[[str], None]
+    form: str,
+    shape: ClusterShape,
+    bootstrap: str,
+    folder: Path,
+    *,
+    master: str,
+    partitions: int,
+    runs: int,
+    said: Callable[[str], None],
 ) -> Figures:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up.
 
-    On the Kafka at *bootstrap*; state in *folder*.
+    On the Kafka at *bootstrap*, in topics of so many *partitions*; state in *folder*; *master*: Spark's, which one
+    process has one of.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kafka = _log(form, bootstrap)
-    settings = _settings(kafka, folder)
+    events = folder.parent / _EVENTS
+    kafka = _log(form, bootstrap, partitions)
+    settings = _settings(kafka, folder, master, events)
     assembly = Assembly(settings)
     spark = assembly.session()
     cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
@@ -76,24 +106,41 @@ def pipeline(
     leader = FileLeadership(folder / "election")
     leader.acquire(lambda: False)
     sink = assembly.decision_sink(leader, assembly.control_store(), assembly.dead_letters(spark))
-    query = assembly.decision_query(spark, sink)
-    running = query.trigger(processingTime=_TRIGGER).start()
-    measured, size = [], 0
+    running = assembly.decision_query(spark, sink).trigger(processingTime=_TRIGGER).start()
+    measured, size, warm_ms = list[_Run](), 0, 0
     for run in range(WARM_UP + runs):
         interval = _START_MS + run * settings.intervals.period_ms
         size = _publish(cluster, interval, FORMS[form], kafka)
         cluster.advance()
-        open_gate(spark)
-        seconds = _seconds_of_query(running, sink)
-        floor = _floor(assembly.records(spark), folder / "floor").trigger(availableNow=True).start()
-        floor.awaitTermination()
-        of_floor = _seconds(floor.recentProgress)
+        warm_ms = time.time_ns() // 1_000_000 if run == WARM_UP else warm_ms
+        one = _run(assembly, spark, running, sink, folder / "floor")
         warm = "" if run >= WARM_UP else " (to warm up)"
-        said(f"{form}: interval {run + 1}{warm}: floor {of_floor:.2f} s, query {seconds:.2f} s")
-        measured.append((of_floor, seconds))
+        said(
+            f"{form}: interval {run + 1}{warm}: floor {one.floor_seconds:.2f} s, query {one.query_seconds:.2f} s,"
+            f" {one.cpu_seconds:.1f} s of CPU"
+        )
+        measured.append(one)
     running.stop()
     leader.release()
-    return _figures(form, shape, size, measured[WARM_UP:])
+    _wait_for_event_log(spark)
+    return _figures(form, shape, settings, size, measured[WARM_UP:], read_stages(events, warm_ms, runs))
+
+
+def _run(assembly: Assembly, spark: SparkSession, running: StreamingQuery, sink: DecisionSink, floor: Path) -> _Run:
+    """Let the query read the interval that lies in the log; then the floor, with its checkpoint in *floor*."""
+    before = usage(gateway.jvm_pid()).cpu_seconds
+    open_gate(spark)
+    seconds = _seconds_of_query(running, sink)
+    cpu = usage(gateway.jvm_pid()).cpu_seconds - before
+    bare = _floor(assembly.records(spark), floor).trigger(availableNow=True).start()
+    bare.awaitTermination()
+    return _Run(floor_seconds=_seconds(bare.recentProgress), query_seconds=seconds, cpu_seconds=cpu)
+
+
+def _wait_for_event_log(spark: SparkSession) -> None:
+    """Until Spark has logged what has happened: it does so in a thread of its own."""
+    context: Any = spark.sparkContext._jsc
+    context.sc().listenerBus().waitUntilEmpty()
 
 
 def _seconds_of_query(running: StreamingQuery, sink: DecisionSink) -> float:
@@ -106,10 +153,14 @@ def _seconds_of_query(running: StreamingQuery, sink: DecisionSink) -> float:
     return _seconds(running.recentProgress[mark:])
 
 
-def _figures(form: str, shape: ClusterShape, size: int, measured: Sequence[tuple[float, float]]) -> Figures:
-    """*size*: bytes of an interval; *measured*: the seconds of floor and query of each run."""
-    floors, queries = [floor for floor, _ in measured], [query for _, query in measured]
-    ratios = [query / floor for floor, query in measured]
+def _figures(
+    form: str, shape: ClusterShape, settings: Settings, size: int, measured: Sequence[_Run], stages: Stages
+) -> Figures:
+    """*size*: bytes of an interval."""
+    queries = [one.query_seconds for one in measured]
+    ratios = [one.query_seconds / one.floor_seconds for one in measured]
+    kafka = settings.log.kafka
+    assert kafka is not None
     return Figures(
         form=form,
         topics=shape.topics,
@@ -118,20 +169,24 @@ def _figures(form: str, shape: ClusterShape, size: int, measured: Sequence[tuple
         megabytes_per_interval=round(size / 1e6, 1),
         topics_per_second=round(shape.topics / statistics.median(queries)),
         seconds_per_interval=round(statistics.median(queries), 3),
-        floor_seconds=round(statistics.median(floors), 3),
+        floor_seconds=round(statistics.median(one.floor_seconds for one in measured), 3),
         ratio_to_floor=round(statistics.median(ratios), 3),
         lowest_ratio=round(min(ratios), 3),
         highest_ratio=round(max(ratios), 3),
+        master=settings.spark.master,
+        partitions=kafka.partitions,
+        cpu_seconds=round(statistics.median(one.cpu_seconds for one in measured), 2),
+        stages=stages,
     )
 
 
-def _log(form: str, bootstrap: str) -> KafkaLogSettings:
+def _log(form: str, bootstrap: str, partitions: int) -> KafkaLogSettings:
     names = ("metrics", "results", "commands", "journal", "dead_letters")
     topics = {f"{name}_topic": f"{form}-{name}" for name in names}
-    return KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": _PARTITIONS, **topics})
+    return KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": partitions, **topics})
 
 
-def _settings(kafka: KafkaLogSettings, folder: Path) -> Settings:
+def _settings(kafka: KafkaLogSettings, folder: Path, master: str, events: Path) -> Settings:
     conf = folder / "broker.conf"
     conf.touch()
     return Settings.model_validate(
@@ -143,10 +198,10 @@ def _settings(kafka: KafkaLogSettings, folder: Path) -> Settings:
             "election": {"kind": "file", "path": str(folder / "election")},
             "checkpoint": {"path": str(folder / "checkpoint")},
             "spark": {
-                "master": "local[2]",
+                "master": master,
                 "shuffle_partitions": 2,
                 "max_offsets_per_trigger": 10_000_000,
-                "conf": {"spark.driver.memory": "6g"},
+                "conf": {"spark.driver.memory": "6g", **event_log(events)},
             },
             "decisions": {"mode": "active"},
         }

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
@@ -17,6 +17,7 @@ from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, subjects, timings
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, TimedDecision, largest
+from controller.bench.stages import Stages
 from controller.cli.common import console, json_option
 from controller.cli.layout import Column, columns, print_table
 from controller.lab.servers import kafka_server
@@ -136,6 +137,8 @@ def whole_pipeline(
     bootstrap: Annotated[str, typer.Option(help="Kafka to use; without it, one is started for this run.")] = "",
     as_it_arrives: _AsItArrives = False,
     period_seconds: Annotated[int, typer.Option(min=5, help="Length of an interval with --as-it-arrives.")] = 60,
+    master: Annotated[str, typer.Option(help="Where Spark runs, as in spark.master.")] = "local[2]",
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the topics in Kafka.")] = 4,
     as_json: Annotated[bool, json_option("answer.bench_{pipeline,arrival}", each="form")] = False,
 ) -> None:
     """Measure the real query on a real Kafka: seconds per interval, and the ratio to only reading and parsing.
@@ -164,7 +167,8 @@ def whole_pipeline(
         _intervals_shown(len(forms) * (pipeline.WARM_UP + runs)) as said,
     ):
         for name in forms:
-            measured.append(measure(name, shape, address, Path(scratch) / name, runs=runs, said=said))
+            spread = {"master": master, "partitions": partitions}
+            measured.append(measure(name, shape, address, Path(scratch) / name, runs=runs, said=said, **spread))
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(answer(**asdict(measured[-1])).as_line())
     if not as_json:
@@ -244,9 +248,12 @@ def _slope_table(grown: Sequence[Slope]) -> _Table:
     return _Table("Log-log slopes: 1 is linear", header, rows)
 
 
+_STAGES: Final = ("batches", "plan s", "read s", "fold s", "Python s", "commit s", "decide s")
+
+
 def _pipeline_table(measured: Sequence["Figures"]) -> _Table:
     title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
-    headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest")
+    headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest", "CPU s")
     rows = []
     for one in measured:
         ratios = (one.ratio_to_floor, one.lowest_ratio, one.highest_ratio)
@@ -256,9 +263,10 @@ def _pipeline_table(measured: Sequence["Figures"]) -> _Table:
             one.seconds_per_interval,
             one.floor_seconds,
             *ratios,
+            one.cpu_seconds,
         )
-        rows.append((one.form, *(f"{number:,}" for number in numbers)))
-    return _Table(title, columns("records", *headings, numbers=headings), rows, head=1)
+        rows.append((one.form, *(f"{number:,}" for number in (*numbers, *_stage_cells(one.stages)))))
+    return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
 
 
 def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
@@ -268,15 +276,19 @@ def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
         f" {counted(first.intervals, 'interval')} of {first.period_seconds} s"
     )
     headings = ("CPU s", "lowest", "highest", "delay s", "longest", "state MB", "memory MB", "idle cores")
-    stages = ("batches", "plan s", "read s", "fold s", "Python s", "commit s", "decide s")
     rows = []
     for one in measured:
         cpu = (one.cpu_seconds, one.lowest_cpu_seconds, one.highest_cpu_seconds)
         rest = (one.delay_seconds, one.longest_delay_seconds, one.state_megabytes, one.resident_megabytes)
-        spark = (one.batches, one.plan_seconds, one.read_seconds, one.fold_seconds)
-        within = (one.python_seconds, one.commit_seconds, one.decide_seconds)
-        rows.append((one.form, *(f"{number:,}" for number in (*cpu, *rest, one.idle_cores, *spark, *within))))
-    return _Table(title, columns("records", *headings, *stages, numbers=(*headings, *stages)), rows, head=1)
+        numbers = (*cpu, *rest, one.idle_cores, *_stage_cells(one.stages))
+        rows.append((one.form, *(f"{number:,}" for number in numbers)))
+    return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
+
+
+def _stage_cells(stages: Stages) -> tuple[float, ...]:
+    """Under the headings of _STAGES."""
+    spark = (stages.batches, stages.plan_seconds, stages.read_seconds, stages.fold_seconds)
+    return (*spark, stages.python_seconds, stages.commit_seconds, stages.decide_seconds)
 
 
 def _header(*numbers: str) -> list[Column]:

@@ -33,7 +33,6 @@ _READING: Final[Client] = {
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
-    "fetch.wait.max.ms": 100,
     "fetch.message.max.bytes": LARGEST_RECORD,
 }
 #: Errors that do not go away by reading on.
@@ -76,10 +75,13 @@ class Reader:
         offset: int | None = ck.OFFSET_BEGINNING,
         since_ms: int | None = None,
         client: Client = NO_CLIENT,
+        end_known_ms: int = 100,
     ) -> None:
+        """*end_known_ms*: after so long without a record Kafka says that there is none; a record comes at once."""
         self._name, self._topic, self._client = f"Kafka at {bootstrap}, topic {topic!r}", topic, client
         self._bootstrap = bootstrap
-        self._consumer = ck.Consumer(connection_options(bootstrap, client, **_READING), logger=LIBRDKAFKA_LOG)
+        options = connection_options(bootstrap, client, **_READING, **{"fetch.wait.max.ms": end_known_ms})
+        self._consumer = ck.Consumer(options, logger=LIBRDKAFKA_LOG)
         try:
             there = topics_there(self._consumer, bootstrap, client, topic).get(topic)
             if there is None:

@@ -15,6 +15,8 @@ from controller.settings.log import KafkaLogSettings
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
+#: Nobody waits to hear that there is no tick, and each such answer takes processor time.
+_END_KNOWN_MS: Final = 500
 #: After an error, until Kafka is asked again.
 _REST_SECONDS: Final = 2.0
 
@@ -50,7 +52,12 @@ class TickWatch:
     def _read(self) -> None:
         settings = self._settings
         reader = Reader(
-            settings.bootstrap, settings.results_topic, partition=PARTITION, offset=None, client=settings.client
+            settings.bootstrap,
+            settings.results_topic,
+            partition=PARTITION,
+            offset=None,
+            client=settings.client,
+            end_known_ms=_END_KNOWN_MS,
         )
         with closing(reader):
             while not self._closed.is_set():

@@ -54,6 +54,33 @@ class OverloadAnswer(_Measured):
     verdicts_bytes: int
 
 
+class StagesAnswer(_Measured):
+    """What Spark's micro-batches of an interval did; means over the intervals."""
+
+    batches: float
+    records: float
+    plan_seconds: float
+    """The log's end, planning, and the checkpoint's logs of offsets and commits; as a clock shows them."""
+    read_seconds: float
+    """Reading the log, and its decode."""
+    fold_seconds: float
+    """Rows to Python, the fold, state read and written."""
+    python_seconds: float
+    """Of that, in the Python workers, added up over tasks."""
+    commit_seconds: float
+    """Of that, writing state, added up over tasks."""
+    decide_seconds: float
+    """Snapshots to the driver, decision, journal, dead letters."""
+    shuffled_rows: float
+    """Rows that decode hands on to the shards."""
+    shuffled_megabytes: float
+    """These rows, compressed."""
+    put_megabytes: float
+    """State that the fold gives to the state store."""
+    driver_megabytes: float
+    """Snapshots, and whatever else reaches the driver from tasks."""
+
+
 class PipelineAnswer(_Measured):
     """``trimtab bench pipeline --json``: medians over the runs."""
 
@@ -70,6 +97,13 @@ class PipelineAnswer(_Measured):
     ratio_to_floor: float
     lowest_ratio: float
     highest_ratio: float
+    master: str
+    """Where Spark ran."""
+    partitions: int
+    """Of the topics in Kafka."""
+    cpu_seconds: float
+    """Of Spark's JVM and all that it starts, in an interval; without what publishes, and without Kafka."""
+    stages: StagesAnswer
 
 
 class ArrivalAnswer(_Measured):
@@ -96,17 +130,4 @@ class ArrivalAnswer(_Measured):
     """The most at the end of an interval."""
     idle_cores: float
     """Cores that the controller takes while no records come."""
-    batches: float
-    """Micro-batches; this and what follows are means of an interval, in seconds as a clock shows them."""
-    plan_seconds: float
-    """The log's end, planning, and the checkpoint's logs of offsets and commits."""
-    read_seconds: float
-    """Reading the log, and its decode."""
-    fold_seconds: float
-    """Rows to Python, the fold, state read and written."""
-    python_seconds: float
-    """Of that, in the Python workers, added up over tasks."""
-    commit_seconds: float
-    """Of that, writing state, added up over tasks."""
-    decide_seconds: float
-    """Snapshots to the driver, decision, journal, dead letters."""
+    stages: StagesAnswer
