@@ -50,6 +50,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
     "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine.", TRY),
+    "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),
     "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved.", TRY),
     "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster.", TRY),
     "options": Listed(
@@ -57,6 +58,9 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     ),
     "rebalance": Listed(
         "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
+    ),
+    "simulate": Listed(
+        "simulate", "simulate_scenario", "Run a scenario on a modelled cluster, and check what it expects.", TRY
     ),
     "strategies": Listed(
         "strategies", "app", "Check a strategy, also one that you wrote, against the laws of strategies.", TRY

@@ -16,11 +16,11 @@ from controller.offline.recorded_load import RecordedLoad, read_load
 from controller.offline.what_if import WhatIf, what_would_be_done
 from controller.settings.broker_conf import read_broker_conf, told
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
+from controller.settings.pairs import PLACEMENT, SHEDDER, needed_by
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
 from controller.status.told import reason_text
-from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, short_name
+from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
 from controller.wire.readable import amounts, counted, lasting
@@ -118,12 +118,7 @@ def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, s
     """The policy of the options.  What --strategy needs besides is the default of the other options."""
     file = broker_conf or Path(os.devnull)
     conf = read_broker_conf(file, os.environ)
-    named = short_name(strategy)
-    own: dict[str, str] = {}
-    if named == "TransferShedder":
-        own[LOAD_MANAGER] = EXTENSIBLE
-    if named in PLACEMENTS:
-        own[PLACEMENT] = named
+    own = needed_by(strategy)
     asked = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
     decisions = DecisionSettings(mode="active", split=split)
     try:

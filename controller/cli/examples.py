@@ -20,10 +20,12 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "status": ("trimtab status", "trimtab status acme/orders/0x00000000_0x40000000"),
     "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),
+    "compare": ("trimtab compare no-room --strategies ThresholdShedder,AvgShedder --seeds 3",),
     "decide": ("trimtab decide --strategy ThresholdShedder --load recording",),
     "demo": ("trimtab demo --intervals 10",),
     "options": ("trimtab options | less",),
     "rebalance": ("trimtab rebalance conf/scenarios/rebalance.toml", "trimtab rebalance --example"),
+    "simulate": ("trimtab simulate --list", "trimtab simulate idle-broker"),
     "strategies check": ("trimtab strategies check ThresholdShedder",),
     "ticks": ("trimtab ticks recording --into log",),
 }

@@ -81,6 +81,16 @@ def of_load_manager(load_manager: str, conf: Mapping[str, str]) -> dict[str, str
     return {**conf, **{key: name for key, name in own.items() if not conf.get(key)}}
 
 
+def needed_by(shedder: str) -> dict[str, str]:
+    """The other settings without which *shedder* is refused; empty for most."""
+    named = short_name(shedder)
+    return {
+        needs.other: next(iter(needs.values))
+        for needs in _BELONG_TOGETHER
+        if needs.key == SHEDDER and needs.value == named
+    }
+
+
 def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool) -> None:
     """Raise SettingsError where two of the settings *given* (key -> name) exclude each other."""
     for needs in _BELONG_TOGETHER:

@@ -52,7 +52,7 @@ def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:
     if error["type"] in _NO_TABLE:
         return f"{key}: expected a section or a table, [{key}]"
     if isinstance(given, dict):
-        return f"[{key}] {message}"
+        return f"[{key}] {message}" if key else message
     return f"{key} = {shown(place.keys, given)}: {message}"
 
 
@@ -75,8 +75,8 @@ def _place(location: tuple[int | str, ...], settings: type[BaseModel]) -> _Place
     chosen = ""
     for name in names:
         keys.append(str(name))
-        if not inner:
-            continue  # inside a value
+        if not inner or isinstance(name, int):
+            continue  # inside a value, or the number of a section in an array of sections
         section, choice = inner[0], chosen
         field = section.model_fields.get(str(name))
         inner, chosen = (() if field is None else sections_in(field.annotation)), ""

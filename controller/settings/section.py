@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Final, TypeAlias, get_args
+from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
@@ -52,6 +52,7 @@ class Section(BaseModel):
 
 
 def sections_in(annotation: Any) -> tuple[type[BaseModel], ...]:
-    """The sections that a key with this *annotation* may hold; none where it holds a value."""
-    kinds = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    """The sections that a key with this *annotation* may hold, also in an array; none where it holds a value."""
+    parts = isinstance(annotation, UnionType) or get_origin(annotation) is tuple
+    kinds = get_args(annotation) if parts else (annotation,)
     return tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))

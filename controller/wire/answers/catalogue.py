@@ -13,6 +13,7 @@ from controller.wire.answers.offline import (
     RebalanceExampleAnswer,
     TicksAnswer,
 )
+from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
 
 #: Name of the schema -> model.
@@ -23,6 +24,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_pipeline": PipelineAnswer,
     "answer.bench_slope": SlopeAnswer,
     "answer.collect": CollectAnswer,
+    "answer.compare": CompareAnswer,
     "answer.controls": ControlsAnswer,
     "answer.decide": DecideAnswer,
     "answer.doctor": DoctorAnswer,
@@ -30,6 +32,8 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.option": OptionAnswer,
     "answer.rebalance": RebalanceAnswer,
     "answer.rebalance_example": RebalanceExampleAnswer,
+    "answer.simulate": SimulateAnswer,
+    "answer.simulate_list": ListedScenarioAnswer,
     "answer.status": StatusAnswer,
     "answer.status_bundle": BundleAnswer,
     "answer.strategies_check": CheckAnswer,

@@ -1,0 +1,59 @@
+"""The scenarios that come with trimtab, and the strategies that a comparison names."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from controller.model.errors import SettingsError
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.pairs import LOAD_MANAGER, PLACEMENT, SHEDDER, needed_by
+from controller.settings.scenario import Scenario, read_scenario
+from controller.strategies.catalogue import SHEDDERS, is_python_name, short_name
+
+#: Where they lie, from the folder that trimtab is called in.
+LIBRARY: Final = Path("conf/scenarios/simulated")
+_SUFFIX: Final = ".toml"
+_CONF_SUFFIX: Final = ".conf"
+
+
+def shipped(library: Path = LIBRARY) -> Iterator[tuple[str, Scenario]]:
+    """Name and content of each scenario in the folder *library*, by name.
+
+    Raises SettingsError where there is none, or where one is wrong.
+    """
+    paths = sorted(library.glob(f"*{_SUFFIX}"))
+    if not paths:
+        raise SettingsError(f"{library}: no scenarios in this folder; call trimtab from the folder that has conf/")
+    for path in paths:
+        yield path.stem, read_scenario(path)
+
+
+def scenario_path(given: str, library: Path = LIBRARY) -> Path:
+    """The file of the scenario *given* as a path, or as the name of one that comes with trimtab."""
+    if given.endswith(_SUFFIX) or os.sep in given:
+        return Path(given)
+    path = library / f"{given}{_SUFFIX}"
+    if not path.is_file():
+        raise SettingsError(
+            f"{given}: no scenario of that name in {library}; give a file that ends in {_SUFFIX}, or a name that"
+            " `trimtab simulate --list` prints"
+        )
+    return path
+
+
+def strategy_options(given: str) -> dict[str, str]:
+    """The options of broker.conf that the strategy *given* stands for: a shedder, a shedder+placement, or a file.
+
+    Raises SettingsError where there is no such shedder or file.
+    """
+    if given.endswith(_CONF_SUFFIX):
+        return read_broker_conf(Path(given))
+    shedder, _, placement = given.partition("+")
+    if short_name(shedder) not in SHEDDERS and not is_python_name(shedder):
+        raise SettingsError(
+            f"{given}: no such strategy; allowed: {', '.join(SHEDDERS)}, one of these with a placement as in"
+            " ThresholdShedder+LeastResourceUsageWithWeight, or a file that ends in .conf"
+        )
+    needed = needed_by(shedder)
+    return {SHEDDER: shedder, LOAD_MANAGER: "", **needed, **({PLACEMENT: placement} if placement else {})}

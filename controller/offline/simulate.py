@@ -1,0 +1,178 @@
+"""Runs a scenario: the modelled cluster below, the real engine above, one interval after the other.
+
+No clock, no files, no processes: the same scenario, settings and seed give the same run, to the bit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from controller.aggregate.shard import DetailLimits
+from controller.cycle import Policy
+from controller.cycle.limits import Limits
+from controller.engine import DecidedInterval, take_over
+from controller.model.controls import Controls
+from controller.model.journal import JournalEntry
+from controller.model.load import Floats
+from controller.ports.journal import JournalHead
+from controller.ports.leadership import Agreement, no_preparation
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.policy import policy_of, read_assignment
+from controller.settings.scenario import BrokerConf, Scenario
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
+from controller.simulator.world import BrokerRules, SimulatedMove, World
+from controller.strategies.filters.fewest_bundles import FewestBundles
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
+
+_CLUSTER = "simulated"
+#: So much of a split threshold makes a bundle's topics known one by one, as in production.
+_DETAIL_SHARE = IntervalSettings().detail_share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SimulatedRun:
+    """What happened in one run."""
+
+    seed: int
+    brokers: tuple[str, ...]
+    #: (intervals, brokers) true usage, the largest of CPU and bandwidth, in percent; NaN of brokers that are not there.
+    usage: Floats
+    moves: tuple[SimulatedMove, ...]
+    #: Interval and bundle of each split, and of each command that failed or whose result is not known.
+    splits: tuple[tuple[int, str], ...]
+    failures: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """How the cluster is balanced in a run."""
+
+    policy: Policy
+    rules: BrokerRules
+    #: A capacity file says the true limits.
+    true_limits: bool
+
+
+def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, str] | None = None) -> Variant:
+    """How *scenario* is balanced: as it says, with its cure, with other options of broker.conf, or all of these.
+
+    Raises SettingsError naming the option.
+    """
+    cure = scenario.cure if cured else None
+    conf = _as_text(scenario.broker_conf) | (strategy or {})
+    decisions, guardrails = scenario.decisions, scenario.guardrails
+    if cure is not None:
+        conf |= _as_text(cure.broker_conf)
+        decisions, guardrails = cure.decisions or decisions, cure.guardrails or guardrails
+    policy = policy_of(
+        conf,
+        decisions or DecisionSettings(),
+        guardrails or GuardrailSettings(),
+        IntervalSettings().warm_up_samples,
+        _CLUSTER,
+        scenario.period_seconds * 1000,
+    )
+    if guardrails is None:
+        policy = replace(policy, limits=Limits(), freeze_share=1.0)
+    evenly = any(isinstance(each, FewestBundles) and each.enabled for each in policy.filters)
+    selection = policy.selection if isinstance(policy.selection, ModularSelectBroker) else ModularSelectBroker()
+    rules = BrokerRules(assignment=read_assignment(conf), evenly=evenly, overloaded=selection.overloaded_percent / 100)
+    return Variant(policy=policy, rules=rules, true_limits=cure is not None and cure.true_limits)
+
+
+def simulate(
+    scenario: Scenario, variant: Variant, seed: int, done: Callable[[int], None] = lambda _: None
+) -> SimulatedRun:
+    """Run *scenario* with *seed*; *done* takes the number of intervals so far."""
+    world = World(scenario, seed, variant.rules, _detail_limits(variant.policy), true_limits=variant.true_limits)
+    decided: list[JournalEntry] = []
+    engine = take_over(
+        policy=variant.policy,
+        seed=seed,
+        journal=_NoJournal(),
+        leadership=_Alone(),
+        controls=lambda _: Controls(mode="active"),
+        now_ms=lambda: 0,
+    )
+
+    def tell(one: DecidedInterval) -> None:
+        decided.append(one.entry)
+
+    usage = np.empty((scenario.intervals, len(world.brokers)))
+    for interval in range(scenario.intervals):
+        snapshot, usage[interval] = world.live(interval)
+        engine.decide([snapshot], tell)
+        world.execute(interval, decided.pop().decision.commands)
+        done(interval + 1)
+    return SimulatedRun(
+        seed=seed,
+        brokers=tuple(world.brokers),
+        usage=100 * usage,
+        moves=tuple(world.moves),
+        splits=tuple(world.splits),
+        failures=tuple(world.failures),
+    )
+
+
+def _as_text(conf: BrokerConf) -> dict[str, str]:
+    """Options as broker.conf has them."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
+
+
+def _detail_limits(policy: Policy) -> DetailLimits:
+    limits = policy.split_policy.thresholds
+    return DetailLimits(
+        topics=_DETAIL_SHARE * limits.topics,
+        sessions=_DETAIL_SHARE * limits.sessions,
+        msg_rate=_DETAIL_SHARE * limits.msg_rate,
+        throughput=_DETAIL_SHARE * limits.throughput,
+    )
+
+
+class _NoJournal:
+    """Nothing is read back: a run begins with an empty journal and ends with the process."""
+
+    def open(self) -> JournalHead:
+        return JournalHead(last=None, epoch=0)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """There is one."""
+
+    def append(
+        self,
+        entry: JournalEntry,  # noqa: ARG002
+        *,
+        epoch: int,  # noqa: ARG002
+        issued_at_ms: int,  # noqa: ARG002
+        before_commit: Callable[[], None],
+    ) -> None:
+        before_commit()
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """There is nothing."""
+
+
+class _Alone:
+    """The leadership of a controller without rivals."""
+
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:  # noqa: ARG002
+        return True
+
+    def claim(self, journal_epoch: int) -> int:
+        return journal_epoch + 1
+
+    def check(self) -> None:
+        """Nobody else could lead."""
+
+    def agreement(self, name: str) -> Agreement | None:  # noqa: ARG002
+        return None
+
+    def lost(self) -> bool:
+        return False
+
+    def session_lost(self) -> bool:
+        return False
+
+    def release(self) -> None:
+        """Nobody waits."""

@@ -1,0 +1,51 @@
+"""docs/simulate.md has every key of a scenario, every figure and every scenario that comes with trimtab."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from controller.offline.scenarios import LIBRARY, shipped
+from controller.settings.expectation import FIGURES
+from controller.settings.scenario import Scenario
+from controller.settings.section import sections_in
+from tests.pages import DOCS, ROOT
+
+PAGE = (DOCS / "simulate.md").read_text(encoding="utf-8")
+#: Sections of trimtab.toml, which `trimtab options` explains.
+_ELSEWHERE = {"decisions", "guardrails"}
+
+
+def key_rows(section: type[BaseModel] = Scenario) -> Iterator[str]:
+    """A row of the page for each key of *section* and of the sections in it."""
+    for key, field in section.model_fields.items():
+        inner = [] if key in _ELSEWHERE else sections_in(field.annotation)
+        for each in inner:
+            yield from key_rows(each)
+        if not inner:
+            yield f"| `{key}` | {_default(field)} | {' '.join((field.description or '').split())} |"
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "needed"
+    default = field.default
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, int | float) else ""
+
+
+@pytest.mark.parametrize("row", list(key_rows()))
+def test_every_key_stands_on_the_page_with_its_default(row: str) -> None:
+    assert row in PAGE
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_stands_on_the_page(figure: str) -> None:
+    assert f"| `{figure}` | {FIGURES[figure]}" in PAGE
+
+
+@pytest.mark.parametrize("name", [name for name, _ in shipped(ROOT / LIBRARY)])
+def test_every_scenario_stands_on_the_page(name: str) -> None:
+    assert f"| `{name}` | " in PAGE

@@ -1,0 +1,61 @@
+"""The scenarios that come with trimtab: each expectation is met, and each of a cure fails without it."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.offline.expectations import JudgedScenario, judge
+from controller.offline.scenarios import shipped
+from controller.offline.simulate import simulate, variant_of
+
+LIBRARY = Path(__file__).parents[3] / "conf" / "scenarios" / "simulated"
+SCENARIOS = dict(shipped(LIBRARY))
+
+
+def told(judged: JudgedScenario) -> list[str]:
+    """What is not as the scenario says."""
+    return [
+        f"{each.expectation.text}: without cure {each.without_cure}, with cure {each.with_cure}"
+        for each in judged.expectations
+        if not each.held
+    ]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_expectation_is_met_and_those_of_the_cure_fail_without_it(name: str) -> None:
+    scenario = SCENARIOS[name]
+    judged = judge(scenario, 1)
+    assert told(judged) == []
+    of_cure = [each for each in judged.expectations if each.of_cure]
+    assert len(of_cure) >= 1, "a scenario shows what cures it"
+    assert all(not each.expectation.holds(each.without_cure[0]) for each in of_cure)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_that_is_so_with_many_seeds(name: str) -> None:
+    assert told(judge(SCENARIOS[name], 12)) == []
+
+
+def test_every_scenario_says_what_happens_and_who_has_seen_it() -> None:
+    assert [name for name, each in SCENARIOS.items() if not (each.text and each.source)] == []
+    assert len({each.title for each in SCENARIOS.values()}) == len(SCENARIOS)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not() -> None:
+    scenario = SCENARIOS["placement-by-count"].model_copy(update={"intervals": 20})
+    one, again, other = (simulate(scenario, variant_of(scenario), seed) for seed in (3, 3, 4))
+    assert one.usage.tobytes() == again.usage.tobytes()
+    assert one.moves == again.moves
+    assert len(one.moves) > 0
+    assert one.moves != other.moves
+
+
+def test_an_expectation_that_is_not_met_is_seen() -> None:
+    scenario = SCENARIOS["quiet-namespace"]
+    assert scenario.cure is not None
+    # The cure without what cures.
+    idle = scenario.model_copy(update={"cure": scenario.cure.model_copy(update={"decisions": None})})
+    (judged,) = judge(idle, 1).expectations
+    assert not judged.held
+    assert judged.without_cure == judged.with_cure
