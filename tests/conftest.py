@@ -1,5 +1,6 @@
 """Real servers for the whole test run, each started when the first test asks for it; how hard properties try."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -46,8 +47,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """For the whole suite one worker for each processor, and one more where it has the tests that wait for servers.
+
+    None for tests that are named: a worker takes longer to start than they do.
+    """
+    if config.args_source is not config.ArgsSource.TESTPATHS:
+        return 0
+    return (os.cpu_count() or 1) + (not config.option.markexpr)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "GroupScheduling":
-    # Here, because plain pytest does not need xdist.
+    # Here, because a test that is named runs without xdist.
     from tests.scheduling import GroupScheduling
 
     return GroupScheduling(config, log)
@@ -58,6 +70,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from tests.scheduling import in_order
 
         items[:] = [items[nth] for nth in in_order([item.nodeid for item in items])]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # All that is loaded by now stays; without this the garbage collector would look at it hundreds of times.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,9 +1,9 @@
 """What lies in the log of a site, read by somebody who only looks."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.writer import Producer
@@ -68,67 +68,85 @@ class SiteLog(Protocol):
 
 
 class KafkaSiteLog:
-    """SiteLog on Kafka; what was read once is not read again."""
+    """SiteLog on Kafka; what was read once is neither read nor decoded again: tests look every tenth of a second."""
 
     def __init__(self, settings: Settings) -> None:
         kafka = settings.log.kafka
         assert kafka is not None
         self._cluster, self._period_ms = settings.cluster.name, settings.intervals.period_ms
         self._kafka, shared = kafka, range(kafka.partitions)
-        self._letters = _Partition(kafka, kafka.dead_letters_topic, 0)
-        self._journal = [_Partition(kafka, kafka.journal_topic, 0)]
-        self._commands = [_Partition(kafka, kafka.commands_topic, each) for each in shared]
-        self._metrics = [_Partition(kafka, kafka.metrics_topic, each) for each in shared]
-        self._results = [_Partition(kafka, kafka.results_topic, each) for each in shared]
+        self._entries = EntryReader(self._cluster)
+        self._letters = _Partition(kafka, kafka.dead_letters_topic, 0, lambda _: None)
+        self._journal = _Partition(kafka, kafka.journal_topic, 0, self._decided)
+        self._commands = [_Partition(kafka, kafka.commands_topic, each, _event) for each in shared]
+        self._metrics = [self._metrics_partition(each) for each in shared]
+        self._results = [_Partition(kafka, kafka.results_topic, each, self._result) for each in shared]
 
     def decisions(self) -> list[Decided]:
-        return list(self._decisions())
+        return self._journal.found()
 
-    def _decisions(self) -> Iterator[Decided]:
-        reader = EntryReader(self._cluster)
-        for record in self._journal[0].records():
-            read = reader.read(record.value)
-            if isinstance(read, journal_records.Decided):
-                yield Decided(read.entry, record.value, int(record.headers["epoch"]), record.timestamp_ms)
+    def _decided(self, record: KafkaRecord) -> Decided | None:
+        read = self._entries.read(record.value)
+        if not isinstance(read, journal_records.Decided):
+            return None
+        return Decided(read.entry, record.value, int(record.headers["epoch"]), record.timestamp_ms)
 
     def events(self) -> list[list[CommandEvent]]:
-        return [_events(record.value for record in each.records()) for each in self._commands]
+        return [each.found() for each in self._commands]
 
     def answers(self) -> list[Answered]:
-        records = [record for each in self._results for record in each.records()]
-        read = [(_decoded(RESULTS, each.value, self._cluster, self._period_ms), each) for each in records]
-        return [Answered(result, each.timestamp_ms) for result, each in read if isinstance(result, Result)]
+        found = [each for partition in self._results for each in partition.found()]
+        return [Answered(each.record, at_ms) for each, at_ms in found if isinstance(each.record, Result)]
+
+    def _result(self, record: KafkaRecord) -> tuple[Located, int] | None:
+        decoded = _decoded(RESULTS, record.value, self._cluster, self._period_ms, record.timestamp_ms)
+        return None if decoded is None else (_located(RESULTS, record, decoded), record.timestamp_ms)
 
     def inputs(self) -> list[Located]:
-        there = self._partitions_of_metrics()
         self._metrics += [
-            _Partition(self._kafka, self._kafka.metrics_topic, each) for each in range(len(self._metrics), there)
+            self._metrics_partition(each) for each in range(len(self._metrics), self._partitions_of_metrics())
         ]
-        found = []
-        for source, partitions in ((METRICS, self._metrics), (RESULTS, self._results)):
-            for record in (record for each in partitions for record in each.records()):
-                decoded = _decoded(source, record.value, self._cluster, self._period_ms, record.timestamp_ms)
-                if decoded is not None:
-                    at = Located(source=source, partition=record.partition, offset=record.offset, record=decoded)
-                    found.append(at)
-        return found
+        metrics = [each for partition in self._metrics for each in partition.found()]
+        return [*metrics, *(each for partition in self._results for each, _ in partition.found())]
+
+    def _metric(self, record: KafkaRecord) -> Located | None:
+        decoded = _decoded(METRICS, record.value, self._cluster, self._period_ms, record.timestamp_ms)
+        return None if decoded is None else _located(METRICS, record, decoded)
+
+    def _metrics_partition(self, partition: int) -> "_Partition[Located]":
+        return _Partition(self._kafka, self._kafka.metrics_topic, partition, self._metric)
 
     def dead_letters(self) -> int:
-        return len(self._letters.records())
+        return self._letters.records()
 
     def _partitions_of_metrics(self) -> int:
         producer = Producer(self._kafka.bootstrap)
         return producer.partitions(self._kafka.metrics_topic)[self._kafka.metrics_topic]
 
 
-class _Partition:
-    def __init__(self, settings: KafkaLogSettings, topic: str, partition: int) -> None:
-        self._place = settings.bootstrap, topic, partition
-        self._records: list[KafkaRecord] = []
+class _Partition(Generic[T]):
+    """What lies in a partition, as *decode* gives it; None for what is left out."""
 
-    def records(self) -> Sequence[KafkaRecord]:
-        after = self._records[-1].offset + 1 if self._records else 0
-        self._records += _when_it_answers(lambda: list(read_all(*self._place, after)))
+    def __init__(
+        self, settings: KafkaLogSettings, topic: str, partition: int, decode: Callable[[KafkaRecord], T | None]
+    ) -> None:
+        self._place = settings.bootstrap, topic, partition
+        self._decode = decode
+        self._after, self._records = 0, 0
+        self._found: list[T] = []
+
+    def found(self) -> list[T]:
+        """All so far, in its order."""
+        for record in _when_it_answers(lambda: list(read_all(*self._place, self._after))):
+            self._after, self._records = record.offset + 1, self._records + 1
+            decoded = self._decode(record)
+            if decoded is not None:
+                self._found.append(decoded)
+        return list(self._found)
+
+    def records(self) -> int:
+        """How many there are, whatever they are."""
+        self.found()
         return self._records
 
 
@@ -193,8 +211,17 @@ def _decoded(
         return None
 
 
+def _located(source: int, record: KafkaRecord, decoded: Any) -> Located:
+    return Located(source=source, partition=record.partition, offset=record.offset, record=decoded)
+
+
+def _event(record: KafkaRecord) -> CommandEvent | None:
+    """The event in *record*; executors pass over what is none."""
+    return next(iter(_events([record.value])), None)
+
+
 def _events(values: Iterable[bytes]) -> list[CommandEvent]:
-    """The events among *values*; executors pass over what is none."""
+    """The events among *values*."""
     found = []
     for value in values:
         with suppress(WireError):

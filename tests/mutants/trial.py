@@ -29,7 +29,7 @@ from hypothesis.strategies import integers
 from tests.mutants.operators import Mutant
 
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
-OPTIONS = ("-q", "-x", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
+OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
 #: Of the files whose tests run a mutant's file, so many run before all others.
 _FIRST_FILES = 6
 #: Tests that take longer do not run in a fork.
@@ -104,7 +104,8 @@ class Trial:
             self._run(item, after)
             seconds = time.perf_counter() - began
             sys.settrace(None)
-            inside = [code for code in seen if code.co_filename.startswith(f"{core}controller/")]
+            # A copy at once: threads of the test may still run, and add to it.
+            inside = [code for code in tuple(seen) if code.co_filename.startswith(f"{core}controller/")]
             runs = sorted({_function(code.co_filename.removeprefix(core), code.co_qualname) for code in inside})
             recorded[item.nodeid] = {"seconds": seconds, "runs": runs}
         self._record.write_text(json.dumps({"tests": recorded, "failed": [*known["failed"], *self._failed]}))

@@ -1,6 +1,7 @@
 """Every strategy of the catalogue keeps the laws of its kind, with its default options; so must a new one."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -11,18 +12,34 @@ from controller.laws import Law, laws_of
 from controller.model.decision import Reason
 from controller.strategies.catalogue import ASSIGNMENTS, PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
 
+_CATALOGUES: Final[dict[str, Mapping[str, type[Any]]]] = {
+    "shedding": SHEDDERS,
+    "placement": PLACEMENTS,
+    "split policy": SPLIT_POLICIES,
+    "split algorithm": SPLIT_ALGORITHMS,
+    "assignment": ASSIGNMENTS,
+}
+#: A law is that of a kind.  Examples take longer to make than to judge, so all strategies of the kind share them.
 _CASES = [
-    pytest.param(cls, law, id=f"{name}-{law.sentence}")
-    for catalogue in (SHEDDERS, PLACEMENTS, SPLIT_POLICIES, SPLIT_ALGORITHMS, ASSIGNMENTS)
-    for name, cls in catalogue.items()
-    for law in laws_of(cls())
+    pytest.param(catalogue, law, id=f"{kind}-{law.sentence}")
+    for kind, catalogue in _CATALOGUES.items()
+    for law in laws_of(next(iter(catalogue.values()))())
 ]
 
 
-@pytest.mark.parametrize(("cls", "law"), _CASES)
+@pytest.mark.parametrize(("catalogue", "law"), _CASES)
 @given(data=st.data())
-def test_a_strategy_of_the_catalogue_keeps_the_law(cls: type[Any], law: Law, data: st.DataObject) -> None:
-    assert law.flaw(cls(), data.draw(law.examples)) is None
+def test_all_strategies_of_the_catalogue_keep_the_law(
+    catalogue: Mapping[str, type[Any]], law: Law, data: st.DataObject
+) -> None:
+    example = data.draw(law.examples)
+    flaws = {name: law.flaw(cls(), example) for name, cls in catalogue.items()}
+    assert [f"{name}: {flaw}" for name, flaw in flaws.items() if flaw is not None] == []
+
+
+@pytest.mark.parametrize("kind", _CATALOGUES)
+def test_strategies_of_a_kind_have_the_same_laws(kind: str) -> None:
+    assert len({laws_of(cls()) for cls in _CATALOGUES[kind].values()}) == 1
 
 
 @pytest.mark.parametrize("name", sorted(SPLIT_ALGORITHMS.keys() - {"specified_positions_divide"}))
