@@ -76,9 +76,11 @@ class KafkaSiteLog:
         self._cluster, self._period_ms = settings.cluster.name, settings.intervals.period_ms
         self._kafka, shared = kafka, range(kafka.partitions)
         self._entries = EntryReader(self._cluster)
-        self._letters = _Partition(kafka, kafka.dead_letters_topic, 0, lambda _: None)
+        self._letters: _Partition[None] = _Partition(kafka, kafka.dead_letters_topic, 0, lambda _: None)
         self._journal = _Partition(kafka, kafka.journal_topic, 0, self._decided)
-        self._commands = [_Partition(kafka, kafka.commands_topic, each, _event) for each in shared]
+        self._commands: list[_Partition[CommandEvent]] = [
+            _Partition(kafka, kafka.commands_topic, each, _event) for each in shared
+        ]
         self._metrics = [self._metrics_partition(each) for each in shared]
         self._results = [_Partition(kafka, kafka.results_topic, each, self._result) for each in shared]
 

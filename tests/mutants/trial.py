@@ -229,6 +229,7 @@ def _forked(run: Callable[[], object], limit: float | None, folder: Path | None 
 def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
     """File, qualified name and first line -> the functions made there."""
     found: dict[tuple[str, str, int], list[FunctionType]] = {}
+    gc.unfreeze()  # what is frozen is not among the objects
     for function in gc.get_objects():
         if isinstance(function, FunctionType):
             code = function.__code__
