@@ -93,6 +93,8 @@ class Arrival:
     state_megabytes: float
     #: Of the process tree, the most at the end of an interval.
     resident_megabytes: float
+    #: How much more it was in the last fifth of the intervals than in the first, medians; 0 for fewer than five.
+    growth_megabytes: float
     #: Cores, while no records come.
     idle_cores: float
     #: Micro-batches, and where their time goes.
@@ -141,7 +143,7 @@ def arrival(
             warm = "" if run >= WARM_UP else " (to warm up)"
             said(
                 f"{form}: interval {run + 1}{warm}: {one.cpu_seconds:.1f} s of CPU, decided {one.delay_seconds:.1f} s"
-                f" after the tick, {one.state_bytes / 1e6:.1f} MB of state"
+                f" after the tick, {one.state_bytes / 1e6:.1f} MB of state, {one.resident_bytes / 1e6:,.0f} MB held"
             )
             measured.append(one)
         stages = read_stages(folder / _EVENTS, warm_ms, runs)
@@ -305,6 +307,13 @@ def _figures(
         longest_delay_seconds=round(max(delays), 2),
         state_megabytes=round(statistics.median(one.state_bytes for one in measured) / 1e6, 3),
         resident_megabytes=round(max(one.resident_bytes for one in measured) / 1e6),
+        growth_megabytes=round(_growth([one.resident_bytes for one in measured]) / 1e6),
         idle_cores=round(idle_cores, 3),
         stages=stages,
     )
+
+
+def _growth(values: Sequence[int]) -> float:
+    """How much higher the last fifth of *values* is than the first, medians; 0 where there are fewer than five."""
+    fifth = len(values) // 5
+    return statistics.median(values[-fifth:]) - statistics.median(values[:fifth]) if fifth else 0.0

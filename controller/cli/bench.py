@@ -275,12 +275,12 @@ def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
         f"{first.topics:,} topics in {first.bundles:,} bundles on {first.brokers:,} brokers, as they arrive, medians of"
         f" {counted(first.intervals, 'interval')} of {first.period_seconds} s"
     )
-    headings = ("CPU s", "lowest", "highest", "delay s", "longest", "state MB", "memory MB", "idle cores")
+    headings = ("CPU s", "lowest", "highest", "delay s", "longest", "state MB", "memory MB", "growth MB", "idle cores")
     rows = []
     for one in measured:
         cpu = (one.cpu_seconds, one.lowest_cpu_seconds, one.highest_cpu_seconds)
         rest = (one.delay_seconds, one.longest_delay_seconds, one.state_megabytes, one.resident_megabytes)
-        numbers = (*cpu, *rest, one.idle_cores, *_stage_cells(one.stages))
+        numbers = (*cpu, *rest, one.growth_megabytes, one.idle_cores, *_stage_cells(one.stages))
         rows.append((one.form, *(f"{number:,}" for number in numbers)))
     return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
 

@@ -128,6 +128,8 @@ class ArrivalAnswer(_Measured):
     """Written to the checkpoint in an interval."""
     resident_megabytes: float
     """The most at the end of an interval."""
+    growth_megabytes: float
+    """How much more it was in the last fifth of the intervals than in the first; 0 for fewer than five."""
     idle_cores: float
     """Cores that the controller takes while no records come."""
     stages: StagesAnswer
