@@ -1,17 +1,18 @@
 """``trimtab compare``: strategies on the same simulated scenarios, with the same seeds."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from string import ascii_uppercase
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from controller.adapters.long_work import long_work
 from controller.cli.common import console, json_option
 from controller.cli.layout import columns, print_fields, print_line, print_table
-from controller.cli.simulate import SeedCount, number_text
-from controller.offline.compare import Comparison, Duel, FigureOverSeeds, compare
+from controller.cli.simulate import SeedCount
+from controller.offline.compare import Comparison, FigureOverSeeds, compare
 from controller.offline.scenarios import scenario_path, strategy_options
 from controller.settings.scenario import Scenario, read_scenario
 from controller.strategies.catalogue import SHEDDERS
@@ -19,7 +20,11 @@ from controller.wire.answers.simulate import CompareAnswer, ComparedFigureAnswer
 from controller.wire.readable import counted
 
 #: A result as uneven as this, or more so, is told as sure: it comes by chance in 5 of 100 comparisons.
-_SURE = 0.05
+_SURE: Final = 0.05
+#: From here on numbers are told in thousands, and in millions.
+_MANY, _MILLION = 10_000, 1_000_000
+#: Significant digits.
+_DIGITS: Final = 4
 
 _Scenarios: TypeAlias = Annotated[
     list[str],
@@ -76,37 +81,57 @@ def _print(name: str, scenario: Scenario, compared: Comparison) -> None:
     print_line(out, f"{name}: {scenario.title}", style="bold")
     print_fields(out, [(letter, strategy) for strategy, letter in letters.items()])
     out.print()
-    rows = [
-        (figure, *(_with_margin(of[figure]) for of in compared.figures.values()))
-        for figure in next(iter(compared.figures.values()))
-    ]
+    differ = {duel.figure for duel in compared.duels if duel.equal < len(compared.seeds)}
+    first = next(iter(compared.figures.values()))
+    rows = [(each, *(mean_text(of[each]) for of in compared.figures.values())) for each in first if each in differ]
     seeds = counted(len(compared.seeds), "seed")
-    print_table(
-        out,
-        columns("figure", *letters.values(), numbers=tuple(letters.values())),
-        rows,
-        title=f"Means over {scenario.intervals} intervals and {seeds}, with 95 % intervals; the smaller, the better",
-    )
-    out.print()
-    pairs = list(dict.fromkeys((duel.first, duel.second) for duel in compared.duels))
-    header = columns("figure", *(f"{letters[first]} : {letters[second]}" for first, second in pairs))
-    by_figure: dict[str, list[str]] = {}
+    if rows:
+        print_table(
+            out,
+            columns("figure", *letters.values(), numbers=tuple(letters.values())),
+            rows,
+            title=f"Means over {seeds}, with 95 % intervals; the smaller, the better",
+        )
+        out.print()
+        _print_winners(compared, letters)
+        out.print()
+    same = ", ".join(f"{each} {_compact(first[each].mean)}" for each in first if each not in differ)
+    if same:
+        print_line(out, f"The same in all runs: {same}")
+
+
+def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
+    beaten: dict[str, dict[str, list[str]]] = {}
     for duel in compared.duels:
-        by_figure.setdefault(duel.figure, []).append(_duel_text(duel, letters))
-    title = f"Seeds won, and the probability of so uneven a result by chance; * {_SURE:g} or less"
-    print_table(out, header, [(figure, *cells) for figure, cells in by_figure.items()], title=title)
+        cells = beaten.setdefault(duel.figure, {letter: [] for letter in letters.values()})
+        if duel.winner:
+            loser = duel.second if duel.winner == duel.first else duel.first
+            cells[letters[duel.winner]].append(f"{letters[loser]}{'*' if duel.probability <= _SURE else ''}")
+    print_table(
+        console(),
+        columns("figure", *(f"{letter} beats" for letter in letters.values())),
+        [(figure, *map(" ".join, cells.values())) for figure, cells in beaten.items() if any(cells.values())],
+        title=f"Who has the smaller value in more seeds; * sure, by chance in {100 * _SURE:.0f} of 100 at most",
+    )
 
 
-def _with_margin(figure: FigureOverSeeds) -> str:
-    return number_text(figure.mean) + (f" ±{figure.margin:.2g}" if figure.margin else "")
+def mean_text(figure: FigureOverSeeds) -> str:
+    """The mean with its margin, as few characters as four strategies leave in 80 columns."""
+    if not figure.margin:
+        return _compact(figure.mean)
+    size = max(figure.mean, figure.margin)
+    unit = "M" if size >= _MILLION else "k" if size >= _MANY else ""
+    scale = {"M": 1e6, "k": 1e3, "": 1.0}[unit]
+    digits = _DIGITS - len(unit)
+    decimals = max(0, digits - 1 - max(0, math.floor(math.log10(size / scale))))
+    return f"{figure.mean / scale:.{decimals}f}{unit} ±{figure.margin / scale:.{decimals}f}{unit}"
 
 
-def _duel_text(duel: Duel, letters: Mapping[str, str]) -> str:
-    if not duel.winner:
-        return "equal" if not duel.first_wins else f"{duel.first_wins}:{duel.second_wins}"
-    won, lost = max(duel.first_wins, duel.second_wins), min(duel.first_wins, duel.second_wins)
-    sure = "*" if duel.probability <= _SURE else ""
-    return f"{letters[duel.winner]} {won}:{lost} {duel.probability:.2g}{sure}"
+def _compact(value: float) -> str:
+    """A number of four digits at most."""
+    if value >= _MILLION:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1e3:.3g}k" if value >= _MANY else f"{value:.{_DIGITS}g}"
 
 
 def _answer(name: str, scenario: Scenario, compared: Comparison) -> CompareAnswer:

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -17,7 +17,7 @@ from controller.wire.answers.simulate import ExpectationAnswer, ListedScenarioAn
 from controller.wire.readable import counted, lasting
 
 #: Significant digits of a figure.
-_DIGITS = 4
+_DIGITS: Final = 4
 
 
 class NotMetError(TrimtabError):
@@ -95,7 +95,7 @@ def _print(name: str, scenario: Scenario, judged: JudgedScenario) -> None:
         out.print()
     figures = judged.without_cure
     means = [(judged.without_cure, judged.with_cure)[number] for number in range(len(runs))]
-    shown = [(figure, *(number_text(statistics.fmean(of[figure])) for of in means)) for figure in figures]
+    shown = [(figure, *(_number(statistics.fmean(of[figure])) for of in means)) for figure in figures]
     title = "Means over time and seeds" if len(judged.seeds) > 1 else "Means over time"
     print_table(out, columns("figure", *runs, numbers=runs), shown, title=title)
     out.print()
@@ -112,14 +112,14 @@ def _results(each: JudgedExpectation) -> Sequence[str]:
 
 def _result(values: Sequence[float], held: int) -> str:
     """Whether an expectation holds in runs with these *values* of its figure."""
-    low, high = number_text(min(values)), number_text(max(values))
+    low, high = _number(min(values)), _number(max(values))
     seen = low if low == high else f"{low} to {high}"
     if held == len(values):
         return f"holds: {seen}"
     return f"fails: {seen}" if held == 0 else f"holds in {held} of {len(values)}: {seen}"
 
 
-def number_text(value: float) -> str:
+def _number(value: float) -> str:
     """A figure, as tables show it."""
     large = abs(value) >= 10**_DIGITS
     return f"{value:,.0f}" if large or value == int(value) else f"{value:.{_DIGITS}g}"

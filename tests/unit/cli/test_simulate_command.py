@@ -8,9 +8,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.cli.compare import compare_strategies
+from controller.cli.compare import compare_strategies, mean_text
 from controller.cli.simulate import NotMetError, simulate_scenario
 from controller.model.errors import SettingsError
+from controller.offline.compare import FigureOverSeeds
 
 ROOT = Path(__file__).parents[3]
 SMALL = """
@@ -142,8 +143,38 @@ def test_comparison_fits_80_columns_and_says_who_wins(small: Path) -> None:
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert "A  OverloadShedder" in lines
-    won = [line.split() for line in lines if line.startswith("balance sd ")]
-    assert won[-1][2:] == ["B", "6:0", "0.031*"]
+    beats = next(line for line in lines if "A beats" in line)
+    won = [line for line in lines if line.startswith("balance sd ")][-1]
+    assert won.rstrip().endswith("A*")
+    assert won.index("A*") == beats.index("B beats")
+    assert any(line.startswith("The same in all runs: time over limit 0, ") for line in lines)
+
+
+def test_four_strategies_fit_80_columns_as_a_table(small: Path) -> None:
+    small.write_text(SMALL.replace("message_bytes = 8192", "message_bytes = 8192, drift_percent = 9"), "utf-8")
+    four = "OverloadShedder,UniformLoadShedder,AvgShedder,MessageRateDeviationShedder"
+    result = run("compare", small, "--strategies", four, "--seeds", "3")
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    (header,) = [line for line in lines if line.split()[:1] == ["figure"] and "beats" not in line]
+    assert header.split() == ["figure", "A", "B", "C", "D"]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ((1.179, 1.181), "1.180 ±0.013"),
+        ((592.0, 627.0), "609.5 ±222.4"),
+        ((80_752.0, 81_752.0), "81.3k ±6.4k"),
+        ((3e9, 3e9), "3e+03M"),
+        ((2e6, 3e6), "2.50M ±6.35M"),
+        ((0.0, 0.0), "0"),
+        ((12_345.0,), "12.3k"),
+        ((0.00001, 0.00003), "0.000 ±0.000"),
+    ],
+)
+def test_numbers_are_short_and_as_exact_as_their_margin(values: tuple[float, ...], told: str) -> None:
+    assert mean_text(FigureOverSeeds(values=values)) == told
 
 
 def test_the_json_has_every_figure_and_every_pair(small: Path) -> None:

@@ -1,5 +1,8 @@
 """The scenarios that come with trimtab: each expectation is met, and each of a cure fails without it."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,31 @@ def test_the_same_seed_gives_the_same_run_and_another_one_does_not() -> None:
     assert one.moves == again.moves
     assert len(one.moves) > 0
     assert one.moves != other.moves
+
+
+@pytest.mark.integration
+def test_a_run_does_not_depend_on_the_order_of_sets() -> None:
+    """Python orders sets of text by a number that it chooses at its start."""
+    program = (
+        "import hashlib\n"
+        "from pathlib import Path\n"
+        "from controller.offline.simulate import simulate, variant_of\n"
+        "from controller.settings.scenario import read_scenario\n"
+        f"scenario = read_scenario(Path({str(LIBRARY / 'placement-by-count.toml')!r}))\n"
+        "run = simulate(scenario, variant_of(scenario), 1)\n"
+        "print(hashlib.sha256(run.usage.tobytes() + repr(run.moves).encode()).hexdigest())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": number},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for number in ("0", "1", "2")
+    }
+    assert len(found) == 1
 
 
 def test_an_expectation_that_is_not_met_is_seen() -> None:
