@@ -13,6 +13,8 @@ import typer
 
 from controller.adapters import signals
 from controller.adapters.long_work import is_quiet, long_work
+from controller.bench.balance import SIZES, STRATEGIES, Balanced
+from controller.bench.balance import balance as balanced
 from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, subjects, timings
 from controller.bench.java_rival import java_rival
@@ -25,7 +27,14 @@ from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.base import JsonAnswer
-from controller.wire.answers.bench import ArrivalAnswer, OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
+from controller.wire.answers.bench import (
+    ArrivalAnswer,
+    BalanceAnswer,
+    OverloadAnswer,
+    PipelineAnswer,
+    SlopeAnswer,
+    TimingAnswer,
+)
 from controller.wire.readable import counted
 
 if TYPE_CHECKING:
@@ -106,6 +115,23 @@ def decisions(
     timed = _measured(_timings(brokers, bundles, runs, java=java), len(CLUSTERS) * len(subjects()))
     table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
     _tell([TimingAnswer(**asdict(one), ratio=one.ratio) for one in timed], table, as_json=as_json)
+
+
+@app.command()
+def balance(
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, max=100, help=f"Clusters of each of {len(SIZES)} sizes, and of each kind of capacities."),
+    ] = 4,
+    as_json: Annotated[bool, json_option("answer.bench_balance", each="strategy and kind of capacities")] = False,
+) -> None:
+    """Measure how even strategies make seeded clusters, and how many moves they take, in a closed loop.
+
+    Under a constant load, with filters and the default budgets.  Beside each strategy stand the moves that PeakShedder
+    needs to get as far, and those that any strategy needs at least.
+    """
+    found = _measured(balanced(seeds), 2 * len(STRATEGIES))
+    _tell([BalanceAnswer(**asdict(one)) for one in found], _balance_table(found), as_json=as_json)
 
 
 def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[Timing]:
@@ -237,6 +263,17 @@ def _overload_table(decided: Sequence[TimedDecision], title: str) -> _Table:
         cells = (*(f"{1000 * each:,.0f}" for each in times), *(f"{each:,}" for each in counts))
         rows.append((one.cluster, one.shedder, *cells, f"{one.entry_bytes / 1000:,.0f}"))
     return _Table(title, header, rows)
+
+
+def _balance_table(found: Sequence[Balanced]) -> _Table:
+    headings = ("before", "after", "moves", "PeakShedder's", "fewest")
+    rows = []
+    for one in found:
+        counts = (one.moves, one.peak_shedder_moves, one.fewest_moves)
+        cells = (f"{one.before:.2f}", f"{one.after:.2f}", *(f"{each:.1f}" for each in counts))
+        rows.append((one.capacities, one.strategy, *cells))
+    title = f"Highest usage as a multiple of the mean, and moves; means of {counted(found[0].clusters, 'cluster')}"
+    return _Table(title, columns("capacities", "strategy", *headings, numbers=headings), rows)
 
 
 def _slope_table(grown: Sequence[Slope]) -> _Table:

@@ -19,6 +19,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "trimtab lookup persistent://acme/orders/created --live",
     ),
     "status": ("trimtab status", "trimtab status acme/orders/0x00000000_0x40000000"),
+    "bench balance": ("trimtab bench balance --seeds 1",),
     "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),
     "compare": ("trimtab compare no-room --strategies ThresholdShedder,AvgShedder --seeds 3",),
     "decide": ("trimtab decide --strategy ThresholdShedder --load recording",),

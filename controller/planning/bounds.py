@@ -92,6 +92,13 @@ def lower_bounds(problem: BalanceProblem, max_moves: int | None) -> list[LowerBo
     return found
 
 
+def fewest_moves(problem: BalanceProblem, level: float) -> float:
+    """So many moves a plan needs at least to bring every broker to *level*; infinity: none can."""
+    load = loads(problem, problem.owner)
+    counts = [float(departures(problem, load, column).fewest(level).sum()) for column in range(load.shape[1])]
+    return max(counts, default=0.0)
+
+
 def _mean(problem: BalanceProblem, load: Floats) -> LowerBound:
     level = load.sum(axis=0) / problem.capacity.sum(axis=0)
     return LowerBound(float(level.max(initial=0.0)), MEAN, int(level.argmax()) if level.size else 0)
@@ -109,7 +116,8 @@ def _pigeonhole(problem: BalanceProblem, resource: int, floor: float, peak: floa
         count = int(np.searchsorted(-size, -least, side="right"))
 
         def crowded(level: float, least: float = least, count: int = count) -> bool:
-            room = np.floor((level * capacity - fixed) / least + SLACK)
+            with np.errstate(over="ignore"):  # of bundles without load to speak of, any number fits
+                room = np.floor((level * capacity - fixed) / least + SLACK)
             return bool(np.maximum(room, 0.0).sum() < count)
 
         if crowded(floor):

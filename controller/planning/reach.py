@@ -65,6 +65,9 @@ class _Reach:
     def run(self) -> bool:
         """Step until the level is reached."""
         before = self._standing.moves
+        while len(self._standing.moves) > self._target.max_moves:
+            self._take_least_back(1)
+        self._tabu.clear()
         for step in range(self._target.steps):
             broker = int(self._excess.argmax())
             if self._excess[broker] <= EPSILON**2:

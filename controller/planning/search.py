@@ -4,7 +4,7 @@
    fuller one of the two is emptiest.  Where no single move helps, exchange two bundles.  Where that does not help
    either, the broker stays as it is.
 2. Take moves back that are not needed, since later ones did more.
-3. Take each move back, in turn, and look for a better one in its place.
+3. Look for plans that reach a lower level with as many moves, and then the same level with fewer (reach.py).
 4. Where another bundle of the same broker does as well and disturbs less, take that one.
 
 Everything is counted: moves, connections and steps.  There is no clock and no chance, so the same problem has the same
@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Bools
+from controller.planning.bounds import fewest_moves
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.reach import Effort, Target, reach
 from controller.planning.standing import Standing
@@ -58,8 +59,10 @@ def searched(
         return ()
     search.descend()
     search.drop_needless()
+    search.descend()
     search.reach_lower(bound)
     search.drop_needless()
+    search.use_fewer()
     search.disturb_less()
     return search.standing.ordered(max(1.0, search.standing.peak))
 
@@ -89,6 +92,7 @@ class _Search:
         self.ceiling = max(1.0, limits.goal, bound)
         self._gives = self.standing.highest > limits.begin
         self._stuck = np.zeros(len(self._gives), np.bool_)
+        self._effort = Effort(limits.effort)
 
     def descend(self) -> None:
         """Lower the fullest broker until all are at the goal, nothing helps, or the moves are used up."""
@@ -124,20 +128,37 @@ class _Search:
     def reach_lower(self, bound: float) -> None:
         """Look for plans that reach lower levels, between *bound* and what is reached, by bisection."""
         low = max(bound, self._limits.goal)
-        effort, tenures = Effort(self._limits.effort), cycle(_TENURES)
-        failed = 0
-        while effort.left > 0 and self.standing.peak > low * (1 + _NEAR):
+        failed, tenures = 0, cycle(_TENURES)
+        while self._effort.left > 0 and self.standing.peak > low * (1 + _NEAR):
             level = (low + self.standing.peak) / 2
-            target = Target(
-                level=level,
-                max_moves=self._limits.max_moves,
-                ceiling=max(1.0, level),
-                tenure=next(tenures),
-                steps=_STEPS,
-            )
-            failed = 0 if reach(self.standing, target, self._fits, effort) else failed + 1
+            failed = 0 if self._reached(level, self._limits.max_moves, next(tenures)) else failed + 1
             if failed == len(_TENURES):
                 low, failed = level, 0
+
+    def use_fewer(self) -> None:
+        """Look for plans with fewer moves that leave no broker fuller, by bisection from the fewest that it needs.
+
+        Not where the moves are used up, or a broker is stuck: there, moves that do not lower the peak are wanted too.
+        """
+        level = max(self._limits.goal, self.standing.peak)
+        if level > self._limits.goal and (self._moves_left <= 0 or self._stuck.any()):
+            return
+        low = fewest_moves(self._problem, level)
+        while self._effort.left > 0 and low < len(self.standing.moves):
+            moves = int(low + len(self.standing.moves)) // 2
+            if not any(self._reached(level, moves, tenure) for tenure in _TENURES):
+                low = moves + 1
+
+    def _reached(self, level: float, max_moves: int, tenure: int) -> bool:
+        target = Target(level=level, max_moves=max_moves, ceiling=max(1.0, level), tenure=tenure, steps=_STEPS)
+        before = self.standing.moves
+        if not reach(self.standing, target, self._fits, self._effort):
+            return False
+        if len(self.standing.ordered(target.ceiling)) < len(self.standing.moves):
+            self.standing.back_to(before)
+            return False
+        self._stuck[:] = False
+        return True
 
     def disturb_less(self) -> None:
         """Put a bundle that disturbs less in the place of another one, where nothing gets fuller than it may be."""

@@ -15,6 +15,8 @@ from controller.planning.search import SearchLimits
 from tests.balance_problems import best_by_trying, tiny_problems
 
 _MOVES = st.integers(0, 5)
+#: A few steps of each part of the search.
+_EFFORT = 30_000
 
 
 @given(problem=tiny_problems(), max_moves=_MOVES)
@@ -32,7 +34,7 @@ def test_no_bound_without_a_limit_of_moves_is_above_the_best_of_all_plans(proble
 
 @given(problem=tiny_problems(), max_moves=_MOVES)
 def test_the_best_of_all_plans_lies_between_bound_and_reached(problem: BalanceProblem, max_moves: int) -> None:
-    certificate = planned(problem, SearchLimits(max_moves=max_moves)).certificate
+    certificate = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves)).certificate
     best = best_by_trying(problem, max_moves)
     assert certificate.bound <= best * (1 + 1e-9) + 1e-9
     assert best <= certificate.reached * (1 + 1e-9) + 1e-9
@@ -41,13 +43,13 @@ def test_the_best_of_all_plans_lies_between_bound_and_reached(problem: BalancePr
 
 @given(problem=tiny_problems(), max_moves=_MOVES, begin=st.floats(0, 2), goal=st.floats(0, 2))
 def test_the_checker_verifies_every_plan(problem: BalanceProblem, max_moves: int, begin: float, goal: float) -> None:
-    plan = planned(problem, SearchLimits(max_moves=max_moves, begin=begin, goal=min(begin, goal)))
+    plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves, begin=begin, goal=min(begin, goal)))
     assert flaws(problem, plan.moves, plan.certificate) == []
 
 
 @given(problem=tiny_problems(), max_moves=_MOVES, most=st.integers(0, 4))
 def test_a_plan_keeps_to_its_budget_of_connections(problem: BalanceProblem, max_moves: int, most: int) -> None:
-    plan = planned(problem, SearchLimits(max_moves=max_moves, max_connections=float(most)))
+    plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves, max_connections=float(most)))
     assert sum(problem.connections[move.bundle] for move in plan.moves) <= most
 
 
@@ -56,13 +58,13 @@ def test_a_plan_goes_only_where_it_may(problem: BalanceProblem, max_moves: int, 
     n, m = len(problem.capacity), len(problem.owner)
     rows = st.lists(st.booleans(), min_size=n, max_size=n)
     allowed = np.array(data.draw(st.lists(rows, min_size=m, max_size=m)), np.bool_).reshape(m, n)
-    plan = planned(problem, SearchLimits(max_moves=max_moves), lambda bundle, _: allowed[bundle].copy())
+    plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves), lambda bundle, _: allowed[bundle].copy())
     assert all(allowed[move.bundle, move.destination] for move in plan.moves)
 
 
 @given(problem=tiny_problems(), max_moves=_MOVES)
 def test_a_plan_leaves_no_broker_fuller_than_the_fullest_was(problem: BalanceProblem, max_moves: int) -> None:
-    plan = planned(problem, SearchLimits(max_moves=max_moves))
+    plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves))
     assert score(problem, plan.moves) <= score(problem, ()) or not plan.moves
 
 
@@ -71,5 +73,5 @@ def test_the_unit_of_the_load_makes_no_difference(problem: BalanceProblem, max_m
     scaled = replace(
         problem, capacity=problem.capacity * factor, fixed=problem.fixed * factor, size=problem.size * factor
     )
-    limits = SearchLimits(max_moves=max_moves)
+    limits = SearchLimits(effort=_EFFORT, max_moves=max_moves)
     assert planned(problem, limits).moves == planned(scaled, limits).moves

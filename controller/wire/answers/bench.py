@@ -81,6 +81,24 @@ class StagesAnswer(_Measured):
     """Snapshots, and whatever else reaches the driver from tasks."""
 
 
+class BalanceAnswer(_Measured):
+    """``trimtab bench balance --json``: one strategy on clusters of one kind, means over them."""
+
+    capacities: str
+    """equal, or 1:2: every second broker is twice as large."""
+    strategy: str
+    clusters: int
+    before: float
+    """The highest usage over brokers and resources, as a multiple of the mean usage."""
+    after: float
+    """The same when nothing moves any more."""
+    moves: float
+    peak_shedder_moves: float
+    """That PeakShedder needs to get as far as this strategy."""
+    fewest_moves: float
+    """That any strategy needs for that, at least."""
+
+
 class PipelineAnswer(_Measured):
     """``trimtab bench pipeline --json``: medians over the runs."""
 

@@ -3,7 +3,14 @@
 from typing import Final
 
 from controller.wire.answers.base import JsonAnswer
-from controller.wire.answers.bench import ArrivalAnswer, OverloadAnswer, PipelineAnswer, SlopeAnswer, TimingAnswer
+from controller.wire.answers.bench import (
+    ArrivalAnswer,
+    BalanceAnswer,
+    OverloadAnswer,
+    PipelineAnswer,
+    SlopeAnswer,
+    TimingAnswer,
+)
 from controller.wire.answers.offline import (
     CheckAnswer,
     DecideAnswer,
@@ -21,6 +28,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_decisions": TimingAnswer,
     "answer.bench_overloaded": OverloadAnswer,
     "answer.bench_arrival": ArrivalAnswer,
+    "answer.bench_balance": BalanceAnswer,
     "answer.bench_pipeline": PipelineAnswer,
     "answer.bench_slope": SlopeAnswer,
     "answer.collect": CollectAnswer,

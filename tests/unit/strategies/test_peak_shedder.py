@@ -35,7 +35,7 @@ def decided(view: ClusterView, shedder: PeakShedder | None = None) -> UnloadDeci
 
 
 def moves(decision: UnloadDecision) -> list[tuple[int, str]]:
-    names = [name(number) for number in range(64)]
+    names = [name(number) for number in range(99)]
     return [(names.index(unload.bundle), unload.destination) for unload in decision.unloads]
 
 
@@ -113,6 +113,12 @@ def test_a_topic_above_the_fair_share_is_to_get_partitions() -> None:
 @pytest.mark.parametrize("most", [1, 2])
 def test_no_more_bundles_move_than_the_option_says(most: int) -> None:
     assert len(decided(HOT, PeakShedder(max_moves=most)).unloads) == most
+
+
+def test_many_small_bundles_move_although_those_of_one_round_change_little() -> None:
+    view = cluster((1.0,) * 60, (20.0,), (10.0,))
+    assert len(decided(view, PeakShedder(max_moves=3)).unloads) == 3
+    assert len(decided(view).unloads) == 20
 
 
 def test_no_more_connections_reconnect_than_the_option_says() -> None:

@@ -26,7 +26,7 @@ from controller.planning.certify import planned, without_moves
 from controller.planning.checker import flaws
 from controller.planning.from_view import Counted, StatedProblem, stated
 from controller.planning.objective import highest, loads
-from controller.planning.problem import Certificate, CertifiedPlan, PlannedMove
+from controller.planning.problem import BalanceProblem, Certificate, CertifiedPlan, PlannedMove
 from controller.planning.search import SearchLimits
 from controller.planning.words import certificate_told
 from controller.strategies.common.movable import broker_own, movable
@@ -61,7 +61,8 @@ class PeakShedder(ResourceWeights):
         "trimtabPeakShedderMinGainPercentage",
         default=5.0,
         unit="points",
-        meaning="a broker gives bundles only if its usage is this far above that goal, and falls by as much",
+        meaning="a broker gives bundles only if its usage is this far above that goal; and nothing moves if no usage"
+        " falls by as much, unless the moves of the round are used up",
     )
     broker_msg_rate: float = option(
         "trimtabPeakShedderBrokerMsgRate",
@@ -124,7 +125,7 @@ class PeakShedder(ResourceWeights):
         plan = self._plan(view, found, goal, begin) if len(gives) else without_moves(problem, self.max_moves)
         wrong = flaws(problem, plan.moves, plan.certificate)
         after = highest(_after(found, () if wrong else plan.moves), problem.capacity)
-        worth = self._worth(before, after, plan, wrong)
+        worth = self._worth(before - after, plan, self._used_up(problem, plan), wrong)
         told = _Told(view, found, goal, before, after if worth is None else before)
         unloads = tuple(told.unload(move) for move in plan.moves) if worth is None else ()
         shown = plan.certificate if worth is None else without_moves(problem, self.max_moves).certificate
@@ -154,14 +155,19 @@ class PeakShedder(ResourceWeights):
         asked = Destinations(view=view, rows=found.rows, filters=self.filters)
         return planned(found.problem, limits, asked.allowed if self.filters else None)
 
-    def _worth(self, before: Floats, after: Floats, plan: CertifiedPlan, wrong: list[str]) -> Verdict | None:
-        """Why *plan* is not carried out; None where it is."""
+    def _used_up(self, problem: BalanceProblem, plan: CertifiedPlan) -> bool:
+        """Whether *plan* has as many moves as it may, or most of the connections: the next round goes on with it."""
+        connections = sum(float(problem.connections[move.bundle]) for move in plan.moves)
+        return len(plan.moves) >= self.max_moves or 0 < self.max_connections < 2 * connections
+
+    def _worth(self, fallen: Floats, plan: CertifiedPlan, used_up: bool, wrong: list[str]) -> Verdict | None:
+        """Why *plan* is not carried out; None where it is.  *fallen*: (n,) by how much each broker's usage falls."""
         if wrong:
             detail = f"nothing moves, the checker refuses the plan: {'; '.join(wrong)}"
             return Verdict(subject=_CLUSTER, reason=Reason.EXCLUDED, by=_BY, detail=detail)
         sources = sorted({move.source for move in plan.moves})
-        gain = max((float(before[row] - after[row]) for row in sources), default=0.0)
-        if plan.moves and gain >= self.min_gain_percent / 100:
+        gain = max((float(fallen[row]) for row in sources), default=0.0)
+        if plan.moves and (used_up or gain >= self.min_gain_percent / 100):
             return None
         detail = "no move that is allowed lowers a broker by enough"
         limit = self.min_gain_percent / 100

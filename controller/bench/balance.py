@@ -1,0 +1,204 @@
+"""Closed loop: how even each strategy makes a cluster, and how many moves it takes for that.
+
+Seeded clusters under a constant load.  In every interval the whole cycle decides, with filters and the default budgets;
+all unloads are carried out, and the next interval sees the result.  Beside each strategy of Pulsar, PeakShedder is
+given that strategy's own end as its goal.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from controller.bench.clusters import skewed
+from controller.bench.overload import snapshots_of
+from controller.cycle import Policy, view_of
+from controller.engine import decide_interval
+from controller.model.controls import Controls
+from controller.model.load import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
+    CPU,
+    RATE_IN,
+    RATE_OUT,
+    THROUGHPUT_IN,
+    THROUGHPUT_OUT,
+    ClusterView,
+    Floats,
+)
+from controller.model.memory import NoMemory
+from controller.planning.bounds import fewest_moves, mean_level
+from controller.planning.from_view import Counted, stated
+from controller.planning.objective import highest
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
+from controller.settings.policy import policy_of
+from controller.settings.trimtab_toml import DecisionSettings
+
+#: Brokers and bundles of the clusters; each with equal capacities, and with every second broker twice as large.
+SIZES: Final = ((5, 64), (10, 200), (20, 500))
+#: So many intervals of a minute, at most; a round without a move for so long is the end.
+INTERVALS: Final = 90
+_QUIET: Final = 12
+#: Mean usage of the scarcest resource, and of the others: messages take CPU, bytes take bandwidth.
+_MEAN_USAGE: Final[Mapping[int, float]] = {CPU: 0.35, BANDWIDTH_IN: 0.30, BANDWIDTH_OUT: 0.30}
+#: Messages/s of a typical bundle, in and as many out; spread of rates and of message sizes over the bundles: standard
+#: deviations of the logarithm.
+_MEAN_RATE: Final = 300.0
+_SPREAD: Final = 0.8
+_MESSAGE_SPREAD: Final = 0.3
+_PERIOD_MS: Final = 60_000
+
+_PEAK: Final = {SHEDDER: "PeakShedder"}
+#: What is compared, by the name that the bench gives it.
+STRATEGIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "ThresholdShedder, LeastLongTermMessageRate": {SHEDDER: "ThresholdShedder"},
+    "ThresholdShedder, LeastResourceUsageWithWeight": {
+        SHEDDER: "ThresholdShedder",
+        PLACEMENT: "LeastResourceUsageWithWeight",
+    },
+    "UniformLoadShedder, LeastLongTermMessageRate": {SHEDDER: "UniformLoadShedder"},
+    "AvgShedder": {SHEDDER: "AvgShedder", PLACEMENT: "AvgShedder"},
+    "TransferShedder": {LOAD_MANAGER: EXTENSIBLE},
+    "PeakShedder": _PEAK,
+    "PeakShedder, as even as it gets": {
+        **_PEAK,
+        "trimtabPeakShedderGoalPercentage": "0",
+        "trimtabPeakShedderMinGainPercentage": "0.2",
+        "trimtabPeakShedderMaxMoves": "100",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """What one strategy made of the clusters of one kind, means over them."""
+
+    #: "equal" or "1:2": the capacities of the brokers.
+    capacities: str
+    strategy: str
+    clusters: int
+    #: The highest usage over brokers and resources, as a multiple of the mean usage; before and after.
+    before: float
+    after: float
+    moves: float
+    #: Moves that PeakShedder needs to bring each cluster to where this strategy left it.
+    peak_shedder_moves: float
+    #: Moves that any strategy needs for that, at least.
+    fewest_moves: float
+
+
+def balance(seeds: int) -> Iterator[Balanced]:
+    """Every strategy on *seeds* clusters of each size and kind."""
+    for uneven in (False, True):
+        clusters = [cluster(*size, uneven=uneven, seed=seed) for size, seed in product(SIZES, range(1, seeds + 1))]
+        for strategy, conf in STRATEGIES.items():
+            yield _of(clusters, uneven, strategy, conf)
+
+
+def cluster(brokers: int, bundles: int, *, uneven: bool, seed: int) -> ClusterView:
+    """A skewed cluster; *uneven*: every second broker has twice the capacity."""
+    view = skewed(brokers, bundles, seed=seed)
+    chance = np.random.default_rng(seed)
+    load = np.empty((bundles, 4))
+    load[:, RATE_IN] = load[:, RATE_OUT] = rate = _MEAN_RATE * chance.lognormal(0.0, _SPREAD, bundles)
+    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = rate * 1024 * chance.lognormal(0.0, _MESSAGE_SPREAD, bundles)
+    limit = np.full((brokers, 5), 100.0)
+    if uneven:
+        limit[1::2] *= 2
+    table = replace(view.bundles, load=load, short_term=load, long_term=load)
+    return _with_usage(replace(view, bundles=table, brokers=replace(view.brokers, limit=limit)))
+
+
+def evenness(view: ClusterView) -> float:
+    """The highest usage over brokers and resources, as a multiple of the mean usage of the scarcest resource."""
+    counted = list(_MEAN_USAGE)
+    usage, limit = view.brokers.usage[:, counted], view.brokers.limit[:, counted]
+    return float(highest(usage, limit).max() / (usage.sum(axis=0) / limit.sum(axis=0)).max())
+
+
+def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.0) -> tuple[ClusterView, int]:
+    """*view* when the strategies of *conf* have done what they do, or are at *until*; and how many moves that took."""
+    policy = _policy(conf)
+    memory, moves, quiet = replace(policy.initial_memory(1), samples=100), 0, 0
+    for nth in range(INTERVALS):
+        snapshots = snapshots_of(view, view.as_of_ms + nth * _PERIOD_MS)
+        entry = decide_interval(snapshots, memory, Controls(mode="active"), policy, view_of)
+        owner = view.bundles.broker.copy()
+        for command in entry.decision.commands:
+            owner[view.bundles.code_of[command.bundle]] = view.brokers.code_of[command.destination]
+        moves += len(entry.decision.commands)
+        quiet = 0 if entry.decision.commands else quiet + 1
+        # A shedder that remembers nothing does the same again.
+        if quiet == (1 if isinstance(memory.shedder, NoMemory) else _QUIET):
+            break
+        view = _with_usage(replace(view, bundles=replace(view.bundles, broker=owner)))
+        # All commands were carried out before the next interval.
+        memory = replace(entry.memory, in_flight={})
+        if evenness(view) <= until:
+            break
+    return view, moves
+
+
+def _of(clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapping[str, str]) -> Balanced:
+    ends = [carried_out(view, conf) for view in clusters]
+    to_there = [
+        moves if conf.get(SHEDDER) == "PeakShedder" else _moves_to(view, evenness(end))
+        for view, (end, moves) in zip(clusters, ends, strict=True)
+    ]
+    return Balanced(
+        capacities="1:2" if uneven else "equal",
+        strategy=strategy,
+        clusters=len(clusters),
+        before=_mean([evenness(view) for view in clusters]),
+        after=_mean([evenness(end) for end, _ in ends]),
+        moves=_mean([moves for _, moves in ends]),
+        peak_shedder_moves=_mean(to_there),
+        fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, _) in zip(clusters, ends, strict=True)]),
+    )
+
+
+def _moves_to(view: ClusterView, even: float) -> int:
+    """How many moves PeakShedder needs to bring *view* to *even*, in one round if it can."""
+    goal = {
+        "trimtabPeakShedderGoalPercentage": f"{max(0.0, 100 * (even - 1)):.6f}",
+        "trimtabPeakShedderMinGainPercentage": "0",
+        "trimtabPeakShedderMaxMoves": "100",
+    }
+    return carried_out(view, _PEAK | goal, until=even * (1 + 1e-6))[1]
+
+
+def _fewest(view: ClusterView, even: float) -> float:
+    """The moves that bring *view* to *even*, at least."""
+    weights = {"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0}
+    problem = stated(view, view.recently_unloaded, Counted(weights=weights)).problem
+    return fewest_moves(problem, even * mean_level(problem) * (1 + 1e-6))
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+
+def _policy(conf: Mapping[str, str]) -> Policy:
+    return policy_of(conf, DecisionSettings(split=False), GuardrailSettings(), 1, "bench", _PERIOD_MS)
+
+
+def _with_usage(view: ClusterView) -> ClusterView:
+    """*view* with the usage and totals that follow from who owns which bundle."""
+    bundles, n = view.bundles, len(view.brokers)
+    columns = [np.bincount(bundles.broker, weights=column, minlength=n) for column in bundles.load.T]
+    load: Floats = np.stack(columns, axis=1).astype(np.float64)
+    driven = {
+        CPU: load[:, RATE_IN] + load[:, RATE_OUT],
+        BANDWIDTH_IN: load[:, THROUGHPUT_IN],
+        BANDWIDTH_OUT: load[:, THROUGHPUT_OUT],
+    }
+    usage = np.zeros((n, 5))
+    for resource, mean in _MEAN_USAGE.items():
+        usage[:, resource] = driven[resource] / driven[resource].sum() * mean * view.brokers.limit[:, resource].sum()
+    counts = np.bincount(bundles.broker, minlength=n)
+    topics = np.bincount(bundles.broker, weights=bundles.topics, minlength=n).astype(np.int64)
+    brokers = replace(view.brokers, usage=usage, load=load, long_term=load, bundle_count=counts, topic_count=topics)
+    return replace(view, brokers=brokers)

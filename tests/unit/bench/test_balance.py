@@ -1,0 +1,71 @@
+"""``trimtab bench balance``: the clusters, the closed loop, and what is told."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from controller.bench import balance
+from controller.bench.balance import STRATEGIES, Balanced, carried_out, cluster, evenness
+from controller.cli.bench import app
+from controller.model.load import CPU
+
+
+def test_a_cluster_has_the_mean_usage_and_the_capacities_that_it_is_to_have() -> None:
+    view = cluster(6, 60, uneven=True, seed=1)
+    usage, limit = view.brokers.usage[:, CPU], view.brokers.limit[:, CPU]
+    assert usage.sum() / limit.sum() == pytest.approx(0.35)
+    assert set(limit.tolist()) == {100.0, 200.0}
+    assert evenness(view) > 1.2
+
+
+def test_the_same_seed_makes_the_same_cluster_and_another_one_another() -> None:
+    first, again, other = (cluster(5, 64, uneven=False, seed=seed) for seed in (1, 1, 2))
+    assert (first.brokers.usage == again.brokers.usage).all()
+    assert not (first.brokers.usage == other.brokers.usage).all()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_makes_an_uneven_cluster_no_more_uneven_and_keeps_its_load(strategy: str) -> None:
+    before = cluster(5, 64, uneven=False, seed=3)
+    after, moves = carried_out(before, {**STRATEGIES[strategy], "trimtabPeakShedderEffort": "20000"})
+    assert evenness(after) <= evenness(before)
+    assert moves >= np.count_nonzero(after.bundles.broker != before.bundles.broker)
+    assert after.brokers.usage.sum() == pytest.approx(before.brokers.usage.sum())
+
+
+def test_a_loop_ends_where_it_is_even_enough() -> None:
+    view = cluster(5, 64, uneven=False, seed=3)
+    assert carried_out(view, STRATEGIES["PeakShedder"], until=evenness(view) + 1)[1] <= 20
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_peak_shedder_gets_as_far_with_no_more_moves_and_none_below_the_fewest(
+    uneven: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(balance, "SIZES", ((5, 64),))
+    monkeypatch.setattr(balance, "STRATEGIES", dict(list(STRATEGIES.items())[:1]))
+    found = [one for one in balance.balance(2) if (one.capacities == "1:2") is uneven]
+    for one in found:
+        assert one.fewest_moves <= one.peak_shedder_moves <= one.moves / 2
+        assert one.clusters == 2
+
+
+def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Balanced(
+        capacities="equal",
+        strategy="ThresholdShedder",
+        clusters=3,
+        before=2.0,
+        after=1.5,
+        moves=12.0,
+        peak_shedder_moves=5.0,
+        fewest_moves=4.5,
+    )
+    monkeypatch.setattr("controller.cli.bench.balanced", lambda seeds: [one] * seeds)
+    table = CliRunner().invoke(app, ["balance", "--seeds", "1"])
+    assert "ThresholdShedder" in table.stdout
+    assert "4.5" in table.stdout
+    lines = CliRunner().invoke(app, ["balance", "--seeds", "2", "--json"]).stdout.splitlines()
+    assert [json.loads(line)["peak_shedder_moves"] for line in lines] == [5.0, 5.0]
