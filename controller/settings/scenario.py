@@ -228,11 +228,11 @@ class Cure(Section):
     expect: Expectations = ()
     """What holds with the cure, and does not hold without it."""
     broker_conf: BrokerConf = Field(default_factory=dict)
-    """Options of broker.conf."""
+    """Options of broker.conf, besides those of the scenario."""
     decisions: DecisionSettings | None = None
-    """[decisions] of trimtab.toml."""
+    """[decisions] of trimtab.toml, in place of the scenario's."""
     guardrails: GuardrailSettings | None = None
-    """[guardrails] of trimtab.toml."""
+    """[guardrails] of trimtab.toml, in place of the scenario's."""
     true_limits: bool = False
     """A capacity file says the true limits of all brokers (collector.capacity_overrides)."""
 
@@ -335,6 +335,20 @@ class Scenario(Section):
     def _begins_with_an_owner_for_each_bundle(self) -> Self:
         if not any(group.load > 0 and group.joins_at == 0 for group in self.brokers):
             raise ValueError("brokers: at the start one broker at least must be there, with load above 0")
+        return self
+
+    @model_validator(mode="after")
+    def _sets_nothing_without_effect(self) -> Self:
+        for prefix, each in (("", self), ("cure.", self.cure)):
+            if each is None:
+                continue
+            for section, settings, ignored in (
+                ("decisions", each.decisions, ("mode", "paused", "seed")),
+                ("guardrails", each.guardrails, ("maintenance",)),
+            ):
+                given = [] if settings is None else [key for key in ignored if key in settings.model_fields_set]
+                if given:
+                    raise ValueError(f"{prefix}{section}.{given[0]} has no effect in a simulation: leave it out")
         return self
 
     @model_validator(mode="after")

@@ -170,7 +170,7 @@ class ModelledCluster:
 
     def broker_load(self) -> Floats:
         """(brokers, 4) load, msg/s and bytes/s, in the order of ``brokers``."""
-        return _sum_by(self._owner, self._bundle_load(), len(self.brokers))
+        return sum_by(self._owner, self._bundle_load(), len(self.brokers))
 
     def boundaries(self, namespace: str) -> tuple[int, ...]:
         """The boundaries of *namespace*'s bundles, 0 and 0xffffffff included."""
@@ -290,7 +290,7 @@ class ModelledCluster:
         return int(np.argmin(load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]))
 
     def _bundle_load(self) -> Floats:
-        return _sum_by(self._bundle, self.load, len(self._owner))
+        return sum_by(self._bundle, self.load, len(self._owner))
 
     def _drivers(self, load: Floats) -> Floats:
         """(brokers, 5) what drives each resource: messages, topics, bytes, bytes in, bytes out."""
@@ -317,7 +317,7 @@ def _numbered(form: str, n: int) -> tuple[str, ...]:
     return tuple(form.format(f"{i:0{len(str(n))}d}") for i in range(1, n + 1))
 
 
-def _sum_by(group: Ints, load: Floats, groups: int) -> Floats:
+def sum_by(group: Ints, load: Floats, groups: int) -> Floats:
     """(groups, 4) sums of the rows of *load*."""
     columns = [np.bincount(group, weights=column, minlength=groups) for column in load.T]
     return np.stack(columns, axis=1)

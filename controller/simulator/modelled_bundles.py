@@ -12,6 +12,7 @@ from controller.aggregate.shard_state import DetailLimits
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, UNOWNED, Bools, Floats, Ints
 from controller.model.names import BundleName, default_boundaries, parse_bundle, topic_hash
 from controller.settings.scenario import ModelledNamespace
+from controller.simulator.cluster import sum_by
 from controller.simulator.demand import Demand
 from controller.strategies.protocols import TopicBundleAssignment
 
@@ -38,7 +39,7 @@ class ModelledBundles:
         self._read_names()
         self.owner: Ints = np.full(len(names), UNOWNED)
         self._assign_topics()
-        mean = _sums(self.of_topic, demand.mean_load(), len(names))
+        mean = sum_by(self.of_topic, demand.mean_load(), len(names))
         self.owner = _dealt(mean[:, RATE_IN] + mean[:, RATE_OUT], weights)
         #: (bundles, 4) load of this interval.
         self.load: Floats = np.zeros((len(names), 4))
@@ -61,7 +62,7 @@ class ModelledBundles:
         """Take the load of all topics, (topics, 4)."""
         # Rounded as the statistics of brokers are; it also keeps the last bits of exp() out of decisions.
         self._topic_load = np.round(load, 1)
-        self.load = np.round(_sums(self.of_topic, self._topic_load, len(self)), 1)
+        self.load = np.round(sum_by(self.of_topic, self._topic_load, len(self)), 1)
 
     def advance(self, rows: Ints, interval_ms: int) -> None:
         """Add this interval's load to the averages of *rows*."""
@@ -127,13 +128,7 @@ class ModelledBundles:
         mine: Bools = self.owner != UNOWNED
         owner = self.owner[mine]
         topics = np.bincount(owner, self.topics[mine], brokers).astype(np.int64)
-        return _sums(owner, self.load[mine], brokers), topics, np.bincount(owner, minlength=brokers).astype(np.int64)
-
-
-def _sums(group: Ints, load: Floats, groups: int) -> Floats:
-    """(groups, 4) sums of the rows of *load*."""
-    columns = [np.bincount(group, weights=column, minlength=groups) for column in load.T]
-    return np.stack(columns, axis=1).astype(np.float64)
+        return sum_by(owner, self.load[mine], brokers), topics, np.bincount(owner, minlength=brokers).astype(np.int64)
 
 
 def _topic_names(space: ModelledNamespace) -> list[str]:
