@@ -1,6 +1,7 @@
 """Collectors on one log and one group, against brokers on loopback; the clock is the test's."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -455,3 +456,26 @@ def test_a_collector_looks_at_the_group_once_a_second(world: World) -> None:
             seen = world.members["one"].looks
         one.step()
         assert world.members["one"].looks == seen + looks
+
+
+class Told(threading.Event):
+    """Set once it was waited for three times, or was looked at more often than a loop that waits would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited: list[float | None] = []
+        self.looks = 0
+
+    def is_set(self) -> bool:
+        self.looks += 1
+        return len(self.waited) == 3 or self.looks > 10
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout)
+        return self.is_set()
+
+
+def test_between_two_steps_a_collector_waits_until_it_is_told_to_end(world: World) -> None:
+    told = Told()
+    world.collector("one").run(told)
+    assert told.waited == [0.02] * 3

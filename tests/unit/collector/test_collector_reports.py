@@ -261,6 +261,8 @@ def topic(**changed: Any) -> dict[str, Any]:
         ("producer_count", -1, 0),
         ("storage_size", 2**62, 2**62),
         ("storage_size", 2**63, 2**62),
+        ("backlog_size", 2**62, 2**62),
+        ("backlog_size", 2**63, 2**62),
         ("backlog_size", -1, 0),
         ("backlog_size", None, 0),
     ],

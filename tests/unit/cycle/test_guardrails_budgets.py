@@ -237,7 +237,9 @@ def test_after_many_refused_placements_the_rest_is_not_placed() -> None:
     decision, _ = cycle(limited, seen)
     assert len(decision.commands) == 1
     assert len(placed) == 1 + PLACED_IN_VAIN
-    assert len(over(decision)) == 2
+    refused, untried = over(decision)
+    assert (refused.subject, refused.observed, refused.limit) == ("c:80", 1, 1)
+    assert (untried.subject, untried.observed, untried.limit) == ("cluster", PLACED_IN_VAIN, PLACED_IN_VAIN)
 
 
 def test_with_the_cluster_s_budget_used_up_no_unload_is_placed() -> None:

@@ -65,6 +65,14 @@ def test_a_broker_a_few_percent_above_the_average_never_stands_out() -> None:
     assert unloaded(cluster, ThroughputDeviationShedder(min_above_percent=9)) == (Reason.OVERLOADED, ["y"])
 
 
+def test_a_broker_exactly_so_far_above_the_average_does_not_stand_out() -> None:
+    # 150 and 50 MB/s: one deviation, and 50 %, above the average.
+    cluster = view(broker("a", x=149, y=1), broker("b", z=50))
+    assert unloaded(cluster, replace(FIXED, min_above_percent=50)) == (Reason.BALANCED, [])
+    assert unloaded(cluster, replace(FIXED, min_above_percent=49)) == (Reason.OVERLOADED, ["y"])
+    assert unloaded(cluster, replace(FIXED, min_above_percent=0, threshold=1)) == (Reason.BALANCED, [])
+
+
 def test_brokers_all_alike_are_balanced_at_any_threshold() -> None:
     cluster = view(*(broker(f"b{i}", **{f"x{i}": 0.1, f"y{i}": 0.2}) for i in range(7)))
     zero = ThroughputDeviationShedder(threshold=0, min_above_percent=0, fixed_receiver=True)

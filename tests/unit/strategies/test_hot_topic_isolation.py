@@ -1,8 +1,11 @@
+import numpy as np
 import pytest
 
 from controller.model.decision import Reason
+from controller.model.load import RATE_OUT, THROUGHPUT_OUT
 from controller.strategies.splitting.hot_topic_isolation import HotTopic, HotTopicIsolation, isolating
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from tests.cluster import MB
 from tests.topics import NO_LOAD, NO_POSITIONS, at, loads
 
 HALVES = RangeEquallyDivide()
@@ -26,6 +29,13 @@ def test_a_topic_is_hot_from_its_share_on() -> None:
 
 def test_a_share_of_the_messages_makes_hot_as_well() -> None:
     assert ISOLATION.cuts(0, 1000, at(100, 700), loads([5, 5], msg_rates=[900, 100])) == (100, 101)
+
+
+def test_what_comes_in_and_what_goes_out_count_together() -> None:
+    for out in (THROUGHPUT_OUT, RATE_OUT):
+        load = loads([5, 5])
+        load[:, out] = np.array([9, 1]) * (MB if out == THROUGHPUT_OUT else 1)
+        assert ISOLATION.cuts(0, 1000, at(100, 700), load) == (100, 101)
 
 
 def test_of_two_topics_as_hot_the_lower_one_is_isolated() -> None:

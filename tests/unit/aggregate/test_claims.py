@@ -1,0 +1,41 @@
+"""Which claims count: the order of their places in the log, and numbers larger than any cluster has."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from controller.aggregate.claims import Claims, edge_of, settle
+from controller.aggregate.rows import BUNDLE
+from controller.model.load import Ints
+
+
+def whole(*numbers: int) -> Ints:
+    return np.array(numbers, np.int64)
+
+
+def test_of_records_at_the_same_offset_the_one_of_the_lower_source_is_first() -> None:
+    places = np.array([[1, 0, 5], [0, 0, 5], [0, 1, 5]], np.int64)
+    every, one = np.ones(3, np.bool_), (whole(7, 7, 7),)
+    assert edge_of(every, one, places, first=True).tolist() == [False, True, False]
+    assert edge_of(every, one, places, first=False).tolist() == [True, False, False]
+
+
+def swept(bundles: Ints) -> Claims:
+    """One broker's sweep of *bundles*, each with its number as its rate."""
+    n = len(bundles)
+    columns = {each.name: np.zeros(n, np.int64) for each in fields(Claims)}
+    columns |= {"kind": np.full(n, BUNDLE), "bundle": bundles, "offset": np.arange(n)}
+    stats = np.zeros((n, Claims.WIDE["stats"]))
+    stats[:, 0] = bundles
+    wide = {"stats": stats, "topic": np.zeros((n, 2), np.int64)}
+    detail = {"detail_position": whole(), "detail_load": np.empty((0, 4))}
+    return Claims(**columns | wide | detail)
+
+
+def test_bundles_ascend_however_large_their_numbers_are() -> None:
+    for largest in (7, 1 << 30, 1 << 31, 1 << 40):
+        # One row more than the roster, so the bundle's number is doubled where it is made one with its owner's.
+        rank, sweeps, reports = whole(0, -1), whole(0, -1), np.full((2, 3), -1)
+        found = settle(swept(whole(largest, 3, 5)), 0, rank, sweeps, reports)
+        assert found.bundle.tolist() == [3, 5, largest]
+        assert found.owner.tolist() == [0, 0, 0]
