@@ -12,7 +12,7 @@ from controller.model.load import Bools, Floats
 from controller.offline.simulate import SimulatedRun
 from controller.settings.expectation import Expectation
 from controller.settings.scenario import Scenario
-from controller.simulator.world import SimulatedMove
+from controller.simulator.carrying_out import SimulatedMove
 
 #: How fast thrash counts as movement both ways grows: CockroachDB's exponent.
 _BOTH_WAYS: Final = 0.8

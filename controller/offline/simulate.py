@@ -19,9 +19,11 @@ from controller.ports.journal import JournalHead
 from controller.ports.leadership import Agreement, no_preparation
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of, read_assignment
-from controller.settings.scenario import BrokerConf, Scenario
+from controller.settings.scenario import Scenario
+from controller.settings.scenario_parts import BrokerConf
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
-from controller.simulator.world import BrokerRules, SimulatedMove, World
+from controller.simulator.carrying_out import SimulatedMove
+from controller.simulator.world import BrokerRules, World
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Bools, Floats, Ints
-from controller.settings.scenario import LoadSettings, Scenario
+from controller.settings.scenario import Scenario
+from controller.settings.scenario_parts import LoadSettings
 
 _DAY_HOURS, _WEEK_HOURS, _HOUR_SECONDS = 24.0, 168.0, 3600.0
 #: The hour of a week that is busiest: noon of the fourth day.

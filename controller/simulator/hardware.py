@@ -19,7 +19,8 @@ from controller.model.load import (
     Floats,
     Ints,
 )
-from controller.settings.scenario import Misreport, Scenario
+from controller.settings.scenario import Scenario
+from controller.settings.scenario_parts import Misreport
 
 #: CPU percent of 8 cores, memory and direct memory in MiB, of a broker of capacity 1.
 _CPU_LIMIT, _MEMORY_LIMIT, _DIRECT_MEMORY_LIMIT = 800.0, 8192.0, 16384.0

@@ -11,7 +11,7 @@ from controller.aggregate.claims import ragged
 from controller.aggregate.shard_state import DetailLimits
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, UNOWNED, Bools, Floats, Ints
 from controller.model.names import BundleName, default_boundaries, parse_bundle, topic_hash
-from controller.settings.scenario import ModelledNamespace
+from controller.settings.scenario_parts import ModelledNamespace
 from controller.simulator.cluster import sum_by
 from controller.simulator.demand import Demand
 from controller.strategies.protocols import TopicBundleAssignment

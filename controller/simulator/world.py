@@ -17,7 +17,8 @@ from controller.model.decision import Command
 from controller.model.load import RATE_IN, RATE_OUT, UNOWNED, Bools, Floats, Ints
 from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
-from controller.settings.scenario import MoveSettings, Scenario
+from controller.settings.scenario import Scenario
+from controller.simulator.carrying_out import SimulatedMove, UnderWay, downtimes, fate_of
 from controller.simulator.demand import Demand
 from controller.simulator.hardware import Hardware
 from controller.simulator.modelled_bundles import ModelledBundles
@@ -37,34 +38,6 @@ class BrokerRules:
     evenly: bool
     #: loadBalancerBrokerOverloadedThresholdPercentage, as a fraction.
     overloaded: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedMove:
-    """A bundle that was unloaded, and the broker that it came to; that may be its own again."""
-
-    #: In which interval it came.
-    interval: int
-    bundle: str
-    namespace: str
-    #: Rows of the brokers.
-    source: int
-    destination: int
-    connections: int
-    #: Messages published meanwhile.
-    messages: float
-    #: What it carries, as CPU usage of the destination in percent.
-    usage: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _UnderWay:
-    """A command that is being carried out."""
-
-    due: int
-    command: Command
-    #: "done", "lost", "failed", "astray" or "hangs".
-    fate: str
 
 
 class World:
@@ -90,8 +63,8 @@ class World:
         self._hardware = Hardware(scenario, self._demand.mean_load().sum(axis=0), for_hardware)
         self._states = self._broker_states() if true_limits else States[BrokerState].of(())
         self._namespaces = self._namespace_states()
-        self._down = _downtimes(scenario)
-        self._under_way: list[_UnderWay] = []
+        self._down = downtimes(scenario)
+        self._under_way: list[UnderWay] = []
         #: Bundle -> the interval in which its unload stops hanging, and the broker that it left.
         self._hanging: dict[str, tuple[int, int]] = {}
         self._reported_cpu: Floats = np.zeros(len(self.brokers))
@@ -130,10 +103,10 @@ class World:
         """Begin *commands*, the decision of *interval*."""
         for command in commands:
             unload = command.action == "unload"
-            fate = _fate(self._scenario.moves, float(self._chance.uniform(0, 100))) if unload else "done"
+            fate = fate_of(self._scenario.moves, float(self._chance.uniform(0, 100))) if unload else "done"
             if fate != "lost":
                 due = interval + (self._scenario.moves.intervals if unload else 1)
-                self._under_way.append(_UnderWay(due=due, command=command, fate=fate))
+                self._under_way.append(UnderWay(due=due, command=command, fate=fate))
 
     # ---- what happens ----
 
@@ -149,7 +122,7 @@ class World:
             results.append(result)
         return results
 
-    def _finish(self, each: _UnderWay, interval: int, cold: Floats) -> CommandResult:
+    def _finish(self, each: UnderWay, interval: int, cold: Floats) -> CommandResult:
         """Finish one command, as an executor does that compares the cluster with what the command expects."""
         command, bundle = each.command, each.command.bundle
         row = self.bundles.row_of.get(bundle)
@@ -306,33 +279,6 @@ class World:
             BrokerState(broker=broker, version=1, capacity=tuple(zip(_CAPACITY, limit, strict=True)))
             for broker, limit in zip(self.brokers, self._hardware.limit.tolist(), strict=True)
         )
-
-
-def _downtimes(scenario: Scenario) -> Bools:
-    """(intervals, brokers) which are not there because they restart or have left."""
-    down = np.zeros((scenario.intervals, scenario.broker_count), np.bool_)
-    for restart in scenario.restarts:
-        in_turn = [broker - 1 for _ in range(restart.rounds) for broker in restart.brokers]
-        for number, broker in enumerate(in_turn):
-            begin = restart.at + number * restart.every
-            down[begin : begin + restart.down, broker] = True
-    for leave in scenario.leaves:
-        down[leave.at :, [broker - 1 for broker in leave.brokers]] = True
-    return down
-
-
-def _fate(moves: MoveSettings, chance: float) -> str:
-    """What becomes of an unload; *chance* is 0 to 100."""
-    for fate, percent in (
-        ("lost", moves.lost_percent),
-        ("failed", moves.failed_percent),
-        ("astray", moves.astray_percent),
-        ("hangs", moves.hangs_percent),
-    ):
-        if chance < percent:
-            return fate
-        chance -= percent
-    return "done"
 
 
 def _interleaved(usage: Floats, limit: Floats) -> list[Floats]:

@@ -18,7 +18,7 @@ from controller.offline.figures import (
 )
 from controller.offline.simulate import SimulatedRun
 from controller.settings.expectation import FIGURES, parse_expectation
-from controller.simulator.world import SimulatedMove
+from controller.simulator.carrying_out import SimulatedMove
 from tests.scenarios import scenario
 
 _AWAY = float("nan")

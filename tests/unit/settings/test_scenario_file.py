@@ -66,6 +66,10 @@ def test_a_short_file_is_enough(tmp_path: Path) -> None:
             "[cure]\ntext = 'x'\nexpect = ['moves of a/b >= 1']",
             "expect = 'moves of a/b >= 1': no such namespace; there are: acme/orders",
         ),
+        (
+            "[moves]\nlost_percent = 60\nfailed_percent = 60",
+            "[moves] lost, failed, astray and hangs_percent are 120 together; allowed are 100 or less",
+        ),
         ("[decisions]\nmode = 'observe'", "decisions.mode has no effect in a simulation: leave it out"),
         (
             "[cure]\ntext = 'x'\nexpect = ['moves >= 1']\n[cure.guardrails.maintenance]\ntime_zone = 'UTC'",
