@@ -127,7 +127,7 @@ class World:
         command, bundle = each.command, each.command.bundle
         row = self.bundles.row_of.get(bundle)
         owner = UNOWNED if row is None else int(self.bundles.owner[row])
-        if row is None or owner == UNOWNED or self.brokers[owner] != command.source:
+        if row is None or owner == UNOWNED or not self.active[owner] or self.brokers[owner] != command.source:
             return self._answer(command, "obsolete", "it is not on that broker any more", owner)
         if each.fate == "failed":
             return self._answer(command, "failed", "the broker refused", owner)

@@ -342,6 +342,19 @@ def test_a_command_about_a_bundle_that_is_elsewhere_is_obsolete() -> None:
     assert cluster.moves == []
 
 
+def test_an_unload_off_a_broker_that_has_left_is_obsolete() -> None:
+    cluster, seen, _ = obeyed(ANY, leaves=[{"at": 1, "brokers": [1]}])
+    assert [result.status for result in seen[1].results] == ["obsolete"]
+    assert cluster.moves == []
+    assert len(seen[1].names) == 12
+
+
+def test_commands_find_no_cluster_where_all_brokers_have_left() -> None:
+    cluster, seen, _ = obeyed(ANY, leaves=[{"at": 1, "brokers": [1, 2, 3]}])
+    assert [result.status for result in seen[1].results] == ["obsolete"]
+    assert cluster.moves == []
+
+
 def test_a_destination_that_has_left_is_replaced_by_a_lookup() -> None:
     _, seen, _ = obeyed(ANY, leaves=[{"at": 1, "brokers": [2]}])
     assert [result.status for result in seen[1].results] == ["failed"]
