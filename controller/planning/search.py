@@ -42,6 +42,8 @@ class SearchLimits:
     max_moves: int
     #: Producers and consumers that may have to reconnect, in total; None: any number.
     max_connections: float | None = None
+    #: Bundles that may leave any one broker, and that may come to it; None: any number.
+    max_per_broker: int | None = None
     #: How many pairs of a bundle and a broker the search may look at, about, after it has a first plan.
     effort: int = 1_000_000
     #: Brokers above this utilisation give bundles,
@@ -170,11 +172,9 @@ class _Search:
             left = ((standing.load[source] + change) / problem.capacity[source]).max(axis=1)
             right = ((standing.load[to] - change) / problem.capacity[to]).max(axis=1)
             rows = rows[(left <= level) & (right <= max(level, standing.highest[to]))]
-            for row in rows[np.argsort(problem.disturbance[rows], kind="stable")][:8].tolist():
-                if self._fits(row)[to]:
-                    standing.take_back(bundle)
-                    standing.move(row, source, to)
-                    break
+            standing.take_back(bundle)
+            least = rows[np.argsort(problem.disturbance[rows], kind="stable")][:8].tolist()
+            standing.move(next((row for row in least if self._fits(row)[to]), bundle), source, to)
 
     @property
     def _moves_left(self) -> int:
@@ -189,11 +189,19 @@ class _Search:
         )
 
     def _fits(self, bundle: int) -> Bools:
-        """(n,) where *bundle* may go, by the filters and by the connections that are left."""
-        n = len(self._gives)
-        if self._problem.connections[bundle] > self._connections_left:
+        """(n,) where *bundle* may go, by the budgets and by the filters."""
+        standing, most = self.standing, self._limits.max_per_broker
+        source, n = int(self._problem.owner[bundle]), len(self._gives)
+        moved = standing.place(bundle) != source
+        if not moved and (
+            self._problem.connections[bundle] > self._connections_left
+            or (most is not None and standing.leaving[source] >= most)
+        ):
             return np.zeros(n, np.bool_)
-        return np.ones(n, np.bool_) if self._allowed is None else self._allowed(bundle, self.standing.moves)
+        found = np.ones(n, np.bool_) if self._allowed is None else self._allowed(bundle, standing.moves)
+        if most is not None:
+            found &= standing.coming < most
+        return found
 
     def _fullest(self) -> int | None:
         """The fullest broker that may give and is above the goal; None where there is none."""

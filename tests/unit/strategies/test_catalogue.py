@@ -82,6 +82,7 @@ def test_the_defaults_are_those_of_pulsar_4_0_8() -> None:
         "trimtabUniformLoadShedderFixedExtremes": False,
         "trimtabPeakShedderMaxMoves": 20,
         "trimtabPeakShedderMaxConnections": 0,
+        "trimtabPeakShedderMaxMovesPerBroker": 10,
         "trimtabPeakShedderGoalPercentage": 5.0,
         "trimtabPeakShedderMinGainPercentage": 5.0,
         "trimtabPeakShedderBrokerMsgRate": 0.0,

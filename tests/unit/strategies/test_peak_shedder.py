@@ -118,7 +118,15 @@ def test_no_more_bundles_move_than_the_option_says(most: int) -> None:
 def test_many_small_bundles_move_although_those_of_one_round_change_little() -> None:
     view = cluster((1.0,) * 60, (20.0,), (10.0,))
     assert len(decided(view, PeakShedder(max_moves=3)).unloads) == 3
-    assert len(decided(view).unloads) == 20
+    assert len(decided(view).unloads) == 10
+    assert len(decided(view, PeakShedder(max_moves_per_broker=100)).unloads) == 20
+
+
+def test_no_more_bundles_leave_or_reach_a_broker_than_the_option_says() -> None:
+    view = cluster((1.0,) * 30, (1.0,) * 30, (), share=0.02)
+    found = decided(view, PeakShedder(max_moves_per_broker=3)).unloads
+    assert [unload.destination for unload in found].count("b2:8080") == 3
+    assert all([unload.source for unload in found].count(name) <= 3 for name in view.brokers.names)
 
 
 def test_no_more_connections_reconnect_than_the_option_says() -> None:

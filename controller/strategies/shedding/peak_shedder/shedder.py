@@ -51,6 +51,12 @@ class PeakShedder(ResourceWeights):
         default=0,
         meaning="so many producers and consumers reconnect in one round at most; 0: no limit",
     )
+    max_moves_per_broker: int = option(
+        "trimtabPeakShedderMaxMovesPerBroker",
+        default=10,
+        unit="bundles",
+        meaning="so many bundles leave a broker in one round at most, and so many come to it",
+    )
     goal_percent: float = option(
         "trimtabPeakShedderGoalPercentage",
         default=5.0,
@@ -148,6 +154,7 @@ class PeakShedder(ResourceWeights):
         limits = SearchLimits(
             max_moves=self.max_moves,
             max_connections=float(self.max_connections) if self.max_connections else None,
+            max_per_broker=self.max_moves_per_broker,
             begin=begin,
             goal=goal,
             effort=self.effort,
@@ -158,7 +165,12 @@ class PeakShedder(ResourceWeights):
     def _used_up(self, problem: BalanceProblem, plan: CertifiedPlan) -> bool:
         """Whether *plan* has as many moves as it may, or most of the connections: the next round goes on with it."""
         connections = sum(float(problem.connections[move.bundle]) for move in plan.moves)
-        return len(plan.moves) >= self.max_moves or 0 < self.max_connections < 2 * connections
+        of_brokers = np.bincount([row for move in plan.moves for row in move[1:]], minlength=1)
+        return (
+            len(plan.moves) >= self.max_moves
+            or int(of_brokers.max()) >= self.max_moves_per_broker
+            or 0 < self.max_connections < 2 * connections
+        )
 
     def _worth(self, fallen: Floats, plan: CertifiedPlan, used_up: bool, wrong: list[str]) -> Verdict | None:
         """Why *plan* is not carried out; None where it is.  *fallen*: (n,) by how much each broker's usage falls."""
