@@ -63,9 +63,9 @@ STRATEGIES: Final[Mapping[str, Mapping[str, str]]] = {
     "AvgShedder": {SHEDDER: "AvgShedder", PLACEMENT: "AvgShedder"},
     "TransferShedder": {LOAD_MANAGER: EXTENSIBLE},
     "PeakShedder": _PEAK,
-    "PeakShedder, as even as it gets": {
+    "PeakShedder, goal 2 %": {
         **_PEAK,
-        "trimtabPeakShedderGoalPercentage": "0",
+        "trimtabPeakShedderGoalPercentage": "2",
         "trimtabPeakShedderMinGainPercentage": "0.2",
         "trimtabPeakShedderMaxMoves": "100",
     },

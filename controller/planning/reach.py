@@ -59,6 +59,8 @@ class _Reach:
     def __init__(self, standing: Standing, target: Target, fits: Fits, effort: Effort) -> None:
         self._standing, self._target, self._fits, self._effort = standing, target, fits, effort
         self._excess: Floats = self._above(standing.load, standing.problem.capacity)
+        #: (n,) brokers above the level of which no bundle can go anywhere.
+        self._stuck = np.zeros(len(self._excess), np.bool_)
         #: Bundle -> the step from which it may move again.
         self._tabu: dict[int, int] = {}
 
@@ -69,10 +71,11 @@ class _Reach:
             self._take_least_back(1)
         self._tabu.clear()
         for step in range(self._target.steps):
-            broker = int(self._excess.argmax())
-            if self._excess[broker] <= EPSILON**2:
+            if float(self._excess.max()) <= EPSILON**2:
                 return True
-            if self._effort.left <= 0 or not self._step(broker, step):
+            over = np.where(self._stuck, 0.0, self._excess)
+            broker = int(over.argmax())
+            if self._effort.left <= 0 or over[broker] <= EPSILON**2 or not self._step(broker, step):
                 break
         if float(self._excess.max()) <= EPSILON**2:
             return True
@@ -87,9 +90,9 @@ class _Reach:
             return len(self._standing.moves) > 0 and self._take_least_back(step)
         found = self._best(broker, rows)
         if found is None:
-            # Nothing of this broker can go anywhere: look at the others.
-            self._excess[broker] = 0.0
-            return bool(self._excess.max() > EPSILON**2)
+            # Nothing of this broker can go anywhere, so the level is only reached if that changes: try the others.
+            self._stuck[broker] = True
+            return True
         self._put(*found)
         self._tabu[found[0]] = step + self._target.tenure
         return True
@@ -162,6 +165,7 @@ class _Reach:
             standing.take_back(bundle)
         if to != standing.problem.owner[bundle]:
             standing.move(bundle, int(standing.problem.owner[bundle]), to)
+        self._stuck[:] = False
         for broker in {here, to, int(standing.problem.owner[bundle])}:
             self._excess[broker] = self._above(standing.load[broker], standing.problem.capacity[broker])
 

@@ -110,3 +110,11 @@ def test_the_score_is_lexicographic() -> None:
 def test_a_cluster_without_bundles_or_with_one_broker_has_an_empty_plan() -> None:
     for one in (problem([[10.0]], []), problem([[10.0]], [(0, [20.0])]), problem(np.ones((3, 1)).tolist(), [])):
         assert planned(one, SearchLimits(max_moves=3)).moves == ()
+
+
+def test_more_effort_is_no_worse_where_brokers_may_give_few_bundles() -> None:
+    for seed in range(6):
+        one = seeded(12, 240, 2, seed)
+        limits = [SearchLimits(max_moves=30, max_per_broker=3, effort=pairs) for pairs in (0, 200_000)]
+        few, many = (planned(one, each).certificate for each in limits)
+        assert many.reached <= few.reached * (1 + 1e-9)

@@ -80,7 +80,7 @@ def test_the_defaults_are_those_of_pulsar_4_0_8() -> None:
         "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 4.0,
         "maxUnloadBundleNumPerShedding": -1,
         "trimtabUniformLoadShedderFixedExtremes": False,
-        "trimtabPeakShedderMaxMoves": 20,
+        "trimtabPeakShedderMaxMoves": 50,
         "trimtabPeakShedderMaxConnections": 0,
         "trimtabPeakShedderMaxMovesPerBroker": 10,
         "trimtabPeakShedderGoalPercentage": 5.0,

@@ -44,7 +44,7 @@ class PeakShedder(ResourceWeights):
     """See the module docstring."""
 
     max_moves: int = option(
-        "trimtabPeakShedderMaxMoves", default=20, unit="bundles", meaning="so many bundles move in one round at most"
+        "trimtabPeakShedderMaxMoves", default=50, unit="bundles", meaning="so many bundles move in one round at most"
     )
     max_connections: int = option(
         "trimtabPeakShedderMaxConnections",
