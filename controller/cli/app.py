@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     ),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
     "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts.", LOOK),
+    "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
     "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine.", TRY),

@@ -14,6 +14,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
     "commands tail": ("trimtab commands tail", "trimtab commands tail --no-follow --json"),
     "doctor": ("trimtab doctor", "trimtab doctor --grants"),
+    "journal": ("trimtab journal --issued", "trimtab journal --reason Budget --since 2h"),
     "lookup": (
         "trimtab lookup persistent://acme/orders/created --bundles 16",
         "trimtab lookup persistent://acme/orders/created --live",

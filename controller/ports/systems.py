@@ -17,7 +17,7 @@ from controller.ports.leadership import Leader, Leadership
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
 
 #: Topics that are read backwards.
-ReadTopic: TypeAlias = Literal["metrics", "results"]
+ReadTopic: TypeAlias = Literal["metrics", "results", "journal"]
 
 
 class JournalTail(NamedTuple):
@@ -44,7 +44,7 @@ class LogTail(Protocol):
         ...
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
-        """The records of *topic* that have one of the texts *wanted* in them, the newest first."""
+        """The records of *topic* that have one of the texts *wanted* in them, the newest first.  b"" is in each."""
         ...
 
     def last_entry(self, cluster: str) -> JournalEntry | None:

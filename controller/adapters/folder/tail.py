@@ -26,7 +26,9 @@ class FolderTail:
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail.  A folder without files has no records."""
-        for path in sorted((self._folder / topic).glob("*.jsonl"), reverse=True):
+        # An entry of the journal is a file; of other topics each line is a record.
+        names = "[0-9]*.json" if topic == "journal" else "*.jsonl"
+        for path in sorted((self._folder / topic).glob(names), reverse=True):
             for line in reversed(path.read_bytes().splitlines()):
                 if any(text in line for text in wanted):
                     yield line

@@ -15,9 +15,8 @@ from controller.adapters.kafka.words import failure, silence, text
 from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
 
-#: Offsets read at a time from a partition's end, each time more.
-_WINDOW: Final = 256
-_LARGEST_WINDOW: Final = 16_384
+#: Offsets read at a time from a partition's end: at first, and at most.
+WINDOWS: Final = (256, 16_384)
 _ANSWER_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 0.05
 #: Errors of a new topic whose leader does not know it yet.
@@ -124,13 +123,13 @@ def newest_first(
     *,
     client: Client,
     keep: Callable[[bytes], bool] = lambda _: True,
-    window: int = _WINDOW,
+    windows: tuple[int, int] = WINDOWS,
     reach: int | None = None,
 ) -> Iterator[KafkaRecord]:
     """The committed records of *topic* that *keep* wants, from the present end backwards, by their append times.
 
-    Reads windows of offsets of a partition that grow, so that a caller who stops soon reads little; never farther
-    back than *reach* offsets.  Raises TrimtabError.
+    Reads offsets of a partition in *windows* that grow from the first size to the second, so that a caller who stops
+    soon reads little; never farther back than *reach* offsets.  Raises TrimtabError.
     """
     where = f"Kafka at {bootstrap}, topic {topic!r}"
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
@@ -148,11 +147,11 @@ def newest_first(
     def backwards(partition: int) -> Iterator[KafkaRecord]:
         low, end = ends[partition]
         low = low if reach is None else max(low, end - reach)
-        size = window
+        size, largest = windows
         while end > low:
             start = max(low, end - size)
             yield from reversed([each for each in between(partition, start, end) if keep(each.value)])
-            end, size = start, min(4 * size, _LARGEST_WINDOW)
+            end, size = start, min(4 * size, largest)
 
     def between(partition: int, start: int, end: int) -> Iterator[KafkaRecord]:
         for record in read_all(bootstrap, topic, partition, start, client):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from controller.adapters.kafka.inspect import newest_first
+from controller.adapters.kafka.inspect import WINDOWS, newest_first
 from controller.adapters.kafka.journal import journal_head
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
@@ -16,6 +16,8 @@ from controller.wire.journal_records import PartEntry, PartJoiner, record_at
 _LEADERSHIPS: Final = 100
 #: Entries that are read at once: in a large cluster an entry of the journal has a megabyte.
 _ENTRIES_AT_ONCE: Final = 32
+#: Offsets of the journal that are read at a time: at first, and at most.
+_OF_JOURNAL: Final = (2 * _ENTRIES_AT_ONCE, 256)
 #: In every part of an entry that is too long for one record.
 _PART: Final = b'"type":"part"'
 
@@ -36,9 +38,13 @@ class KafkaTail:
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail."""
         log = self._log
-        name = log.metrics_topic if topic == "metrics" else log.results_topic
+        name = {"metrics": log.metrics_topic, "results": log.results_topic, "journal": log.journal_topic}[topic]
         records = newest_first(
-            log.bootstrap, name, client=log.client, keep=lambda value: any(text in value for text in wanted)
+            log.bootstrap,
+            name,
+            client=log.client,
+            keep=lambda value: any(text in value for text in wanted),
+            windows=_OF_JOURNAL if topic == "journal" else WINDOWS,
         )
         for record in records:
             yield record.value
@@ -56,7 +62,7 @@ class KafkaTail:
             self._log.journal_topic,
             client=self._log.client,
             keep=lambda value: about in value or _PART in value,
-            window=2 * min(most, _ENTRIES_AT_ONCE),
+            windows=(2 * min(most, _ENTRIES_AT_ONCE), WINDOWS[1]),
             # An entry takes two offsets, the second of which ends its transaction; leaderships lie in between.
             reach=2 * most + _LEADERSHIPS,
         )

@@ -11,6 +11,7 @@ from controller.wire.answers.bench import (
     SlopeAnswer,
     TimingAnswer,
 )
+from controller.wire.answers.explain import JournalAnswer
 from controller.wire.answers.offline import (
     CheckAnswer,
     DecideAnswer,
@@ -36,6 +37,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.controls": ControlsAnswer,
     "answer.decide": DecideAnswer,
     "answer.doctor": DoctorAnswer,
+    "answer.journal": JournalAnswer,
     "answer.lookup": LookupAnswer,
     "answer.option": OptionAnswer,
     "answer.rebalance": RebalanceAnswer,

@@ -1,0 +1,132 @@
+"""``trimtab journal``: browse the decisions in the journal, the newest first."""
+
+import time
+from difflib import get_close_matches
+from typing import Annotated, Final, TypeAlias
+
+import typer
+from rich.console import Console
+
+from controller.adapters.long_work import long_work
+from controller.adapters.outages import Part
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.layout import print_line
+from controller.cli.reachable import require
+from controller.cli.times import FORMS, time_of
+from controller.model.decision import Reason
+from controller.model.errors import TrimtabError
+from controller.model.names import parse_bundle
+from controller.settings.trimtab_toml import read_settings
+from controller.status.decisions import DecisionFilter, FoundDecision, decisions
+from controller.status.told import became, does, reason_text, verdict_text
+from controller.wire.answers.base import CommandAnswer, VerdictAnswer
+from controller.wire.answers.explain import JournalAnswer
+from controller.wire.readable import in_number, utc
+
+_MOST: Final = 100_000
+
+_Bundle: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="About this bundle: tenant/namespace/0x00000000_0x40000000.", show_default=False),
+]
+_Broker: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="With this broker as source, as destination, or as what a verdict is about.", show_default=False),
+]
+_Reason: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="With this reason, as docs/explain.md lists them, for example Budget.", show_default=False),
+]
+_Since: TypeAlias = Annotated[str | None, typer.Option(help=f"From this time on: {FORMS}.", show_default=False)]
+_Until: TypeAlias = Annotated[str | None, typer.Option(help="Up to this time.", show_default=False)]
+
+
+def journal(
+    bundle: _Bundle = None,
+    broker: _Broker = None,
+    reason: _Reason = None,
+    since: _Since = None,
+    until: _Until = None,
+    issued: Annotated[bool, typer.Option("--issued", help="Only decisions with commands, without verdicts.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=_MOST, help="Print so many decisions at most.")] = 20,
+    conf: Conf = DEFAULT_CONF,
+    as_json: Annotated[bool, json_option("answer.journal", each="decision")] = False,
+) -> None:
+    """Print decisions of the journal, the newest first: their summaries and their commands with reasons and results.
+
+    With --bundle, --broker or --reason: the commands and the kept verdicts that match, and nothing else.
+
+    Exit codes: 0 printed; 1 nothing matches, or the log did not answer; 2 the settings or an option are invalid.
+    """
+    wanted = _wanted(bundle, broker, reason, since, until, issued=issued)
+    settings = read_settings(conf)
+    with long_work("reading the journal"):
+        require(settings, Part.LOG)
+        found = decisions(settings, wanted, limit)
+    if not found:
+        raise TrimtabError(
+            f"no decision about cluster {settings.cluster.name!r} in the journal"
+            + ("" if wanted == DecisionFilter() else " matches: leave out an option")
+        )
+    out = console()
+    for each in found:
+        if as_json:
+            typer.echo(_answer(each).as_line())
+        else:
+            _print(each, out)
+
+
+def _wanted(
+    bundle: str | None, broker: str | None, reason: str | None, since: str | None, until: str | None, *, issued: bool
+) -> DecisionFilter:
+    now_ms = time.time_ns() // 1_000_000
+    if bundle is not None:
+        try:
+            parse_bundle(bundle)
+        except TrimtabError as error:
+            raise typer.BadParameter(str(error), param_hint="--bundle") from error
+    return DecisionFilter(
+        bundle=bundle,
+        broker=broker,
+        reason=None if reason is None else _reason(reason),
+        since=None if since is None else time_of(since, now_ms=now_ms, of="--since"),
+        until=None if until is None else time_of(until, now_ms=now_ms, of="--until"),
+        issued=issued,
+    )
+
+
+def _reason(text: str) -> Reason:
+    """The reason *text*, in capitals or not."""
+    by_name = {str(reason).lower(): reason for reason in Reason}
+    found = by_name.get(text.lower())
+    if found is None:
+        near = get_close_matches(text.lower(), by_name, n=1)
+        hint = f"did you mean {by_name[near[0]]}?" if near else "docs/explain.md lists them"
+        raise typer.BadParameter(f"no such reason: {text!r}; {hint}", param_hint="--reason")
+    return found
+
+
+def _print(found: FoundDecision, out: Console) -> None:
+    notes = [note for note, on in (("paused", found.paused), ("stale", found.stale)) if on]
+    how = ", ".join([found.mode, *notes])
+    print_line(out, f"{utc(found.interval)}  {how}: {in_number(found.summary)}", rest="    ", style="bold")
+    for command, result in found.commands:
+        print_line(out, f"{command.action} {command.bundle}", first="  ", rest="      ")
+        for line in (f"{does(command)}: {became(result)}", f"because {verdict_text(command.why)}"):
+            print_line(out, line, first="    ", rest="      ")
+    for verdict in found.verdicts or ():
+        by = f", by {verdict.by}" if verdict.by else ""
+        print_line(out, f"{verdict.subject}", first="  ", rest="      ")
+        print_line(out, f"{reason_text(verdict)}{by}", first="    ", rest="      ")
+
+
+def _answer(found: FoundDecision) -> JournalAnswer:
+    return JournalAnswer(
+        interval=found.interval,
+        summary=found.summary,
+        mode=found.mode,
+        paused=found.paused,
+        stale=found.stale,
+        commands=[CommandAnswer.of(command, result) for command, result in found.commands],
+        verdicts=None if found.verdicts is None else [VerdictAnswer.short(verdict) for verdict in found.verdicts],
+    )

@@ -1,0 +1,46 @@
+"""Times on the command line: a date with a time, a time of today, or a length of time ago; all in UTC."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import typer
+
+_AGO: Final = re.compile(r"(\d{1,6})([smhd])")
+_UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_OF_DAY: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+#: What ``time_of`` takes, for the help of options.
+FORMS: Final = "2025-01-31T14:05:00Z, 14:05 (of the last 24 hours), or 90m (ago: s, m, h or d)"
+
+
+def is_time(text: str) -> bool:
+    """Whether *text* is one of FORMS."""
+    return _read(text, now_ms=0) is not None
+
+
+def time_of(text: str, *, now_ms: int, of: str) -> int:
+    """The time that *text* means, epoch ms; typer.BadParameter of the option *of* where it is none of FORMS."""
+    found = _read(text, now_ms=now_ms)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no time: give {FORMS}", param_hint=of)
+    return found
+
+
+def _read(text: str, *, now_ms: int) -> int | None:
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return now_ms - int(ago[1]) * _UNIT_MS[ago[2]]
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    try:
+        if _OF_DAY.fullmatch(text):
+            time = datetime.strptime(text, "%H:%M:%S" if text.count(":") > 1 else "%H:%M").time()  # noqa: DTZ007 UTC
+            found = datetime.combine(now.date(), time, UTC)
+            found -= timedelta(days=found > now)
+        elif text[:4].isdigit() and "-" in text:
+            found = datetime.fromisoformat(text)
+            found = found.replace(tzinfo=UTC) if found.tzinfo is None else found
+        else:
+            return None
+        return round(found.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,82 @@
+"""The journal read from its end, with the memory behind an entry."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.folder.tail import FolderTail
+from controller.adapters.recent import decided_at, entries_backwards
+from controller.model.errors import JournalError
+from controller.ports.systems import ReadTopic
+from controller.wire.journal_records import EntryWriter
+from tests.journal_entries import UNLOAD, entry
+from tests.records import CLUSTER, PERIOD, T
+
+FIVE = [T + number * PERIOD for number in range(5)]
+
+
+@pytest.fixture
+def tail(tmp_path: Path) -> FolderTail:
+    """The first and the fourth of five entries hold the memory whole."""
+    journal = FolderJournal(tmp_path, cluster=CLUSTER, whole_every_ms=3 * PERIOD)
+    journal.open()
+    journal.begin_epoch(1)
+    for interval in FIVE:
+        journal.append(entry(interval), epoch=1, issued_at_ms=T, before_commit=lambda: None)
+    return FolderTail(tmp_path)
+
+
+class PartedTail(FolderTail):
+    """A tail of a journal whose entries lie in parts."""
+
+    def __init__(self, records: list[bytes]) -> None:
+        super().__init__(Path("nowhere"))
+        self._records = records
+
+    def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]):  # type: ignore[no-untyped-def]
+        assert topic == "journal"
+        return (value for value in reversed(self._records) if any(text in value for text in wanted))
+
+
+def test_entries_come_newest_first(tail: FolderTail) -> None:
+    assert [read.record.interval for read in entries_backwards(tail, CLUSTER)] == FIVE[::-1]
+    assert list(entries_backwards(tail, "another")) == []
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_a_decision_is_found_with_the_one_before_and_the_memory_of_both(tail: FolderTail, number: int) -> None:
+    before, at = decided_at(tail, CLUSTER, FIVE[number])
+    assert (before, at) == (entry(FIVE[number - 1]), entry(FIVE[number]))
+
+
+def test_before_the_first_there_is_none_and_of_an_interval_that_was_not_decided_there_is_none(tail: FolderTail) -> None:
+    assert decided_at(tail, CLUSTER, FIVE[0]) == (None, entry(FIVE[0]))
+    assert decided_at(tail, CLUSTER, FIVE[0] - PERIOD) == (None, None)
+    assert decided_at(tail, CLUSTER, FIVE[4] + 1) == (entry(FIVE[4]), None)
+
+
+def test_an_entry_whose_whole_memory_was_pruned_is_not_known(tail: FolderTail, tmp_path: Path) -> None:
+    next(path for path in sorted((tmp_path / "journal").glob("[0-9]*.json"))).unlink()
+    assert decided_at(tail, CLUSTER, FIVE[2]) == (None, None)
+
+
+def test_entries_in_parts_are_read_whole() -> None:
+    writer, records = EntryWriter(whole_every_ms=10 * PERIOD, base=None), list[bytes]()
+    entries = [
+        entry(interval, *(replace(UNLOAD, id=f"c-{n}", interval=interval) for n in range(2_000)))
+        for interval in FIVE[:3]
+    ]
+    for each in entries:
+        encoded = writer.encode(each)
+        records += encoded.records
+        writer.wrote(encoded)
+    assert len(records) > len(entries)
+    assert decided_at(PartedTail(records), CLUSTER, FIVE[2]) == (entries[1], entries[2])
+
+
+def test_an_entry_that_is_damaged_is_an_error_that_names_the_journal(tail: FolderTail, tmp_path: Path) -> None:
+    (tmp_path / "journal" / f"{FIVE[4] + PERIOD:015d}.json").write_bytes(b"{")
+    with pytest.raises(JournalError, match=str(tmp_path)):
+        decided_at(tail, CLUSTER, FIVE[4])
