@@ -155,6 +155,18 @@ def test_an_unreachable_leader_broker_does_not_stop_the_reading(pulsar: FakePuls
     assert (found.leader, list(namespaces(found))) == (leader, ALL)
 
 
+def test_during_an_election_there_is_no_leader(pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = state_of(pulsar)
+    assert state.read(T, whole=True).leader == first(pulsar).name
+
+    def nobody(_: PulsarAdmin) -> str:
+        raise PulsarError("no leader", status=404)
+
+    monkeypatch.setattr(PulsarAdmin, "leader", nobody)
+    found = state.read(T + PERIOD, whole=True)
+    assert (found.leader, list(namespaces(found))) == ("", ALL)
+
+
 class Stored:
     """Pulsar's metadata store: some namespaces fail."""
 
@@ -200,3 +212,12 @@ def test_stored_averages_of_known_bundles_are_not_read_again(pulsar: FakePulsar)
 def test_boundaries_that_are_none_are_one_namespaces_failure(pulsar: FakePulsar) -> None:
     pulsar.boundaries = ("0x00000000", "0x00000000")
     assert namespaces(state_of(pulsar).read(T, whole=True)) == {}
+
+
+def test_no_more_stored_averages_are_read_at_once_than_there_is_room_for(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.collector.cluster_state._MOST_BUNDLES", 2)
+    stored = Stored()
+    state_of(pulsar, stored=stored).read(T, whole=True)
+    assert stored.asked == ALL[:2]
