@@ -17,6 +17,8 @@ from controller.bench.balance import SIZES, STRATEGIES, Balanced
 from controller.bench.balance import balance as balanced
 from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, subjects, timings
+from controller.bench.frontier import FrontierPoint
+from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, TimedDecision, largest
 from controller.bench.stages import Stages
@@ -30,6 +32,7 @@ from controller.wire.answers.base import JsonAnswer
 from controller.wire.answers.bench import (
     ArrivalAnswer,
     BalanceAnswer,
+    FrontierAnswer,
     OverloadAnswer,
     PipelineAnswer,
     SlopeAnswer,
@@ -132,6 +135,25 @@ def balance(
     """
     found = _measured(balanced(seeds), 2 * len(STRATEGIES))
     _tell([BalanceAnswer(**asdict(one)) for one in found], _balance_table(found), as_json=as_json)
+
+
+@app.command()
+def frontier(
+    brokers: Annotated[int, typer.Option(min=2, max=1000, help="Brokers in the cluster.")] = 6,
+    bundles: Annotated[int, typer.Option(min=4, max=100_000, help="Bundles; at least two for each broker.")] = 60,
+    most: Annotated[int, typer.Option("--moves", min=0, max=1000, help="Plans of 0 moves up to so many.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the cluster.")] = 1,
+    uneven: Annotated[bool, typer.Option("--uneven", help="Every second broker has twice the capacity.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Also the best plans, by HiGHS: small clusters only; trimtab\\[exact].")
+    ] = False,
+    as_json: Annotated[bool, json_option("answer.bench_frontier", each="number of moves")] = False,
+) -> None:
+    """Show how even a seeded cluster can be with how many moves: PeakShedder's plans, and what is proved of them."""
+    if brokers > bundles // 2:
+        raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
+    found = _measured(points_of(brokers, bundles, most, seed=seed, uneven=uneven, exact=exact), most + 1)
+    _tell([FrontierAnswer(**asdict(one)) for one in found], _frontier_table(found), as_json=as_json)
 
 
 def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[Timing]:
@@ -274,6 +296,17 @@ def _balance_table(found: Sequence[Balanced]) -> _Table:
         rows.append((one.capacities, one.strategy, *cells))
     title = f"Highest usage as a multiple of the mean, and moves; means of {counted(found[0].clusters, 'cluster')}"
     return _Table(title, columns("capacities", "strategy", *headings, numbers=headings), rows)
+
+
+def _frontier_table(found: Sequence[FrontierPoint]) -> _Table:
+    headings = ("used", "reached", "bound", "gap", "best found", "proved")
+    rows = []
+    for one in found:
+        best = ("" if each is None else f"{each:.3f}" for each in (one.best_found, one.best_bound))
+        levels = (f"{one.moves}", f"{one.reached:.3f}", f"{one.bound:.3f}", f"{one.gap:.1%}")
+        rows.append((f"{one.max_moves}", one.kind, *levels, *best))
+    title = "Highest usage as a multiple of the mean, by the moves that are allowed"
+    return _Table(title, columns("moves", "bound by", *headings, numbers=("moves", *headings)), rows)
 
 
 def _slope_table(grown: Sequence[Slope]) -> _Table:

@@ -23,6 +23,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "bench balance": ("trimtab bench balance --seeds 1",),
     "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),
     "compare": ("trimtab compare no-room --strategies ThresholdShedder,AvgShedder --seeds 3",),
+    "bench frontier": ("trimtab bench frontier --moves 5",),
     "decide": ("trimtab decide --strategy ThresholdShedder --load recording",),
     "demo": ("trimtab demo --intervals 10",),
     "options": ("trimtab options | less",),

@@ -12,7 +12,7 @@ plan on every machine.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 
@@ -67,21 +67,6 @@ def searched(
     search.use_fewer()
     search.disturb_less()
     return search.standing.ordered(max(1.0, search.standing.peak))
-
-
-def frontier(
-    problem: BalanceProblem, limits: SearchLimits, allowed: Allowed | None = None
-) -> tuple[tuple[int, float], ...]:
-    """How many moves reach which highest utilisation, from (0, that of now) on: one more move, one lower level."""
-    found = [(0, Standing(problem).peak)]
-    for moves in range(1, limits.max_moves + 1):
-        plan = searched(problem, replace(limits, max_moves=moves), allowed=allowed)
-        standing = Standing(problem)
-        for move in plan:
-            standing.move(*move)
-        if standing.peak < found[-1][1] - EPSILON:
-            found.append((len(plan), standing.peak))
-    return tuple(found)
 
 
 class _Search:

@@ -99,6 +99,25 @@ class BalanceAnswer(_Measured):
     """That any strategy needs for that, at least."""
 
 
+class FrontierAnswer(_Measured):
+    """``trimtab bench frontier --json``: the plan of at most so many moves; levels are multiples of the mean usage."""
+
+    max_moves: int
+    moves: int
+    reached: float
+    """The highest usage over brokers and resources after the plan."""
+    bound: float
+    """No plan of at most max_moves moves is below this."""
+    kind: str
+    """The bound that says so: docs/objective.md."""
+    gap: float
+    """How far reached is above bound, as a share of it."""
+    best_found: float | None
+    """Of HiGHS, with --exact: the best plan that it found in its time."""
+    best_bound: float | None
+    """And the level that it proved no plan to be below."""
+
+
 class PipelineAnswer(_Measured):
     """``trimtab bench pipeline --json``: medians over the runs."""
 

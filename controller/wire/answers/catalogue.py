@@ -6,6 +6,7 @@ from controller.wire.answers.base import JsonAnswer
 from controller.wire.answers.bench import (
     ArrivalAnswer,
     BalanceAnswer,
+    FrontierAnswer,
     OverloadAnswer,
     PipelineAnswer,
     SlopeAnswer,
@@ -27,6 +28,7 @@ from controller.wire.answers.status import BundleAnswer, CollectAnswer, Controls
 #: Name of the schema -> model.
 MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_decisions": TimingAnswer,
+    "answer.bench_frontier": FrontierAnswer,
     "answer.bench_overloaded": OverloadAnswer,
     "answer.bench_arrival": ArrivalAnswer,
     "answer.bench_balance": BalanceAnswer,

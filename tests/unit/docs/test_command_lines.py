@@ -24,6 +24,7 @@ from tests.pages import DOCS, PAGES, ROOT, CommandLine, blocks, command_lines, i
 #: Commands of trimtab that need servers: why, and the test that runs them.
 WITH_SERVERS: Final = {
     "bench decisions": ("takes minutes", "tests/unit/bench/test_bench_decisions.py"),
+    "bench frontier": ("measures", "tests/unit/bench/test_frontier.py"),
     "bench balance": ("takes a minute", "tests/unit/bench/test_balance.py"),
     "bench": ("names both benches", "tests/unit/bench/test_bench_decisions.py"),
     "collect": ("needs brokers", "tests/integration/test_collect_on_pulsar.py"),

@@ -6,7 +6,7 @@ import pytest
 from controller.planning.certify import planned
 from controller.planning.objective import Score, score
 from controller.planning.problem import PlannedMove
-from controller.planning.search import SearchLimits, frontier
+from controller.planning.search import SearchLimits
 from tests.balance_problems import problem, seeded
 
 FIVE = [[10.0]] * 5
@@ -89,15 +89,6 @@ def test_more_effort_finds_a_plan_that_is_no_worse() -> None:
         one = seeded(8, 60, 2, seed)
         few, many = (planned(one, SearchLimits(max_moves=10, effort=pairs)).certificate for pairs in (0, 300_000))
         assert many.reached <= few.reached * (1 + 1e-9)
-
-
-def test_the_frontier_falls_with_every_move() -> None:
-    found = frontier(seeded(6, 60, 1, 3), SearchLimits(max_moves=8, effort=50_000))
-    moves, levels = zip(*found, strict=True)
-    assert moves[0] == 0
-    assert list(moves) == sorted(set(moves))
-    assert list(levels) == sorted(levels, reverse=True)
-    assert len(found) > 3
 
 
 def test_the_score_is_lexicographic() -> None:

@@ -1,0 +1,53 @@
+"""How even a cluster can be with how many moves: PeakShedder's plans, what is proved of them, and the best ones."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from controller.bench.balance import cluster
+from controller.bench.exact import solved, with_prices
+from controller.planning.bounds import mean_level
+from controller.planning.certify import planned
+from controller.planning.from_view import Counted, stated
+from controller.planning.search import SearchLimits
+
+#: What brokers of the bench's clusters use.
+_COUNTED = Counted(weights={"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0})
+#: HiGHS may look so long for the best plan of one number of moves.
+_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierPoint:
+    """The best plan of at most so many moves; levels are multiples of the mean usage."""
+
+    max_moves: int
+    moves: int
+    reached: float
+    #: No plan of at most ``max_moves`` moves is below this, and the kind of bound that says so.
+    bound: float
+    kind: str
+    gap: float
+    #: What HiGHS found and proved; None without it.
+    best_found: float | None = None
+    best_bound: float | None = None
+
+
+def frontier(brokers: int, bundles: int, most: int, *, seed: int, uneven: bool, exact: bool) -> Iterator[FrontierPoint]:
+    """The plans of at most 0, 1, ... *most* moves for one of the bench's clusters; *exact*: with HiGHS."""
+    view = cluster(brokers, bundles, uneven=uneven, seed=seed)
+    problem = stated(view, view.recently_unloaded, _COUNTED).problem
+    mean = mean_level(problem)
+    for max_moves in range(most + 1):
+        plan = planned(problem, SearchLimits(max_moves=max_moves))
+        certificate = with_prices(problem, plan.certificate) if exact else plan.certificate
+        best = solved(problem, max_moves, seconds=_SECONDS) if exact else None
+        yield FrontierPoint(
+            max_moves=max_moves,
+            moves=len(plan.moves),
+            reached=certificate.reached / mean,
+            bound=certificate.bound / mean,
+            kind=certificate.kind,
+            gap=certificate.gap,
+            best_found=None if best is None else best.reached / mean,
+            best_bound=None if best is None else best.bound / mean,
+        )

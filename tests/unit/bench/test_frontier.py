@@ -1,0 +1,38 @@
+"""``trimtab bench frontier``: moves against evenness, with bounds."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.bench.frontier import frontier
+from controller.cli.bench import app
+
+
+def test_with_more_moves_a_plan_is_no_worse_and_its_bound_no_higher() -> None:
+    points = list(frontier(4, 24, 6, seed=2, uneven=False, exact=False))
+    assert [point.max_moves for point in points] == list(range(7))
+    reached, bounds = [point.reached for point in points], [point.bound for point in points]
+    assert bounds == sorted(bounds, reverse=True)
+    assert reached[-1] < reached[0]
+    assert all(point.bound <= point.reached and point.moves <= point.max_moves for point in points)
+    assert points[0].gap == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_best_plan_lies_between_bound_and_reached() -> None:
+    pytest.importorskip("highspy")
+    for point in frontier(3, 12, 3, seed=2, uneven=True, exact=True):
+        assert point.best_found is not None
+        assert point.bound <= point.best_found * (1 + 1e-6)
+        assert point.best_found <= point.reached * (1 + 1e-6)
+
+
+def test_it_is_told_as_a_table_and_as_json() -> None:
+    asked = ["frontier", "--brokers", "3", "--bundles", "12", "--moves", "2"]
+    assert "bound by" in CliRunner().invoke(app, asked, env={"COLUMNS": "120"}).stdout
+    lines = CliRunner().invoke(app, [*asked, "--json"]).stdout.splitlines()
+    assert [json.loads(line)["max_moves"] for line in lines] == [0, 1, 2]
+
+
+def test_more_brokers_than_bundles_for_them_are_refused() -> None:
+    assert CliRunner().invoke(app, ["frontier", "--brokers", "9", "--bundles", "12"]).exit_code == 2
