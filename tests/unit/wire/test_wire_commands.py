@@ -78,6 +78,12 @@ def test_a_command_comes_back_from_its_event_and_from_the_journal_as_it_was(comm
     assert to_command(command_data(command)) == command
 
 
+def test_an_unload_has_nothing_to_unload_after_a_split() -> None:
+    event = parse_event(command_event(UNLOAD, 1, T))
+    assert not isinstance(event, EpochEvent)
+    assert to_command(event).unload_after_split is False
+
+
 def test_what_is_journalled_has_neither_epoch_nor_time() -> None:
     journalled = json.loads(encode(command_data(UNLOAD)))
     assert set(journalled) == {"id", "type", "subject", "data"}
