@@ -48,13 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """For the whole suite one worker for each processor, and one more where it has the tests that wait for servers.
-
-    None for tests that are named: a worker takes longer to start than they do.
-    """
-    if config.args_source is not config.ArgsSource.TESTPATHS:
-        return 0
-    return (os.cpu_count() or 1) + (not config.option.markexpr)
+    """A worker for each processor for all tests; none where some are named: they end sooner than it starts."""
+    return (os.cpu_count() or 1) if config.args_source is config.ArgsSource.TESTPATHS else 0
 
 
 @pytest.hookimpl(optionalhook=True)
