@@ -58,6 +58,14 @@ def test_the_verdict_on_the_cluster_is_the_certificate() -> None:
     assert verdict.detail.startswith("0.8 before, 0.4 after; no plan of at most 50 moves ends below 0.367 (mean: ")
 
 
+def test_it_says_how_well_load_explains_usage() -> None:
+    exact, other = HOT, HOT.brokers.usage.copy()
+    other[:, 0] += [5.0, -5.0, 8.0]
+    noisy = replace(exact, brokers=replace(exact.brokers, usage=other))
+    assert decided(exact).verdicts[0].detail.endswith("explained by load with an error of: cpu 0.0%")
+    assert not decided(noisy).verdicts[0].detail.endswith("cpu 0.0%")
+
+
 def test_every_unload_says_how_full_its_broker_is_and_will_be() -> None:
     why = decided(HOT).unloads[0].why
     assert str(why) == "b0:8080: Overloaded (0.8 vs 0.385 usage): by cpu; the plan brings it to 0.35"

@@ -220,8 +220,13 @@ class _Told:
             limit=certificate.bound,
             unit="usage",
             by=_BY,
-            detail=certificate_told(certificate, self.found.problem.resources),
+            detail=certificate_told(certificate, self.found.problem.resources) + self._errors(),
         )
+
+    def _errors(self) -> str:
+        """How well what bundles take of each reported resource is known."""
+        told = [f"{name} {fit.error:.1%}" for name, fit in self.found.fits.items()]
+        return f"; brokers' usage is explained by load with an error of: {', '.join(told)}" if told else ""
 
     def broker(self, row: int, *, over: bool) -> Verdict:
         """How full a broker is, in its fullest resource, and how full it will be."""
