@@ -22,10 +22,9 @@ def flaws(
     figures = (certificate.before, certificate.reached, certificate.bound, certificate.size, certificate.move_price)
     if not all(math.isfinite(one) and one >= 0 for one in figures):
         return ["a number of the certificate is not finite, or below 0"]
-    if not all(np.isfinite(of).all() and (of >= 0).all() for of in (problem.capacity, problem.fixed, problem.size)):
-        return ["a number of the problem is not finite, or below 0"]
-    if not (problem.capacity > 0).all():
-        return ["a capacity of the problem is 0"]
+    numbers = (problem.capacity, problem.fixed, problem.size)
+    if not all(np.isfinite(of).all() and (of >= 0).all() for of in numbers) or not (problem.capacity > 0).all():
+        return ["a number of the problem is not finite, or below 0, or a capacity is 0"]
     found, load = _carried_out(problem, moves, certificate)
     reached = float((load / problem.capacity).max(initial=0.0))
     if abs(reached - certificate.reached) > _ROUNDING * max(1.0, reached):
@@ -77,8 +76,6 @@ def _refuted(problem: nouns.BalanceProblem, certificate: nouns.Certificate, leve
     if kind == nouns.PIGEONHOLE and certificate.size > 0:
         room = np.floor((level * capacity - fixed) / certificate.size + 1e-9).clip(min=0)
         return bool(room.sum() < np.count_nonzero(size >= certificate.size))
-    if kind != nouns.REMOVAL:
-        return False
     order, leaving = np.lexsort((-size, problem.owner)), 0.0
     ends = np.searchsorted(problem.owner[order], np.arange(len(capacity) + 1))
     for broker in range(len(capacity)):
@@ -86,7 +83,7 @@ def _refuted(problem: nouns.BalanceProblem, certificate: nouns.Certificate, leve
         excess = fixed[broker] + gone[-1:].sum() - level * capacity[broker]
         if excess > 0:  # the fewest that have to leave are the largest ones
             leaving += 1 + int((gone >= excess).argmax()) if (gone >= excess).any() else math.inf
-    return leaving > certificate.max_moves
+    return kind == nouns.REMOVAL and leaving > certificate.max_moves
 
 
 def _priced(problem: nouns.BalanceProblem, certificate: nouns.Certificate) -> float:

@@ -109,6 +109,10 @@ def test_a_snapshot_that_is_no_snapshot_is_refused(change: str, value: float) ->
     refused(PLAN, "a number of the problem", replace(SMALL, **{change: column}))
 
 
+def test_a_broker_without_capacity_is_refused() -> None:
+    refused(PLAN, "or a capacity is 0", replace(SMALL, capacity=SMALL.capacity * [1.0, 0.0]))
+
+
 def test_a_thousand_plans_are_verified() -> None:
     for seed in range(1000):
         one = seeded(
@@ -130,4 +134,4 @@ def test_the_checker_is_short_and_shares_no_code_with_what_it_checks() -> None:
     source = Path(checker.__file__).read_text(encoding="utf-8")
     imported = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
     assert imported == {"collections.abc", "typing", "controller.model.load", "controller.planning"}
-    assert len([line for line in source.splitlines() if line.strip()]) <= 100
+    assert len(source.splitlines()) <= 100
