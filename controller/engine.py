@@ -40,6 +40,10 @@ class DecidedInterval:
     too_large: EntryTooLargeError | None
     #: Rows that the shards have dropped since the checkpoint began.
     dropped_rows: int
+    #: Bundles with an owner.
+    bundles: int
+    #: Action and status of each command that is not in flight any more; "lost" where no result came back.
+    settled: tuple[tuple[str, str], ...]
 
     @property
     def breaker_tripped(self) -> bool:
@@ -120,9 +124,9 @@ class Engine:
         return DecidedBatch(known=len(batch) - len(waiting), too_old=too_old)
 
     def _move_on(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
-        entry = decide_interval(snapshots, self._memory, controls, self._policy)
+        entry, before = decide_interval(snapshots, self._memory, controls, self._policy), self._memory
         self._memory = entry.memory
-        return _decided(entry, snapshots, journalled=False)
+        return _decided(entry, snapshots, before, journalled=False)
 
     def _decide_and_journal(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
         self._leadership.check()
@@ -133,8 +137,8 @@ class Engine:
             too_large, controls = error, replace(controls, mode="observe")
             entry = decide_interval(snapshots, self._memory, controls, self._policy)
             self._append(entry)
-        self._memory = entry.memory
-        return _decided(entry, snapshots, too_large=too_large)
+        before, self._memory = self._memory, entry.memory
+        return _decided(entry, snapshots, before, too_large=too_large)
 
     def _append(self, entry: JournalEntry) -> None:
         self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check)
@@ -186,9 +190,28 @@ def _by_interval(snapshots: Iterable[Snapshot]) -> list[list[Snapshot]]:
 def _decided(
     entry: JournalEntry,
     snapshots: Sequence[Snapshot],
+    before: Memory,
     *,
     journalled: bool = True,
     too_large: EntryTooLargeError | None = None,
 ) -> DecidedInterval:
-    dropped = sum(snapshot.dropped for snapshot in snapshots)
-    return DecidedInterval(entry=entry, journalled=journalled, too_large=too_large, dropped_rows=dropped)
+    return DecidedInterval(
+        entry=entry,
+        journalled=journalled,
+        too_large=too_large,
+        dropped_rows=sum(snapshot.dropped for snapshot in snapshots),
+        bundles=sum(len(snapshot.names) for snapshot in snapshots),
+        settled=_settled(snapshots, before, entry.memory),
+    )
+
+
+def _settled(snapshots: Sequence[Snapshot], before: Memory, after: Memory) -> tuple[tuple[str, str], ...]:
+    """Action and status of the commands that were in flight *before* and are not *after*."""
+    ended = {key: each.action for key, each in before.in_flight.items() if key not in after.in_flight}
+    if not ended:
+        return ()
+    statuses: dict[str, str] = {}
+    for snapshot in snapshots:
+        for result in snapshot.results:
+            statuses.setdefault(result.id, result.status)  # the first one counts
+    return tuple((action, statuses.get(key, "lost")) for key, action in ended.items())

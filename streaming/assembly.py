@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
+from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
@@ -45,12 +46,14 @@ _DAY_MS = 86_400_000
 class Assembly:
     """A running controller's parts.  The settings are read here, once; whoever gets a part reads no settings."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, metrics: ControllerMetrics | None = None) -> None:
         """SettingsError where broker.conf names what cannot be run."""
         self._settings = settings
+        self.metrics = metrics or ControllerMetrics()
         self._log, self._election = log_system(settings), election_system(settings)
         self._source = source_of(settings)
         self.policy = read_policy(settings)
+        self.metrics.limit_by(self.policy.limits)
         self.options = _query_options(settings, self.policy.split_policy.thresholds, files=self._source.files)
         #: Of the query.
         self.checkpoint = decision_checkpoint(settings.checkpoint.path, self.options)
@@ -138,14 +141,24 @@ class Assembly:
         )
         retention_ms = kept.retention_days * _DAY_MS
         return DecisionSink(
-            engine, journal=journal, verdicts=verdicts, letters=letters, now_ms=now_ms, retention_ms=retention_ms
+            engine,
+            journal=journal,
+            verdicts=verdicts,
+            letters=letters,
+            now_ms=now_ms,
+            retention_ms=retention_ms,
+            metrics=self.metrics,
         )
 
     def dead_letters(self, spark: SparkSession) -> DeadLetters:
         """Keeps records that cannot be used."""
         source = self._source
         return DeadLetters(
-            self._log.dead_letters(), self.options.decode, source.topics, lambda spans: source.again(spark, spans)
+            self._log.dead_letters(),
+            self.options.decode,
+            source.topics,
+            lambda spans: source.again(spark, spans),
+            self.metrics,
         )
 
     def decision_query(self, spark: SparkSession, sink: BatchSink, max_offsets: int | None = None) -> DataStreamWriter:
@@ -163,7 +176,12 @@ class Assembly:
         with closing(ticks):
             gate = BatchGate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
             gate.wait(0)  # open when the query begins, so that its first batch is not an empty one
-            yield gate.wait
+
+            def wait(seconds: float) -> None:
+                gate.wait(seconds)
+                self.metrics.tick_came(ticks.newest)
+
+            yield wait
 
     def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:
         """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""

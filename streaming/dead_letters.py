@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from controller.adapters.metrics.controller import ControllerMetrics
 from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
@@ -34,13 +35,19 @@ class DeadLetters:
     """Looks at refused records once more, and keeps those that controller.wire refuses, too.  Counts them."""
 
     def __init__(
-        self, letters: DeadLetterLog, options: DecodeOptions, topics: Mapping[int, str], records: Records
+        self,
+        letters: DeadLetterLog,
+        options: DecodeOptions,
+        topics: Mapping[int, str],
+        records: Records,
+        metrics: ControllerMetrics | None = None,
     ) -> None:
         """*topics*: the role of a record's source -> the topic's name; empty for a folder.
 
         *records* reads the log again.
         """
         self._letters, self._options, self._topics, self._records = letters, options, topics, records
+        self._metrics = metrics or ControllerMetrics()
         self.count = 0
 
     def keep(self, spans: Sequence[Span], batch_id: int) -> None:
@@ -59,6 +66,7 @@ class DeadLetters:
         found = [letter for row in rows.toLocalIterator() if (letter := self._judge(row)) is not None]
         self._letters.write(batch_id, found, part=part)
         self.count += len(found)
+        self._metrics.dead_letters(letter.reason for letter in found)
         if found:
             log.warning(
                 "%d new dead letters, %d since the start; the reason of the first: %s",

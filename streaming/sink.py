@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from controller.adapters.failpoints import failpoint
+from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
@@ -38,10 +39,12 @@ class DecisionSink:
         letters: DeadLetters,
         now_ms: Callable[[], int],
         retention_ms: int,
+        metrics: ControllerMetrics | None = None,
     ) -> None:
         """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long."""
         self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
+        self._metrics = metrics or ControllerMetrics()
         #: Rows dropped by the shards, as far as that was logged.
         self._dropped = 0
         self._verdicts_failed = self._prune_failed = False
@@ -66,11 +69,15 @@ class DecisionSink:
             # Spark begins a batch when it has committed the one before.
             committed = self._at_rest
             # One action, on every path: none leaves state uncommitted under a committed batch, two fold twice.
-            table = batch.toArrow()
-            self._decide(table)
-            self._letters.keep(_refused(table), batch_id)
+            with self._metrics.stage("query"):
+                table = batch.toArrow()
+            with self._metrics.stage("decide"):
+                self._decide(table)
+            with self._metrics.stage("dead_letters"):
+                self._letters.keep(_refused(table), batch_id)
             self._at_rest = self._engine.memory.last_interval
-            self._prune(committed)
+            with self._metrics.stage("prune"):
+                self._prune(committed)
             failpoint("before-spark-commit")
         except Exception as error:
             # Whoever stops the query interrupts its batch, and says why.
@@ -90,6 +97,7 @@ class DecisionSink:
             )
 
     def _tell(self, decided: DecidedInterval) -> None:
+        self._metrics.decided(decided, self._now_ms())
         self._tell_dropped(decided)
         if not decided.journalled:
             return

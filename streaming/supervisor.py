@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from controller.adapters import signals
 from controller.adapters.calls import side_by_side
 from controller.adapters.deadline import Deadline
 from controller.adapters.failpoints import watch_state_commits
+from controller.adapters.metrics.controller import ControllerMetrics
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation
@@ -38,15 +39,15 @@ _STOP_SECONDS = 15.0
 _AT_ONCE = "0 seconds"
 
 
-def run(settings: Settings, stop: Callable[[], bool]) -> None:
-    """Lead whenever possible, and decide while leading, until *stop* says so.
+def run(settings: Settings, stop: Callable[[], bool], metrics: ControllerMetrics | None = None) -> None:
+    """Lead whenever possible, and decide while leading, until *stop* says so; *metrics* shows it.
 
     Raises SettingsError for what cannot be run, LeadershipLostError when this process cannot lead again and has to be
     started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
     stopped ends this process, with the exit code of what was to be raised.
     """
     # Report a mistake in broker.conf at once, not only when this process becomes the leader.
-    balance(Assembly(settings), stop)
+    balance(Assembly(settings, metrics), stop)
 
 
 def balance(
@@ -56,6 +57,7 @@ def balance(
     poll_seconds: float = _POLL_SECONDS,
 ) -> None:
     """See ``run``; looks every *poll_seconds* whether everything runs."""
+    metrics = assembly.metrics
     store = assembly.control_store()
     assembly.refuse_rivals(store)
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
@@ -64,16 +66,19 @@ def balance(
     leadership = assembly.leadership()
     # By then Spark's JVM has ended, so another process can lead at once and need not wait for the session to time out.
     signals.clean_up_at_end(lambda: side_by_side({"release": leadership.release}, _RELEASE_SECONDS))
-    stand_by: Callable[[], None] = partial(assembly.stand_by, spark)
+    prepare: Callable[[], None] = partial(assembly.stand_by, spark)
     try:
-        while leadership.acquire(stop, stand_by):
-            stand_by = no_preparation  # a process that has led needs no rehearsal
+        while leadership.acquire(stop, partial(metrics.stands_by, prepare)):
+            prepare = no_preparation  # a process that has led needs no rehearsal
+            metrics.takes_over()
             try:
                 _lead(assembly, spark, leadership, store, stop, poll_seconds)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
                 log.warning("lost leadership: %s", error)
+            finally:
+                metrics.leads_no_more()
             if stop():
                 break
     finally:
@@ -108,7 +113,11 @@ def _lead(
     # The lock gates the start: two drivers never share a checkpoint.
     leadership.check()
     log.info("this controller reads the log")
-    looks = partial(_watch, leadership=leadership, watch=watch, stop=stop, poll_seconds=poll_seconds)
+    metrics = assembly.metrics
+    metrics.leads(decisions.epoch)
+    looks = partial(
+        _watch, leadership=leadership, watch=watch, stop=stop, poll_seconds=poll_seconds, tell=metrics.batch_finished
+    )
     try:
         for turn in assembly.catching_up(spark):
             progress = catching_up.shown(turn, lambda: decisions.last_interval, assembly.options.decode.period_ms)
@@ -159,12 +168,13 @@ def _watch(
     watch: ProgressWatch,
     stop: Callable[[], bool],
     poll_seconds: float,
+    tell: Callable[[Mapping[str, Any]], None],
     wait: Callable[[float], None] = time.sleep,
     ends: bool = False,
 ) -> None:
     """Watch *query* until told to stop; where it *ends* by itself, until it has read what there was.
 
-    *wait* passes the time between two looks.
+    *wait* passes the time between two looks.  *tell* takes Spark's reports on batches, as far as they are looked at.
     """
     while not stop():
         wait(poll_seconds)
@@ -175,14 +185,17 @@ def _watch(
             if ends:
                 return
             raise TrimtabError(f"query {query.name} ended by itself")
-        watch.check(partial(_last_batch, query))
+        watch.check(partial(_last_batch, query, tell))
     _finish(query)
 
 
-def _last_batch(query: StreamingQuery) -> int:
-    """The number of the last finished batch; -1 before the first."""
+def _last_batch(query: StreamingQuery, tell: Callable[[Mapping[str, Any]], None]) -> int:
+    """The number of the last finished batch, whose report *tell* takes; -1 before the first."""
     progress = query.lastProgress
-    return -1 if progress is None else int(progress["batchId"])
+    if progress is None:
+        return -1
+    tell(progress)
+    return int(progress["batchId"])
 
 
 def _finish(query: StreamingQuery) -> None:

@@ -109,6 +109,11 @@ class OutageWatch:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is watched."""
+        return tuple(self._watched)
+
     def is_away(self, part: Part) -> bool:
         """Whether *part* could not be reached at the last look."""
         return part in self._away

@@ -10,6 +10,9 @@ LOOK_SECONDS: Final = 2.0
 NO_ANSWER: Final = "it accepts connections, but does not answer"
 
 _WORDS: Final = {
+    errno.EADDRINUSE: "another process listens there",
+    errno.EADDRNOTAVAIL: "this host has no such address",
+    errno.EACCES: "this user may not listen there",
     errno.ECONNREFUSED: "connection refused, nothing listens there",
     errno.EHOSTUNREACH: "there is no route to the host",
     errno.ENETUNREACH: "there is no route to the network",

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -13,6 +13,7 @@ import typer
 
 from controller.adapters import signals
 from controller.adapters.calls import side_by_side
+from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
@@ -22,6 +23,7 @@ from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
 from controller.cli.starting import started
+from controller.cli.watched import MetricsAddress, served
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
 from controller.collector.reports import SweepName
@@ -55,28 +57,34 @@ def collect(
             "--dry-run", help="Sweep all brokers once, publish nothing, print docs/schemas/answer.collect.json."
         ),
     ] = False,
+    metrics: MetricsAddress = "",
 ) -> None:
     """Sweep the brokers every interval until SIGTERM or Ctrl-C.  Several collectors divide the brokers among them."""
     start_logging("kazoo")
     settings = read_settings(conf)
-    signals.run_until_told(lambda ending: _run(settings, ending, once=once, dry_run=dry_run))
+    shown = CollectorMetrics()
+    # Beside a collector that runs, one interval or a dry run must not want its address.
+    with nullcontext() if once or dry_run else served(shown, settings, metrics):
+        signals.run_until_told(lambda ending: _run(settings, ending, shown, once=once, dry_run=dry_run))
 
 
-def _run(settings: Settings, until: threading.Event, *, once: bool, dry_run: bool) -> None:
+def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, *, once: bool, dry_run: bool) -> None:
     if settings.pulsar is None:
         raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
     needed = (Part.BROKERS,) if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
-    with started(settings, until.is_set, *needed) as watch:
+    with started(settings, metrics.health.beating(until.is_set), *needed, metrics=metrics) as watch:
         if watch is None:
             return
         with _parts(settings, settings.pulsar) as parts:
             if dry_run:
                 typer.echo(_summary(settings, parts).model_dump_json(by_alias=True, indent=2))
             else:
-                _collect(settings, parts, until, once=once)
+                _collect(settings, parts, until, metrics, once=once)
 
 
-def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once: bool) -> None:
+def _collect(
+    settings: Settings, parts: _Parts, until: threading.Event, metrics: CollectorMetrics, *, once: bool
+) -> None:
     group = election_system(settings).collectors()
     try:
         log = log_system(settings).collectors()
@@ -90,6 +98,7 @@ def _collect(settings: Settings, parts: _Parts, until: threading.Event, *, once:
                 sweeper=parts.sweeper,
                 state=parts.state,
                 overrides=parts.overrides,
+                metrics=metrics,
             ).run(until, once=once)
         finally:
             log.close()

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.adapters import signals
+from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
 from controller.cli.starting import started
+from controller.cli.watched import MetricsAddress, served
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
 from controller.model.errors import AccessDeniedError, TrimtabError
@@ -24,21 +26,24 @@ _AGAIN_SECONDS: Final = 5.0
 
 def execute(
     conf: Conf = DEFAULT_CONF,
+    metrics: MetricsAddress = "",
 ) -> None:
     """Execute the commands on the cluster until SIGTERM or Ctrl-C.  Several executors share the commands."""
     start_logging()
     settings = read_settings(conf)
-    admin = pulsar_admin(settings)
+    admin, shown = pulsar_admin(settings), ExecutorMetrics()
     try:
-        signals.run_until_told(lambda ending: _execute(settings, admin, ending))
+        with served(shown, settings, metrics):
+            signals.run_until_told(lambda ending: _execute(settings, admin, ending, shown))
     finally:
         admin.close()
 
 
-def _execute(settings: Settings, admin: PulsarAdmin, until: threading.Event) -> None:
-    with started(settings, until.is_set, Part.LOG, Part.BROKERS) as watch:
+def _execute(settings: Settings, admin: PulsarAdmin, until: threading.Event, metrics: ExecutorMetrics) -> None:
+    stop = metrics.health.beating(until.is_set)
+    with started(settings, stop, Part.LOG, Part.BROKERS, metrics=metrics) as watch:
         if watch is not None:
-            execute_until(settings, admin, until, lambda: watch.wait_for([Part.LOG], until.is_set))
+            execute_until(settings, admin, until, lambda: watch.wait_for([Part.LOG], stop), metrics)
 
 
 def execute_until(
@@ -46,12 +51,13 @@ def execute_until(
     admin: PulsarAdmin,
     until: threading.Event,
     wait_for_log: Callable[[], object] = lambda: None,
+    metrics: ExecutorMetrics | None = None,
 ) -> None:
     """Execute until *until* is set.  Restart after the log was unavailable or another executor took over.
 
     *wait_for_log* returns when the log can be reached, or *until* is set.
     """
-    has_worked = False
+    has_worked, metrics = False, metrics or ExecutorMetrics()
     while not until.is_set():
         try:
             inbox = log_system(settings).inbox()
@@ -62,6 +68,7 @@ def execute_until(
                     settings.executor,
                     name=settings.cluster.name,
                     give_up_seconds=settings.decisions.executor_timeout_seconds,
+                    metrics=metrics,
                 )
                 has_worked = True
                 executor.run(until)
@@ -73,5 +80,6 @@ def execute_until(
             if not has_worked:
                 raise
             log.warning("%s; the executor restarts in %g s", error, _AGAIN_SECONDS)
+            metrics.restarts()
             until.wait(_AGAIN_SECONDS)
             wait_for_log()

@@ -2,23 +2,29 @@
 
 from controller.adapters import signals
 from controller.adapters.long_work import long_work
+from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.outages import Part
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
 from controller.cli.starting import started
+from controller.cli.watched import MetricsAddress, served
 from controller.settings.trimtab_toml import Settings, read_settings
 
 
 def run(
     conf: Conf = DEFAULT_CONF,
+    metrics: MetricsAddress = "",
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C."""
     start_logging()
     settings = read_settings(conf)
-    signals.run_until_told(lambda ending: _run(settings, ending))
+    shown = ControllerMetrics()
+    with served(shown, settings, metrics):
+        signals.run_until_told(lambda ending: _run(settings, ending, shown))
 
 
-def _run(settings: Settings, ending: signals.Ending) -> None:
-    with started(settings, ending.is_set, Part.LOG, Part.ELECTION, decides=True) as watch:
+def _run(settings: Settings, ending: signals.Ending, metrics: ControllerMetrics) -> None:
+    stop = metrics.health.beating(ending.is_set)
+    with started(settings, stop, Part.LOG, Part.ELECTION, decides=True, metrics=metrics) as watch:
         if watch is not None:
             with long_work("loading Spark's client"):
                 from streaming import early  # here, because importing Spark takes seconds
@@ -26,4 +32,4 @@ def _run(settings: Settings, ending: signals.Ending) -> None:
                 early.start_jvm(settings)
                 from streaming import supervisor
 
-            supervisor.run(settings, ending.is_set)
+            supervisor.run(settings, stop, metrics)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from controller.adapters.controls_in_force import mode_in_force
+from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.opened import election_system
 from controller.adapters.outages import OutageWatch, Part, servers
 from controller.doctor import before_acting
@@ -15,20 +16,26 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def started(
-    settings: Settings, stop: Callable[[], bool], *needed: Part, decides: bool = False
+    settings: Settings,
+    stop: Callable[[], bool],
+    *needed: Part,
+    decides: bool = False,
+    metrics: ProcessMetrics | None = None,
 ) -> Iterator[OutageWatch | None]:
     """Enter once the *needed* parts can be reached; with None where *stop* said to give up first.
 
     Within the block a part that cannot be reached any more is logged, once, and once more when it answers again.
 
     Raises SettingsError where settings are wrong, also the name of the cluster, which the brokers are asked for.
-    *decides*: this process decides, so it uses broker.conf and the checkpoint.
+    *decides*: this process decides, so it uses broker.conf and the checkpoint.  *metrics* shows what can be reached.
     """
     before_acting.refuse_wrong_settings(settings, decides=decides)
     watched = servers(settings, {*needed, Part.BROKERS})
     if watched:
         log.info("asking whether they answer: %s", ", ".join(server.name for server in watched.values()))
     with OutageWatch(watched) as watch:
+        if metrics is not None:
+            metrics.tell_outages(watch)
         if not watch.wait_for(needed, stop):
             yield None
             return

@@ -4,6 +4,7 @@ A broker that fails is asked again at the next interval, then after ever more of
 silent, and once when it is back.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +30,10 @@ class Health:
         """Whether *broker* is to be asked in *interval*."""
         silence = self._silent.get(broker)
         return silence is None or interval >= silence.again
+
+    def silent(self, brokers: Iterable[str]) -> int:
+        """How many of *brokers* did not answer when they were asked last."""
+        return sum(broker in self._silent for broker in brokers)
 
     def failures(self, broker: str) -> int:
         """How often in a row it has failed; those that fail are asked last."""

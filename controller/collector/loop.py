@@ -18,6 +18,7 @@ from typing import Final
 from uuid import uuid4
 
 from controller.adapters.calls import Calls, FinishedCall
+from controller.adapters.metrics.collector import CollectorMetrics
 from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.health import Health
 from controller.collector.reports import SweepName
@@ -77,7 +78,9 @@ class Collector:
         state: ClusterState,
         overrides: CapacityOverrides,
         clock: Callable[[], float] = time.time,
+        metrics: CollectorMetrics | None = None,
     ) -> None:
+        self._metrics = metrics or CollectorMetrics()
         self._cluster, self._period_ms = cluster, period_ms
         self._log, self._group, self._sweeper, self._state = log, group, sweeper, state
         self._overrides, self._clock, self._every = overrides, clock, settings.state_every
@@ -110,6 +113,7 @@ class Collector:
 
     def step(self) -> None:
         """Do what is due now."""
+        self._metrics.health.beat()
         interval = int(self._now_ms() // self._period_ms * self._period_ms)
         if interval > self._round.interval:
             self._begin(interval)
@@ -136,6 +140,7 @@ class Collector:
 
     def _begin(self, interval: int) -> None:
         self._calls.renew()
+        self._metrics.silent(self._health.silent(self._share()))
         first = self._round.interval == 0
         self._round = _Round(interval=interval)
         self._ticks.begin(interval)
@@ -157,6 +162,7 @@ class Collector:
         elif self._ticks.leads and not self._view.leads:
             log.info("another collector writes the ticks")
             self._ticks.stop()
+        self._metrics.grouped(members=len(self._view.members), share=len(self._view.share), leads=self._ticks.leads)
 
     def _take_over(self, view: GroupView) -> None:
         try:
@@ -230,6 +236,7 @@ class Collector:
         if swept.name.interval != self._round.interval or self._past(PUBLISH_SHARE):
             self._failed(broker, "its answer came too late to be published")
             return
+        self._metrics.swept(swept.seconds)
         failures = self._health.answered(broker)
         if failures:
             log.info("%s answers again, after %s", broker, counted(failures, "failure"))
@@ -240,6 +247,7 @@ class Collector:
         self._states |= {key_of(state): state for state in self._state_of(swept)}
 
     def _failed(self, broker: str, why: str) -> None:
+        self._metrics.no_sweep()
         if self._health.failed(broker, self._round.interval):
             log.warning("%s gives no sweep and is reported missing: %s", broker, why)
 
@@ -249,16 +257,19 @@ class Collector:
         swept, states = current.outbox, list(self._states.values())
         if not (swept or states) or left <= 0:
             return
-        sweeps = [record for each in swept for record in each.records]
+        published = [*(record for each in swept for record in each.records), *records(states)]
         try:
-            self._log.publish([*sweeps, *records(states)], max(left, _STEP_SECONDS))
+            self._log.publish(published, max(left, _STEP_SECONDS))
         except AccessDeniedError:
             raise
         except TrimtabError as error:
             if not self._unpublished:
                 log.warning("not published, and kept while it is time: %s: %s", counted(len(swept), "sweep"), error)
             self._unpublished = str(error)
+            self._metrics.not_published()
             return
+        size = sum(len(value) for _, value in published)
+        self._metrics.published(sweeps=len(swept), records=len(published), size=size)
         if self._unpublished:
             log.info("sweeps can be published again")
             self._unpublished = ""
@@ -341,7 +352,7 @@ class Collector:
             late = self._now_ms() >= current.interval + self._period_ms
             is_time = (listed and ticks.active and not missing) or self._past(1)
             if not late and is_time and self._now_ms() >= current.again_ms:
-                ticks.end(current.interval, anybody_asked=bool(current.asked))
+                self._end(current)
                 self._tell_offline("")
         except LogOfflineError as error:
             current.again_ms = self._now_ms() + _LOOK_MS
@@ -352,3 +363,9 @@ class Collector:
             self._step_back(str(error))
         except TrimtabError as error:
             self._step_back(f"interval {utc(current.interval)} could not be ended: {error}")
+
+    def _end(self, current: _Round) -> None:
+        roster = self._ticks.end(current.interval, anybody_asked=bool(current.asked))
+        if roster:
+            silent = sum(sweep is None for sweep in roster.values())
+            self._metrics.ticked(current.interval, self._now_ms(), brokers=len(roster), silent=silent)

@@ -1,6 +1,7 @@
 """Asks one broker for its whole load, with either load manager."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -46,6 +47,8 @@ class Swept:
     records: tuple[KeyValue, ...]
     #: How many rates were impossible (negative, not finite) and are taken for 0.
     flaws: int
+    #: From the question to the whole load.
+    seconds: float
 
 
 class Sweeper:
@@ -68,6 +71,7 @@ class Sweeper:
 
     def sweep(self, name: SweepName, now_ms: int) -> Swept:
         """The sweep called *name*.  PulsarError, ReportError or another TrimtabError: the broker has none to give."""
+        began = time.monotonic()
         admin = self._admin.within(self._timeout_seconds)
         try:
             # Topics first: a bundle that the report does not list any more has been unloaded in between.
@@ -77,7 +81,8 @@ class Sweeper:
         except Exception:
             self._extensible.pop(name.broker, None)  # it may come back as something else
             raise
-        return Swept(name=name, report=report, records=tuple(self._form(columns)), flaws=flaws)
+        records = tuple(self._form(columns))
+        return Swept(name=name, report=report, records=records, flaws=flaws, seconds=time.monotonic() - began)
 
     def _report(self, admin: PulsarAdmin, broker: str, now_ms: int) -> BrokerReport:
         if broker not in self._extensible:

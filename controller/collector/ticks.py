@@ -1,7 +1,7 @@
 """Ticks, which end intervals; the collector that leads writes them."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from controller.collector.roster import Arrivals
@@ -59,8 +59,8 @@ class TickWriter:
         """The active brokers whose sweep of *interval* is not complete in the log, sorted."""
         return self._arrivals.missing(interval, self.active)
 
-    def end(self, interval: int, *, anybody_asked: bool) -> None:
-        """Write the tick of *interval*, with what has arrived.
+    def end(self, interval: int, *, anybody_asked: bool) -> Mapping[str, str | None]:
+        """Write the tick of *interval*, with what has arrived; returns its roster, empty where no tick was written.
 
         Where no broker was asked and nothing came, none is written: a gap in the log says that nobody has collected,
         a roster of missing brokers would say that they were silent.  Nor is one where no active broker is known.
@@ -70,7 +70,7 @@ class TickWriter:
         """
         roster = self._arrivals.roster(interval, self.active)
         if not roster or not (self._arrivals.complete(interval) or anybody_asked):
-            return
+            return {}
         try:
             self._log.tick(interval, roster)
         except LogOfflineError:
@@ -85,6 +85,7 @@ class TickWriter:
         if silent:
             log.debug("missing in interval %s: %s", ended, ", ".join(silent))
         self._tell_passed_over()
+        return roster
 
     def _tell_passed_over(self) -> None:
         """Say once that chunks do not count, and once that all do again."""

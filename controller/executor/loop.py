@@ -16,6 +16,7 @@ from typing import Final
 
 from controller.adapters.calls import Calls
 from controller.adapters.failpoints import failpoint
+from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse, seconds_awake_or_not
@@ -55,6 +56,7 @@ class Executor:
         give_up_seconds: float = 60.0,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         awake_or_not: Callable[[], float] = seconds_awake_or_not,
+        metrics: ExecutorMetrics | None = None,
     ) -> None:
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
         self._give_up_seconds, self._now_ms = give_up_seconds, now_ms
@@ -62,6 +64,7 @@ class Executor:
         self._pace = Pace(settings.max_per_second)
         self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
         self._calls = Calls(settings.max_concurrent)
+        self._metrics = metrics or ExecutorMetrics()
 
     def run(self, until: threading.Event) -> None:
         """Work until told to end.  TakenOverError: others have the commands now; start anew."""
@@ -74,7 +77,9 @@ class Executor:
 
     def step(self) -> int:
         """Deal with one batch; returns how many events it had."""
+        self._metrics.health.beat()
         deliveries = self._inbox.take(self._settings.batch, _POLL_SECONDS)
+        self._metrics.assigned(self._inbox.assigned)
         if not deliveries:
             return 0
         events = [(each.partition, event) for each in deliveries if (event := self._ours(each.value)) is not None]
@@ -94,6 +99,7 @@ class Executor:
             event = parse_event(value)
         except WireError as error:
             log.error("an event of the command log cannot be read and is passed over: %s", error)
+            self._metrics.passed_over("unreadable")
             return None
         return event if event.data.cluster == self._name else None
 
@@ -106,6 +112,7 @@ class Executor:
             if command.id in memory.answered:
                 # Its result is in the log already; a second one could contradict it.
                 log.info("%s of %s comes again and is passed over", command.action, command.bundle)
+                self._metrics.passed_over("repeated")
                 continue
             job = _Job(partition=partition, command=command, epoch=event.epoch, maybe_begun=command.id in memory.begun)
             memory.answered.add(command.id)
@@ -195,6 +202,7 @@ class Executor:
             finished_at=max(started_ms, self._now_ms()),
             attempts=outcome.attempts,
         )
+        self._metrics.answered(command, result)
         return AnswerRecord(job.partition, command_key(command), encode(result))
 
 

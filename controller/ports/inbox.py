@@ -50,6 +50,11 @@ class Inbox(Protocol):
     Every method may raise TakenOverError; after that the inbox must not be used any more.
     """
 
+    @property
+    def assigned(self) -> int | None:
+        """How many partitions this executor has; None until the group has assigned them, be it none."""
+        ...
+
     def take(self, most: int, timeout_seconds: float) -> Sequence[Delivery]:
         """Up to *most* events after the last answered ones; empty if none came within *timeout_seconds*."""
         ...

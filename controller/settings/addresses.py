@@ -11,6 +11,7 @@ from controller.settings.section import Url
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:/\[\],@]+)"
 _HOST_AND_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}:(?P<port>[0-9]+)")
 _ZOOKEEPER: Final = re.compile(rf"{_HOST}(?::(?P<port>[0-9]+))?")
+_LISTEN: Final = re.compile(rf"(?P<host>{_HOST}):(?P<port>[0-9]{{1,9}})")
 _WITHOUT_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}")
 _MOST: Final = 65_535
 
@@ -47,6 +48,21 @@ def _service(url: str) -> str:
     return _with_scheme(url, ("pulsar", "pulsar+ssl"), "pulsar://host:port or pulsar+ssl://host:port") if url else url
 
 
+def host_and_port(address: str) -> tuple[str, int]:
+    """The host, of an IPv6 address without brackets, and the port of *address*; ValueError where it is none."""
+    found = _LISTEN.fullmatch(address)
+    if found is None:
+        raise ValueError(f"{address!r} is no address: allowed is host:port, for example 127.0.0.1:9640")
+    _check_port(address, found["port"])
+    return found["host"].strip("[]"), int(found["port"])
+
+
+def _listen(address: str) -> str:
+    if address:
+        host_and_port(address)
+    return address
+
+
 def _with_scheme(url: str, schemes: tuple[str, ...], allowed: str) -> str:
     scheme, _, rest = url.partition("://")
     if not rest or "://" not in url:
@@ -74,6 +90,8 @@ def _check_port(where: str, port: str | None) -> None:
 KafkaServers: TypeAlias = Annotated[Url, AfterValidator(_kafka)]
 #: host:port[,host:port ...][/chroot] of ZooKeeper's servers; "" is allowed where they are optional.
 ZooKeeperServers: TypeAlias = Annotated[str, AfterValidator(lambda text: _zookeeper(text) if text else text)]
+#: host:port where a process is to listen; "": nowhere.
+ListenAddress: TypeAlias = Annotated[str, AfterValidator(_listen)]
 #: URLs of Pulsar's admin API, without a path; one at least.
 AdminUrls: TypeAlias = Annotated[tuple[Url, ...], Field(min_length=1, strict=False), AfterValidator(_admin)]
 #: A service URL of Pulsar; "" is allowed.

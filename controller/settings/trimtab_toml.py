@@ -20,6 +20,7 @@ from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
+from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import problems
 from controller.settings.section import PathText, Section, Text, is_uri
 
@@ -285,6 +286,7 @@ class Settings(Section):
     pulsar: PulsarSettings | None = None
     executor: ExecutorSettings = ExecutorSettings()
     collector: CollectorSettings = CollectorSettings()
+    metrics: MetricsSettings = MetricsSettings()
 
     @property
     def whole_every_ms(self) -> int:

@@ -1,6 +1,6 @@
 """Records of the result topic: what became of the commands, and the ticks."""
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from controller.wire.base import (
     MAX_RECORD_BYTES,
@@ -24,6 +24,7 @@ from controller.wire.metrics import TickRecord
 Status: TypeAlias = Literal[
     "done", "already_done", "obsolete", "skipped", "failed", "expired", "fenced", "dry_run", "unknown"
 ]
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
 class Result(Envelope):

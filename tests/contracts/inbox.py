@@ -66,6 +66,13 @@ class InboxContract:
         inbox.answer([answer(each, nth) for nth, each in enumerate(taken)])
         assert [each.value for each in take(inbox, 1)] == EVENTS[3:]
 
+    def test_an_executor_that_gets_events_has_their_partitions(self, place: InboxPlace) -> None:
+        place.issue(EVENTS[0])
+        inbox = place.inbox()
+        taken = take(inbox, 1)
+        assert inbox.assigned is not None
+        assert inbox.assigned >= len({each.partition for each in taken}) == 1
+
     def test_where_nothing_is_issued_nothing_comes(self, place: InboxPlace) -> None:
         place.issue(EVENTS[0])
         inbox = place.inbox()

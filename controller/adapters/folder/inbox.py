@@ -47,6 +47,11 @@ class FolderInbox:
             epoch=known.get("epoch", 0), answered=answered, begun=set(known.get("begun", ()))
         )
 
+    @property
+    def assigned(self) -> int:
+        """See Inbox."""
+        return 1
+
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:  # noqa: ARG002
         """See Inbox.  Returns at once."""
         taken: list[Delivery] = []

@@ -70,7 +70,7 @@ class KafkaInbox:
         )
         self._producer.init()
         self._member: Any = None
-        self._is_lost = False
+        self._is_lost = self._is_assigned = False
         #: Assigned partitions that wait, because the result topic has no partition of their number.
         self._without_results: list[int] = []
         self._next_look = Deadline(0.0)
@@ -83,6 +83,11 @@ class KafkaInbox:
         self._consumer.subscribe(
             [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
+
+    @property
+    def assigned(self) -> int | None:
+        """See Inbox."""
+        return len(self._memory) if self._is_assigned else None
 
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
         """See Inbox."""
@@ -184,6 +189,7 @@ class KafkaInbox:
         return told if isinstance(told, AccessDeniedError) else TakenOverError(str(told))
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+        self._is_assigned = True
         # Asked of the producer, which knows new partitions from then on.
         results = self._producer.partitions(self._results, online=False)[self._results]
         self._without_results = sorted(each.partition for each in partitions if each.partition >= results)

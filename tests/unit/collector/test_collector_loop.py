@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import Collector
@@ -154,10 +155,12 @@ class World:
         self.pulsar, self.log, self.room = pulsar, Log(), Room()
         self.now = T - 1.0
         self.members: dict[str, Member] = {}
+        self.metrics: dict[str, CollectorMetrics] = {}
 
     def collector(self, name: str) -> Collector:
         admin = PulsarAdmin(self.pulsar.urls, cluster=CLUSTER, connect_seconds=1, read_seconds=1)
         self.members[name] = Member(self.room, name)
+        self.metrics[name] = CollectorMetrics()
         return Collector(
             cluster=CLUSTER,
             period_ms=PERIOD * 1000,
@@ -168,7 +171,12 @@ class World:
             state=ClusterState(admin, CLUSTER, None),
             overrides=OVERRIDES,
             clock=lambda: self.now,
+            metrics=self.metrics[name],
         )
+
+    def shown(self, name: str, sample: str, **labels: str) -> float | None:
+        """The value of *sample* in the metrics of the collector *name*."""
+        return self.metrics[name].registry.get_sample_value(sample, labels)
 
     def step_until(self, done: Callable[[], bool], *collectors: Collector) -> None:
         """Until *done*, while the clock stands still."""
@@ -479,3 +487,61 @@ def test_between_two_steps_a_collector_waits_until_it_is_told_to_end(world: Worl
     told = Told()
     world.collector("one").run(told)
     assert told.waited == [0.02] * 3
+
+
+def test_the_metrics_tell_sweeps_ticks_and_silent_brokers_and_readiness_comes_with_the_first_sweep(
+    world: World,
+) -> None:
+    one, silent = world.collector("one"), world.pulsar.brokers[1]
+    assert world.metrics["one"].health.now[0] is False
+    world.interval(T, one)
+    assert world.metrics["one"].health.now == (True, "collects: its last sweeps were published")
+    silent.answers.clear()
+    world.interval(T + PERIOD, one)
+    assert world.shown("one", "trimtab_broker_sweeps_total", result="answered") == 3 + 2
+    assert world.shown("one", "trimtab_broker_sweeps_total", result="failed") == 1
+    world.now = T + 2 * PERIOD
+    one.step()
+    assert world.shown("one", "trimtab_last_tick_timestamp_seconds") == T + PERIOD
+    assert world.shown("one", "trimtab_interval_brokers", sweep="complete") == 2
+    assert world.shown("one", "trimtab_interval_brokers", sweep="missing") == 1
+    assert world.shown("one", "trimtab_silent_brokers") == 1
+    assert world.shown("one", "trimtab_broker_sweep_seconds_count") == 3 + 2
+    assert world.shown("one", "trimtab_interval_sweep_seconds_count") == 2
+    assert world.shown("one", "trimtab_collector_leads") == world.shown("one", "trimtab_collectors") == 1
+    records = world.shown("one", "trimtab_published_records_total")
+    size = world.shown("one", "trimtab_published_bytes_total")
+    ticks = [value for value in world.log.records if isinstance(glance(value), TickRecord)]
+    assert records == len(world.log.records) - len(ticks)
+    assert size == sum(map(len, world.log.records)) - sum(map(len, ticks))
+    silent.answers.set()
+
+
+def test_a_broker_that_left_the_cluster_is_silent_no_more(world: World) -> None:
+    one, gone = world.collector("one"), world.pulsar.brokers[1]
+    gone.broken = "/broker-stats/load-report"
+    world.interval(T, one)
+    world.now = T + PERIOD
+    one.step()
+    assert world.shown("one", "trimtab_silent_brokers") == 1
+    world.room.shares = {"one": tuple(broker.name for broker in world.pulsar.brokers if broker is not gone)}
+    world.now = T + PERIOD + 1.5
+    one.step()  # reads the group
+    world.now = T + 2 * PERIOD
+    one.step()
+    assert world.shown("one", "trimtab_silent_brokers") == 0
+
+
+def test_a_collector_that_cannot_publish_is_not_ready_and_one_that_has_nothing_to_ask_is(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    world.room.members = ["one", "two"]
+    world.room.shares = {"one": tuple(world.pulsar.names), "two": ()}
+    world.now = T
+    two.step()
+    assert world.metrics["two"].health.now == (True, "stands by: other collectors ask all brokers")
+    world.interval(T, one)
+    world.log.away = True
+    world.now = T + PERIOD
+    world.settle(one)
+    assert (world.shown("one", "trimtab_publish_errors_total") or 0) > 0
+    assert world.metrics["one"].health.now[0] is False

@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 import pytest
 
 from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.pulsar.admin import PulsarError
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
@@ -378,3 +380,35 @@ def test_an_executor_without_commands_looks_ten_times_a_second(tmp_path: Path) -
 
 def test_an_executor_gives_up_a_call_that_does_not_answer_after_a_minute() -> None:
     assert inspect.signature(Executor).parameters["give_up_seconds"].default == 60.0
+
+
+def test_the_metrics_tell_answers_attempts_and_what_got_no_answer(tmp_path: Path) -> None:
+    done, late = unload(BUNDLES[0]), replace(unload(BUNDLES[1]), expires_at_ms=T)
+    write(tmp_path, "1", epoch_event("standalone", 1, T), issued(done), issued(done), issued(late), b"no event")
+    inbox, metrics = FolderInbox(tmp_path, cluster="standalone"), ExecutorMetrics()
+    assert metrics.health.now[0] is False
+    settings = ExecutorSettings(max_per_second=1000.0)
+    Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: T + 1000, metrics=metrics).step()
+    inbox.close()
+    shown = metrics.registry.get_sample_value
+    assert shown("trimtab_executions_total", {"action": "unload", "status": "done"}) == 1
+    assert shown("trimtab_executions_total", {"action": "unload", "status": "expired"}) == 1
+    assert shown("trimtab_passed_over_total", {"why": "repeated"}) == 1
+    assert shown("trimtab_passed_over_total", {"why": "unreadable"}) == 1
+    assert shown("trimtab_attempts_total", {"action": "unload"}) == 1
+    assert shown("trimtab_execution_seconds_count", {"action": "unload"}) == 1
+    assert shown("trimtab_execution_delay_seconds_sum") == (T + 1000 - done.interval) / 1000
+    assert metrics.health.now == (True, "executes: 1 partitions of the command topic are assigned to it")
+
+
+def test_an_executor_is_ready_once_the_group_has_decided_even_if_others_have_all_partitions() -> None:
+    metrics = ExecutorMetrics()
+    metrics.assigned(None)
+    assert metrics.health.now[0] is False
+    metrics.assigned(0)
+    assert metrics.health.now[0] is True
+    metrics.assigned(3)
+    assert metrics.registry.get_sample_value("trimtab_executor_partitions") == 3
+    metrics.restarts()
+    assert metrics.health.now[0] is False
+    assert metrics.registry.get_sample_value("trimtab_executor_partitions") == 0

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import SettingsError
+from controller.settings.addresses import host_and_port
+from controller.settings.metrics import MetricsSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 
 _CONF = """
@@ -104,3 +106,26 @@ def test_a_service_url_has_the_scheme_of_pulsar(tmp_path: Path) -> None:
 def test_one_topic_has_one_purpose(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="results_topic and journal_topic are both 'x'"):
         read(tmp_path, topics='results_topic = "x"\njournal_topic = "x"')
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [("127.0.0.1:9640", "127.0.0.1", 9640), ("[::1]:1", "::1", 1), ("localhost:65535", "localhost", 65535)],
+)
+def test_an_address_to_listen_at_has_a_host_and_a_port(address: str, host: str, port: int) -> None:
+    assert host_and_port(address) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["9640", ":9640", "127.0.0.1", "a:0", "a:65536", "http://a:1", "a:1,b:2", "a:1/x", "::1:1", "a :1", "a:1\n"],
+)
+def test_an_address_that_nobody_can_listen_at_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="allowed is"):
+        host_and_port(address)
+
+
+def test_metrics_are_served_nowhere_unless_the_settings_say_where(tmp_path: Path) -> None:
+    assert read(tmp_path).metrics == MetricsSettings(controller="", collector="", executor="")
+    with pytest.raises(SettingsError, match=r"metrics\.executor.*'9640' is no address: allowed is host:port"):
+        read(tmp_path, service_url='"\n[metrics]\nexecutor = "9640')

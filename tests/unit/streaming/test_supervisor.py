@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from controller.adapters.metrics.controller import ControllerMetrics
 from controller.model.errors import JournalError, LeadershipLostError, SettingsError, StalledError, TrimtabError
 from controller.ports.leadership import Agreement
 from controller.settings.trimtab_toml import Settings
@@ -106,6 +107,35 @@ def test_a_standby_rehearses_on_the_session_it_will_lead_with(tmp_path: Path) ->
     with pytest.raises(TrimtabError):
         run(tmp_path, PlayedLeadership(gone=False), session=session, stand_by=stand_by)
     stand_by.assert_called_once_with(session.return_value)
+
+
+def test_a_standby_is_ready_when_it_has_rehearsed_and_a_leader_when_it_reads_the_log(tmp_path: Path) -> None:
+    seen: list[tuple[str, bool]] = []
+    leadership = PlayedLeadership(gone=False)
+
+    class Watched(ControllerMetrics):
+        def stands_by(self, prepare: Callable[[], None]) -> None:
+            super().stands_by(prepare)
+            seen.append(("stands by", self.health.now[0]))
+
+    metrics = Watched()
+    query = Mock(isActive=False)
+
+    def reads() -> None:
+        seen.append(("reads", metrics.health.now[0]))
+        seen.append(("leads", metrics.registry.get_sample_value("trimtab_leader") == 1))
+        raise RuntimeError("ends")
+
+    query.awaitTermination.side_effect = reads
+    writer = Mock()
+    writer.trigger.return_value.start.return_value = query
+    stand_by = Mock(side_effect=lambda _: seen.append(("rehearses", metrics.health.now[0])))
+    parts: dict[str, Any] = {"metrics": metrics, "decision_query": Mock(return_value=writer), "stand_by": stand_by}
+    with pytest.raises(TrimtabError):
+        run(tmp_path, leadership, **parts)
+    assert seen == [("rehearses", False), ("stands by", True), ("reads", True), ("leads", True)]
+    assert metrics.registry.get_sample_value("trimtab_leader") == 0
+    assert metrics.health.now[0] is False
 
 
 def test_a_process_that_has_led_does_not_rehearse_again(tmp_path: Path) -> None:

@@ -1,0 +1,281 @@
+"""The metrics of ``trimtab run``."""
+
+import time
+from collections import Counter as Counted
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Final
+
+from controller.adapters.deadline import Clock
+from controller.adapters.metrics.declared import DELAY_SECONDS
+from controller.adapters.metrics.process import ProcessMetrics
+from controller.cycle.budgets import Ledger
+from controller.cycle.limits import Limits
+from controller.engine import DecidedInterval
+from controller.model.controls import Controls
+from controller.model.decision import Command
+from controller.model.memory import Memory
+from controller.wire.base import REASONS
+from controller.wire.results import STATUSES
+
+#: The steps of a micro-batch in the controller's own process.
+STAGES: Final = ("query", "decide", "dead_letters", "prune")
+#: Spark's phases of a micro-batch; triggerExecution is all of it, addBatch the query and the sink.
+_PHASES: Final = (
+    "triggerExecution",
+    "latestOffset",
+    "getBatch",
+    "queryPlanning",
+    "walCommit",
+    "addBatch",
+    "commitOffsets",
+    "commitBatch",
+)
+_MODES: Final = ("active", "dry_run", "observe")
+_ACTIONS: Final = ("unload", "split")
+#: Ticks whose decision is not known yet are remembered up to this number; only catching up has more.
+_MOST_TICKS: Final = 64
+#: Pulsar's counters of what its own load manager did: the action, its name there, and their label ``metric``.
+_PULSARS: Final = {
+    "unload": ("pulsar_lb_unload_bundle_total", "bundleUnloading"),
+    "split": ("pulsar_lb_bundles_split_total", "bundlesSplit"),
+}
+_MS: Final = 1000.0
+
+
+class ControllerMetrics(ProcessMetrics):
+    """What the supervisor, the sink and the dead letters tell."""
+
+    role: ClassVar[str] = "controller"
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        super().__init__(clock)
+        self._clock = clock
+        #: The limits of the guardrails.
+        self._limits = Limits()
+        #: That of the last decision, until its budgets are shown.
+        self._memory: Memory | None = None
+        #: Interval -> when its tick was seen, by the clock.
+        self._ticks: dict[int, float] = {}
+        self._newest_tick: int | None = None
+        self._declare_leadership()
+        self._declare_intervals()
+        self._declare_batches()
+        self._declare_commands()
+        self._declare_guardrails()
+
+    # ---- leadership ----
+
+    def _declare_leadership(self) -> None:
+        self._leader = self.gauge("trimtab_leader", "1 if this controller leads, else 0.")
+        self._epoch = self.gauge("trimtab_epoch", "Number of this controller's last leadership; 0: it has never led.")
+
+    def stands_by(self, prepare: Callable[[], None]) -> None:
+        """Another controller leads; *prepare* is this one's rehearsal."""
+        self.health.not_ready("another controller leads; this one prepares to take over")
+        prepare()
+        self.health.ready("stands by: another controller leads, this one is prepared to take over")
+
+    def takes_over(self) -> None:
+        """This controller was elected."""
+        self.health.not_ready("this controller was elected and takes over")
+
+    def leads(self, epoch: int) -> None:
+        """This controller leads and begins to read the log."""
+        self._leader.set(1)
+        self._epoch.set(epoch)
+        self.health.ready(f"leads: it reads the log, epoch {epoch}")
+
+    def leads_no_more(self) -> None:
+        """This controller does not lead any more."""
+        self._leader.set(0)
+        self.health.not_ready("this controller does not lead; it waits for the election")
+
+    # ---- intervals ----
+
+    def _declare_intervals(self) -> None:
+        self._last_interval = self.gauge(
+            "trimtab_last_interval_timestamp_seconds", "T of the last interval that this process decided; 0: none."
+        )
+        self._delay = self.histogram(
+            "trimtab_interval_delay_seconds",
+            "From T, the begin of an interval, to its decision, journalled with its commands.",
+            buckets=DELAY_SECONDS,
+        )
+        self._from_tick = self.histogram(
+            "trimtab_tick_to_decision_seconds",
+            "From the moment when this process saw the tick of an interval to its decision, journalled with its"
+            " commands. Only with a log in Kafka.",
+        )
+        self._brokers = self.gauge("trimtab_brokers", "Active brokers in the last decided interval.")
+        self._bundles = self.gauge("trimtab_bundles", "Bundles with an owner in the last decided interval.")
+        self._dropped = self.gauge(
+            "trimtab_dropped_rows", "Rows dropped since the checkpoint began, because too much waited for a tick."
+        )
+
+    def tick_came(self, interval: int | None) -> None:
+        """*interval* is the newest that was ticked, epoch ms; may be called again and again."""
+        if interval is None or interval == self._newest_tick:
+            return
+        self._newest_tick = interval
+        self._ticks[interval] = self._clock()
+        while len(self._ticks) > _MOST_TICKS:
+            del self._ticks[min(self._ticks)]
+
+    def decided(self, decided: DecidedInterval, now_ms: int) -> None:
+        """*decided* has just been decided, and journalled if it says so; *now_ms* is the wall clock, epoch ms."""
+        entry = decided.entry
+        self._last_interval.set(entry.interval / _MS)
+        self._dropped.set(decided.dropped_rows)
+        self._bundles.set(decided.bundles)
+        self._brokers.set(len(entry.memory.roster.brokers))
+        ticked = self._ticks.pop(entry.interval, None)
+        for (action, status), count in Counted(decided.settled).items():
+            self._results.labels(action, status).inc(count)
+        self._tell_guardrails(entry.memory, entry.controls)
+        if not decided.journalled:
+            return
+        self._delay.observe(max(0.0, (now_ms - entry.interval) / _MS))
+        if ticked is not None:
+            self._from_tick.observe(self._clock() - ticked)
+        self._tell_commands(entry.decision.commands)
+
+    # ---- micro-batches ----
+
+    def _declare_batches(self) -> None:
+        self._stage = self.histogram(
+            "trimtab_stage_seconds",
+            "Time of a step of a micro-batch, in this process. `stage`: query (Spark reads, decodes and folds), decide"
+            " (view, decision, journal), dead_letters, prune.",
+            "stage",
+        )
+        for stage in STAGES:
+            self._stage.labels(stage)
+        self._batch = self.gauge(
+            "trimtab_batch",
+            "Number of the micro-batch that was finished when this process looked last, ten times in"
+            " `intervals.stalled_after_seconds`.",
+        )
+        self._batch_rows = self.gauge("trimtab_batch_rows", "Records that this micro-batch read.")
+        self._batch_seconds = self.gauge(
+            "trimtab_batch_seconds", "Time of this micro-batch by Spark's phases; `phase` has Spark's names.", "phase"
+        )
+        self._state_bytes = self.gauge("trimtab_state_bytes", "Memory of the query's state, as Spark tells it.")
+        self._state_rows = self.gauge("trimtab_state_rows", "Rows of the query's state, one for each shard.")
+        self._letters = self.counter("trimtab_dead_letters_total", "Dead letters that were kept.", "reason")
+        for reason in REASONS:
+            self._letters.labels(reason)
+
+    def stage(self, name: str) -> AbstractContextManager[Any]:
+        """Within the block the stage *name* runs, one of STAGES."""
+        return self._stage.labels(name).time()
+
+    def batch_finished(self, progress: Mapping[str, Any]) -> None:
+        """*progress* is Spark's report on a micro-batch.  Supervisors look at one now and then, not at each."""
+        self._batch.set(progress["batchId"])
+        self._batch_rows.set(progress["numInputRows"] or 0)
+        for phase in _PHASES:
+            self._batch_seconds.labels(phase).set(progress["durationMs"].get(phase, 0) / _MS)
+        self._state_bytes.set(sum(each["memoryUsedBytes"] for each in progress["stateOperators"]))
+        self._state_rows.set(sum(each["numRowsTotal"] for each in progress["stateOperators"]))
+
+    def dead_letters(self, reasons: Iterable[str]) -> None:
+        """Dead letters were kept, one for each of *reasons*."""
+        for reason, count in Counted(reasons).items():
+            self._letters.labels(reason).inc(count)
+
+    # ---- commands ----
+
+    def _declare_commands(self) -> None:
+        self._commands = self.counter(
+            "trimtab_commands_total",
+            "Commands issued. `reason` has Pulsar's names where Pulsar has the reason; `mode` is active or dry_run.",
+            "action",
+            "reason",
+            "mode",
+        )
+        self._results = self.counter(
+            "trimtab_results_total",
+            "Commands that ended. `status`: the executor's (docs/executor.md), or lost if no result came back.",
+            "action",
+            "status",
+        )
+        for action in _ACTIONS:
+            for status in (*STATUSES, "lost"):
+                self._results.labels(action, status)
+        self._pulsars = {
+            "unload": self.counter(
+                _PULSARS["unload"][0],
+                "Pulsar's name for: unloads issued in mode active. `metric` is bundleUnloading, as with Pulsar.",
+                "metric",
+            ).labels(_PULSARS["unload"][1]),
+            "split": self.counter(
+                _PULSARS["split"][0],
+                "Pulsar's name for: splits issued in mode active. `metric` is bundlesSplit, as with Pulsar.",
+                "metric",
+            ).labels(_PULSARS["split"][1]),
+        }
+
+    def _tell_commands(self, commands: Iterable[Command]) -> None:
+        kinds = Counted((command.action, str(command.why.reason), command.mode) for command in commands)
+        for (action, reason, mode), count in kinds.items():
+            self._commands.labels(action, reason, mode).inc(count)
+            if mode == "active":
+                self._pulsars[action].inc(count)
+
+    # ---- guardrails ----
+
+    def _declare_guardrails(self) -> None:
+        self._mode = self.gauge("trimtab_mode", "1 for the mode of the last decision, else 0.", "mode")
+        self._paused = self.gauge("trimtab_paused", "1 if the last decision was made while paused, else 0.")
+        self._stale = self.gauge("trimtab_stale", "1 if the last interval was too old to act on, else 0.")
+        self._unknown = self.gauge(
+            "trimtab_controls_unknown", "1 if the operator's controls could not be read: nothing is issued. Else 0."
+        )
+        self._maintenance = self.gauge(
+            "trimtab_maintenance", "1 if maintenance windows forbade commands at the last decision, else 0."
+        )
+        self._in_flight = self.gauge("trimtab_in_flight", "Commands without a result.")
+        self._resting = self.gauge("trimtab_failed_bundles", "Bundles whose last commands failed.")
+        self._tripped = self.gauge("trimtab_breaker_tripped", "1 if the breaker stops all commands, else 0.")
+        self._in_a_row = self.gauge("trimtab_breaker_failures_in_a_row", "Failed commands since the last success.")
+        self._in_window = self.gauge("trimtab_breaker_failures_in_window", "Failed commands in the rolling window.")
+        self._left = self.gauge(
+            "trimtab_budget_left",
+            "How much of a budget is left: of the rolling window, and of what may be in flight. `budget` is its key in"
+            " [guardrails]; of a budget for each broker or namespace, the one with the least left. An unlimited budget"
+            " has no series.",
+            "budget",
+        )
+        self._limit = self.gauge("trimtab_budget_limit", "The budget's limit.", "budget")
+
+    def limit_by(self, limits: Limits) -> None:
+        """The guardrails have these *limits*."""
+        self._limits = limits
+
+    def _tell_guardrails(self, memory: Memory, controls: Controls) -> None:
+        for mode in _MODES:
+            self._mode.labels(mode).set(controls.mode == mode)
+        self._paused.set(controls.paused)
+        self._stale.set(controls.stale)
+        self._unknown.set(bool(controls.unknown))
+        self._maintenance.set(bool(controls.maintenance))
+        self._in_flight.set(len(memory.in_flight))
+        self._resting.set(len(memory.failed))
+        self._tripped.set(memory.breaker.tripped_at is not None)
+        self._in_a_row.set(memory.breaker.in_a_row)
+        self._in_window.set(len(memory.failures))
+        self._memory = memory
+
+    def page(self) -> bytes:
+        """See DeclaredMetrics.  Budgets are added up here, and not while an interval is decided."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            self._tell_budgets(memory)
+        return super().page()
+
+    def _tell_budgets(self, memory: Memory) -> None:
+        for line, used in Ledger(self._limits, memory.issued.values(), memory.in_flight.values()).usage():
+            if not line.key.startswith("interval."):
+                self._left.labels(line.key).set(line.limit - used)
+                self._limit.labels(line.key).set(line.limit)

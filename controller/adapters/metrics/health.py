@@ -1,0 +1,59 @@
+"""Whether a process is alive, and whether it does its part: what /healthz and /readyz answer."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from controller.adapters.deadline import Clock
+
+#: Until the process says something else.
+_STARTING: Final = "it is starting"
+
+
+class ProcessHealth:
+    """What a process says of itself.  One thread says it, others read it."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._beat_at, self._limit_seconds = clock(), math.inf
+        #: Whether the process does its part; and which, or why not.  One value: another thread reads it.
+        self._now = (False, _STARTING)
+
+    def limit_standstill(self, seconds: float) -> None:
+        """Call the process dead once its main loop has not come round for so many *seconds*."""
+        self._limit_seconds = seconds
+
+    def beat(self) -> None:
+        """The main loop comes round."""
+        self._beat_at = self._clock()
+
+    def beating(self, stop: Callable[[], bool]) -> Callable[[], bool]:
+        """*stop*, which every main loop asks again and again; each time it beats."""
+
+        def asked() -> bool:
+            self.beat()
+            return stop()
+
+        return asked
+
+    def ready(self, state: str) -> None:
+        """From now on the process does its part; *state* says which."""
+        self._now = (True, state)
+
+    def not_ready(self, why: str) -> None:
+        """From now on the process does not do its part."""
+        self._now = (False, why)
+
+    @property
+    def now(self) -> tuple[bool, str]:
+        """Whether the process does its part; and what it does, or why it does not."""
+        return self._now
+
+    @property
+    def standstill(self) -> str:
+        """Why the process counts as dead; "" where it is alive."""
+        seconds = self._clock() - self._beat_at
+        if seconds < self._limit_seconds:
+            return ""
+        return f"the main loop has not come round for {seconds:.0f} s, allowed are {self._limit_seconds:g} s"

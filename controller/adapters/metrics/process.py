@@ -1,0 +1,48 @@
+"""The metrics that all processes have."""
+
+import time
+from functools import partial
+from typing import ClassVar
+
+from controller.adapters.deadline import Clock
+from controller.adapters.metrics.declared import DeclaredMetrics
+from controller.adapters.metrics.health import ProcessHealth
+from controller.adapters.outages import OutageWatch, Part
+
+
+class ProcessMetrics(DeclaredMetrics):
+    """Metrics and readiness of one process; a subclass has those of its role."""
+
+    #: Controller, collector or executor.
+    role: ClassVar[str]
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        super().__init__()
+        self.health = ProcessHealth(clock)
+        self._info = self.gauge(
+            "trimtab_info", "Always 1. The labels say which process this is.", "role", "cluster", "version"
+        )
+        self._period = self.gauge("trimtab_period_seconds", "Length of an interval: `intervals.period_seconds`.")
+        self._ready = self.gauge("trimtab_ready", "1 if /readyz answers 200, else 0.")
+        self._ready.set_function(lambda: float(self.health.now[0]))
+        self._reachable = self.gauge(
+            "trimtab_reachable",
+            "1 if the server answered at the last look, at most a few seconds ago, else 0. `part`: log (Kafka),"
+            " election (ZooKeeper), brokers (Pulsar's admin API). A part that is no server has no series.",
+            "part",
+        )
+
+    def tell(self, *, cluster: str, version: str, period_seconds: int, stalled_after_seconds: float) -> None:
+        """Show which process this is; it is dead if its main loop takes *stalled_after_seconds*."""
+        self._info.labels(self.role, cluster, version).set(1)
+        self._period.set(period_seconds)
+        self.health.limit_standstill(stalled_after_seconds)
+
+    def tell_outages(self, watch: OutageWatch) -> None:
+        """Show which servers *watch* can reach."""
+        for part in watch.parts:
+            self._reachable.labels(part.value).set_function(partial(_reaches, watch, part))
+
+
+def _reaches(watch: OutageWatch, part: Part) -> float:
+    return float(not watch.is_away(part))

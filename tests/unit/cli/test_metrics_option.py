@@ -1,0 +1,100 @@
+"""Where `trimtab run`, `collect` and `execute` serve their metrics."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.adapters.metrics.collector import CollectorMetrics
+from controller.adapters.metrics.controller import ControllerMetrics
+from controller.cli.app import app
+from controller.cli.watched import served
+from controller.model.errors import SettingsError
+from controller.settings.trimtab_toml import Settings, read_settings
+
+_CONF = """
+cluster.name = "lab"
+log = { kind = "folder", folder.path = "log" }
+election = { kind = "file", path = "election" }
+checkpoint.path = "checkpoint"
+[metrics]
+"""
+
+
+def settings(folder: Path, **addresses: str) -> Settings:
+    conf = folder / "trimtab.toml"
+    conf.write_text(_CONF + "".join(f'{role} = "{where}"\n' for role, where in addresses.items()))
+    return read_settings(conf)
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    """An address at which another process listens."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield f"127.0.0.1:{other.getsockname()[1]}"
+
+
+def free() -> str:
+    """An address that is free, just now."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        return f"127.0.0.1:{other.getsockname()[1]}"
+
+
+def test_without_an_address_nothing_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("controller.cli.watched.MetricsServer", None)
+    caplog.set_level("INFO")
+    with served(ControllerMetrics(), settings(tmp_path)):
+        assert caplog.text == ""
+
+
+def test_each_role_has_an_address_of_its_own_and_says_where_it_is(
+    tmp_path: Path, taken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    where = free()
+    with served(CollectorMetrics(), settings(tmp_path, collector=where, controller=taken)):
+        page = urlopen(f"http://{where}/metrics", timeout=10).read().decode()
+    assert 'trimtab_info{cluster="lab",role="collector",version="' in page
+    assert "trimtab_period_seconds 60.0" in page
+    assert [record.getMessage() for record in caplog.records] == [
+        f"metrics are at http://{where}/metrics, beside /healthz and /readyz"
+    ]
+
+
+def test_the_option_has_priority_over_the_settings(tmp_path: Path, taken: str) -> None:
+    where = free()
+    with served(ControllerMetrics(), settings(tmp_path, controller=taken), where):
+        assert urlopen(f"http://{where}/healthz", timeout=10).read() == b"alive\n"
+
+
+def test_who_may_read_metrics_off_loopback_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    where = free().replace("127.0.0.1", "0.0.0.0")
+    with served(ControllerMetrics(), settings(tmp_path, controller=where)):
+        assert "everybody who can reach this address can read them" in caplog.text
+
+
+def test_an_address_that_another_process_has_is_refused_with_what_to_do(tmp_path: Path, taken: str) -> None:
+    told = rf"served at {taken} \(controller in \[metrics\]\): another process listens there; .* --metrics"
+    with pytest.raises(SettingsError, match=told), served(ControllerMetrics(), settings(tmp_path, controller=taken)):
+        pytest.fail("it listens there all the same")
+
+
+def test_an_address_of_another_host_is_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(SettingsError, match=r"--metrics\): this host has no such address"),
+        served(ControllerMetrics(), settings(tmp_path), "192.0.2.1:9640"),
+    ):
+        pytest.fail("it listens there all the same")
+
+
+@pytest.mark.parametrize("command", ["run", "collect", "execute"])
+def test_an_option_that_is_no_address_is_refused(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--metrics", "9640"])
+    assert result.exit_code == 2
+    assert "is no address" in result.output
