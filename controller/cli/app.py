@@ -47,6 +47,9 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     ),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
     "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts.", LOOK),
+    "explain": Listed(
+        "explain", "explain_subject", "Explain why a bundle was or was not moved; or a broker; or an interval.", LOOK
+    ),
     "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),

@@ -1,6 +1,5 @@
 """``trimtab decide``: print what trimtab would do about recorded load, and why; no command is issued."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -10,20 +9,15 @@ import typer
 from controller.cli.common import LONGEST_PERIOD, console, json_option
 from controller.cli.layout import columns, print_line, print_table
 from controller.cycle import Policy
-from controller.model.decision import Command, Decision, Verdict
-from controller.model.errors import SettingsError
-from controller.offline.recorded_load import RecordedLoad, read_load
+from controller.model.decision import Command, Decision
+from controller.offline.recorded_load import notes_on, read_load
+from controller.offline.recorded_policy import recorded_policy
 from controller.offline.what_if import WhatIf, what_would_be_done
-from controller.settings.broker_conf import read_broker_conf, told
-from controller.settings.guardrails import GuardrailSettings
-from controller.settings.pairs import PLACEMENT, SHEDDER, needed_by
-from controller.settings.policy import policy_of
-from controller.settings.trimtab_toml import DecisionSettings
-from controller.status.told import reason_text
+from controller.status.told import reason_text, verdict_cells
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
-from controller.wire.readable import amounts, counted, lasting
+from controller.wire.readable import counted
 
 _MOVED: Final = 3
 
@@ -102,51 +96,16 @@ def decide(
 
     Exit codes: 0 nothing would be moved or split; 3 something would; 2 an option or the load is invalid.
     """
-    policy = _policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
+    policy = recorded_policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
     recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_seconds * 1000)
     answer = what_would_be_done(recorded.records, policy, seed=seed, rounds=rounds)
-    notes = _notes(recorded, answer)
+    notes = notes_on(recorded, answer.view.brokers.names)
     if as_json:
         typer.echo(_answer(recorded.cluster, policy, answer, notes).as_line())
     else:
         _print(answer, notes)
     if answer.decision.commands:
         raise typer.Exit(_MOVED)
-
-
-def _policy(strategy: str, placement: str | None, broker_conf: Path | None, *, split: bool, period_ms: int) -> Policy:
-    """The policy of the options.  What --strategy needs besides is the default of the other options."""
-    file = broker_conf or Path(os.devnull)
-    conf = read_broker_conf(file, os.environ)
-    own = needed_by(strategy)
-    asked = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
-    decisions = DecisionSettings(mode="active", split=split)
-    try:
-        return policy_of(
-            {**own, **{k: v for k, v in conf.items() if v}, **asked}, decisions, GuardrailSettings(), 1, "", period_ms
-        )
-    except SettingsError as error:
-        where = (
-            "--strategy, --placement" if broker_conf is None else f"--strategy, --placement, {told(file, os.environ)}"
-        )
-        raise SettingsError(f"{where}: {error}") from error
-
-
-def _notes(recorded: RecordedLoad, answer: WhatIf) -> list[str]:
-    """Notes on the load: one broker alone, brokers that are not counted, and records that are not used."""
-    at = max(recorded.heard.values())
-    alone = [
-        f"a decision needs the reports of all brokers, and this load has that of {broker} alone: give the other files"
-        " with --load, too, or a folder that holds all"
-        for broker in recorded.heard
-        if len(recorded.heard) == 1
-    ]
-    silent = [
-        f"{broker} is not counted: its last report is {lasting((at - time_ms) / 1000)} older than the newest"
-        for broker, time_ms in sorted(recorded.heard.items())
-        if broker not in answer.view.brokers.code_of
-    ]
-    return [*alone, *silent, *(f"not used: {refused}" for refused in recorded.refused)]
 
 
 def _answer(cluster: str, policy: Policy, answer: WhatIf, notes: Sequence[str]) -> DecideAnswer:
@@ -192,7 +151,7 @@ def _print(answer: WhatIf, notes: Sequence[str]) -> None:
         print_table(out, header, rows, title="Would be done", head=2)
         out.print()
     header = columns("what", "reason", "observed", "limit", "by", "detail", prose=("detail",))
-    print_table(out, header, [_cells(verdict) for verdict in decision.verdicts], title="Verdicts", head=2)
+    print_table(out, header, map(verdict_cells, decision.verdicts), title="Verdicts", head=2)
     for note in notes:
         print_line(out, note)
     print_line(out, _summary(answer, decision))
@@ -206,13 +165,6 @@ def _because(command: Command) -> str:
     """The reason; with its subject where that is neither the bundle nor the broker of the same row."""
     subject = command.why.subject
     return f"{'' if subject in (command.bundle, command.source) else f'{subject}: '}{reason_text(command.why)}"
-
-
-def _cells(verdict: Verdict) -> tuple[str, ...]:
-    given = [number for number in (verdict.observed, verdict.limit) if number is not None]
-    shown = iter(amounts(given, verdict.unit))
-    observed, limit = ("" if number is None else next(shown) for number in (verdict.observed, verdict.limit))
-    return verdict.subject, verdict.reason, observed, limit, verdict.by, verdict.detail
 
 
 def _summary(answer: WhatIf, decision: Decision) -> str:

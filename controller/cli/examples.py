@@ -14,6 +14,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
     "commands tail": ("trimtab commands tail", "trimtab commands tail --no-follow --json"),
     "doctor": ("trimtab doctor", "trimtab doctor --grants"),
+    "explain": (
+        "trimtab explain",
+        "trimtab explain acme/orders/0x00000000_0x40000000 --all",
+        "trimtab explain last --load recording --strategy UniformLoadShedder",
+    ),
     "journal": ("trimtab journal --issued", "trimtab journal --reason Budget --since 2h"),
     "lookup": (
         "trimtab lookup persistent://acme/orders/created --bundles 16",

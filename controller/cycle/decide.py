@@ -54,11 +54,8 @@ def decide(
         Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail="no complete sweep of this interval")
         for name in view.missing
     ]
-    unknown = undescribed(view, policy)
-    verdicts += about_undescribed(view, unknown)
-    in_flight = (command.bundle for command in memory.in_flight.values())
-    rests = resting(memory.failed, interval, policy.patience)
-    untouchable = Untouchable.of(view, in_flight, policy.excluded, rests, unknown)
+    verdicts += about_undescribed(view, undescribed(view, policy))
+    untouchable = untouchable_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
     roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits)
     issued = {key: each for key, each in memory.issued.items() if each.interval > interval - policy.limits.window_ms}
@@ -83,6 +80,13 @@ def decide(
     said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
     summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def untouchable_in(view: ClusterView, memory: Memory, policy: Policy) -> Untouchable:
+    """The bundles that *memory* and *policy* guard in the interval of *view*."""
+    in_flight = (command.bundle for command in memory.in_flight.values())
+    rests = resting(memory.failed, view.as_of_ms, policy.patience)
+    return Untouchable.of(view, in_flight, policy.excluded, rests, undescribed(view, policy))
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

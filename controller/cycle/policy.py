@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.aggregate.shard_state import DetailLimits
 from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
 from controller.model.memory import Memory, NoMemory
@@ -91,6 +92,16 @@ class Policy:
         """How long to wait for a result, and how long a bundle rests after a failure."""
         return Patience(
             lost_after_ms=self.executor_timeout_ms + 2 * self.period_ms, retry_after_ms=self.retry_failed_after_ms
+        )
+
+    def detail_limits(self, share: float) -> DetailLimits:
+        """Above which loads the topics of bundles are kept: at *share* of the split thresholds."""
+        limits = self.split_policy.thresholds
+        return DetailLimits(
+            topics=share * limits.topics,
+            sessions=share * limits.sessions,
+            msg_rate=share * limits.msg_rate,
+            throughput=share * limits.throughput,
         )
 
     def initial_memory(self, seed: int) -> Memory:

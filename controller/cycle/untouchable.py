@@ -12,7 +12,7 @@ from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicD
 from controller.model.names import is_untouchable
 
 #: The guardrails of bundles, weakest first: their reasons, and their names in verdicts.
-_GUARDRAILS: Final = (
+GUARDRAILS: Final = (
     (Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults"),
     (Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed"),
     (Reason.BACK_OFF, "failed"),
@@ -28,7 +28,7 @@ class Untouchable:
     """The guarded bundles of a view, and why each is guarded."""
 
     view: ClusterView
-    #: (bundles,) the strongest guardrail of each bundle, as an index into _GUARDRAILS, or _FREE.
+    #: (bundles,) the strongest guardrail of each bundle, as an index into GUARDRAILS, or _FREE.
     guardrail: Ints
 
     @classmethod
@@ -75,7 +75,7 @@ class Untouchable:
         row = self.view.bundles.code_of.get(bundle)
         if row is None or self.guardrail[row] == _FREE:
             return None
-        reason, by = _GUARDRAILS[int(self.guardrail[row])]
+        reason, by = GUARDRAILS[int(self.guardrail[row])]
         return Verdict(subject=bundle, reason=reason, by=by)
 
     def explain(self, verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -84,12 +84,12 @@ class Untouchable:
 
     def counts(self, what: str) -> list[Verdict]:
         """One verdict for each guardrail: how many bundles it kept out of *what*."""
-        found = np.bincount(self.guardrail[self.mask], minlength=len(_GUARDRAILS)).tolist()
+        found = np.bincount(self.guardrail[self.mask], minlength=len(GUARDRAILS)).tolist()
         return [
             Verdict(
                 subject="cluster", reason=reason, observed=float(n), unit="bundles", by=by, detail=f"kept out: {what}"
             )
-            for (reason, by), n in zip(_GUARDRAILS, found, strict=True)
+            for (reason, by), n in zip(GUARDRAILS, found, strict=True)
             if n
         ]
 

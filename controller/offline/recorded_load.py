@@ -3,7 +3,7 @@
 Ticks that are missing are placed as ``trimtab ticks`` places them; those that are there count as they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import SettingsError, WireError
 from controller.offline.recording import cluster_of, header_of, lines_of, nothing_of, recorded_files
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
+from controller.wire.readable import lasting
 from controller.wire.rows import Located
 
 _ONE_EACH = Partitions(metrics=1, results=1)
@@ -62,6 +63,23 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
     records = tuple(Located(source=log, partition=0, offset=i, record=record) for i, (log, record) in ticked)
     return RecordedLoad(cluster=cluster, records=records, heard=heard, refused=tuple(refused))
+
+
+def notes_on(recorded: RecordedLoad, brokers: Collection[str]) -> list[str]:
+    """Notes on the load: one broker alone, brokers not among *brokers*, which count, and records that are not used."""
+    at = max(recorded.heard.values())
+    alone = [
+        f"a decision needs the reports of all brokers, and this load has that of {broker} alone: give the other files"
+        " with --load, too, or a folder that holds all"
+        for broker in recorded.heard
+        if len(recorded.heard) == 1
+    ]
+    silent = [
+        f"{broker} is not counted: its last report is {lasting((at - time_ms) / 1000)} older than the newest"
+        for broker, time_ms in sorted(recorded.heard.items())
+        if broker not in brokers
+    ]
+    return [*alone, *silent, *(f"not used: {refused}" for refused in recorded.refused)]
 
 
 def _as_ticked(found: Sequence[object]) -> Iterator[tuple[int, object]]:

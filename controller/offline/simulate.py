@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controller.aggregate.shard import DetailLimits
 from controller.cycle import Policy
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval, take_over
@@ -87,7 +86,8 @@ def simulate(
     scenario: Scenario, variant: Variant, seed: int, done: Callable[[int], None] = lambda _: None
 ) -> SimulatedRun:
     """Run *scenario* with *seed*; *done* takes the number of intervals so far."""
-    world = World(scenario, seed, variant.rules, _detail_limits(variant.policy), true_limits=variant.true_limits)
+    detail = variant.policy.detail_limits(_DETAIL_SHARE)
+    world = World(scenario, seed, variant.rules, detail, true_limits=variant.true_limits)
     decided: list[JournalEntry] = []
     engine = take_over(
         policy=variant.policy,
@@ -120,16 +120,6 @@ def simulate(
 def _as_text(conf: BrokerConf) -> dict[str, str]:
     """Options as broker.conf has them."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
-
-
-def _detail_limits(policy: Policy) -> DetailLimits:
-    limits = policy.split_policy.thresholds
-    return DetailLimits(
-        topics=_DETAIL_SHARE * limits.topics,
-        sessions=_DETAIL_SHARE * limits.sessions,
-        msg_rate=_DETAIL_SHARE * limits.msg_rate,
-        throughput=_DETAIL_SHARE * limits.throughput,
-    )
 
 
 class _NoJournal:

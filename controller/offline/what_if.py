@@ -33,6 +33,8 @@ class WhatIf:
 
     view: ClusterView
     decision: Decision
+    #: After the decision.
+    memory: Memory
     round: int
 
 
@@ -62,7 +64,7 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
         if entry.decision.commands:
             break
         memory = entry.memory
-    return WhatIf(view=view, decision=entry.decision, round=number)
+    return WhatIf(view=view, decision=entry.decision, memory=entry.memory, round=number)
 
 
 def _unhindered(policy: Policy) -> Policy:

@@ -73,7 +73,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.BACK_OFF: Meaning(_THROTTLED, "a command about the bundle failed; it rests before the next one"),
     Reason.SYSTEM_NAMESPACE: Meaning(_CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
     Reason.EXCLUDED: Meaning(_CONFIGURATION, "decisions.excluded names the bundle or its namespace"),
-    Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "bundles are unloaded at multiples of the shedding interval only"),
+    Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "it is not its turn: the verdict says when, or what goes first"),
     Reason.DISABLED: Meaning(_CONFIGURATION, "a setting switches it off"),
     Reason.WARMING_UP: Meaning(_THROTTLED, "the controller is new and waits for intervals.warm_up_samples"),
     Reason.GAP: Meaning(_THROTTLED, "intervals were missing; the controller waits for intervals.warm_up_samples again"),

@@ -81,12 +81,20 @@ def became(result: Result | None) -> str:
     return result.status + (f": {result.detail}" if result.detail else "")
 
 
-def does(command: Command) -> str:
+def does(command: Command | CommandAnswer) -> str:
     """What the command wants to be done, without the bundle."""
     if command.action == "unload":
         return f"{command.source} -> {command.destination or 'chosen by the brokers'}"
     at = "".join(f" 0x{boundary:08x}" for boundary in command.boundaries)
     return f"by {command.algorithm}{at}{', then unload' if command.unload_after_split else ''}"
+
+
+def verdict_cells(verdict: Verdict | VerdictAnswer) -> tuple[str, ...]:
+    """The cells of a row about *verdict*: what, reason, observed, limit, by and detail."""
+    given = [number for number in (verdict.observed, verdict.limit) if number is not None]
+    shown = iter(amounts(given, verdict.unit))
+    observed, limit = ("" if number is None else next(shown) for number in (verdict.observed, verdict.limit))
+    return verdict.subject, verdict.reason, observed, limit, verdict.by, verdict.detail
 
 
 def verdict_text(verdict: Verdict) -> str:

@@ -12,7 +12,7 @@ from controller.wire.answers.bench import (
     SlopeAnswer,
     TimingAnswer,
 )
-from controller.wire.answers.explain import JournalAnswer
+from controller.wire.answers.explain import ExplainAnswer, JournalAnswer
 from controller.wire.answers.offline import (
     CheckAnswer,
     DecideAnswer,
@@ -39,6 +39,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.controls": ControlsAnswer,
     "answer.decide": DecideAnswer,
     "answer.doctor": DoctorAnswer,
+    "answer.explain": ExplainAnswer,
     "answer.journal": JournalAnswer,
     "answer.lookup": LookupAnswer,
     "answer.option": OptionAnswer,

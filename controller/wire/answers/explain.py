@@ -1,6 +1,11 @@
 """The answers of ``trimtab journal`` and ``trimtab explain``."""
 
+from typing import Literal, TypeAlias
+
 from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswer
+from controller.wire.base import Number
+
+ReasonKind: TypeAlias = Literal["normal", "throttled", "configuration", "impossible", ""]
 
 
 class JournalAnswer(JsonAnswer):
@@ -17,3 +22,75 @@ class JournalAnswer(JsonAnswer):
     """Those that were looked for."""
     verdicts: list[VerdictAnswer] | None
     """Those that were looked for; null: none were looked for, or those of this interval are not kept any more."""
+
+
+class GivenAnswer(JsonAnswer):
+    """The answer of a guardrail or a strategy."""
+
+    asked: str
+    """The option, or the strategy."""
+    answer: Literal["yes", "no", "not asked"]
+    """yes: it allows, or does, the move.  not asked: another one said no before."""
+    reason: str
+    """"" with yes and not asked."""
+    kind: ReasonKind
+    """The class of the reason; "" without one."""
+    text: str
+    """What was found."""
+    means: str
+    """What the reason says, and what changes it."""
+
+
+class BrokerForBundleAnswer(JsonAnswer):
+    """What the filters and the placement say about a broker as the destination of the bundle."""
+
+    broker: str
+    answer: Literal["yes", "no", "chosen", "source"]
+    """chosen: the bundle goes there.  yes: it might.  source: it is there."""
+    by: str
+    """The filter or the placement that says no."""
+    reason: str
+    """Of a filter; "" of a placement, which prefers another broker."""
+    kind: ReasonKind
+    text: str
+    """The same in words."""
+    filters: dict[str, bool | None]
+    """Filter -> whether it keeps the broker; null: an earlier one has excluded it."""
+    usage: Number
+    """Of its most used resource; 1 is all."""
+    msg_rate: Number
+    """msg/s, in and out."""
+    msg_throughput: Number
+    """bytes/s, in and out."""
+    bundles: int
+
+
+class ExplainAnswer(JsonAnswer):
+    """``trimtab explain --json``."""
+
+    cluster: str
+    subject: str
+    """A bundle, a broker, or "interval"."""
+    kind: Literal["bundle", "broker", "interval"]
+    interval: int
+    """T of the decision, epoch ms."""
+    source: Literal["journal", "load"]
+    """journal: what was decided.  load: what would be decided on the load that was given."""
+    summary: str
+    because: str
+    """In one sentence: why it was, or was not, done."""
+    commands: list[CommandAnswer]
+    """Those about the subject, with their results."""
+    answers: list[GivenAnswer]
+    """Of guardrails and strategies."""
+    where_to: str
+    """Of a bundle: where it goes; where the decision did not ask, where it would go; or why to no broker."""
+    brokers: list[BrokerForBundleAnswer] | None
+    """Of a bundle: each broker as its destination; null: the load of this interval is not known."""
+    chosen: bool | None
+    """Of a bundle: whether the decision looked for a destination; false: these answers are for a move at its end."""
+    verdicts: list[VerdictAnswer]
+    """Those about the subject; of an interval, all."""
+    reproduced: bool | None
+    """Whether the decision came out the same when it was made again; null: it was not made again."""
+    notes: list[str]

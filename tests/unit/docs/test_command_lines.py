@@ -32,6 +32,7 @@ WITH_SERVERS: Final = {
     "demo": ("starts Spark", "tests/e2e/test_ending.py"),
     "doctor": ("needs brokers, Kafka and ZooKeeper", "tests/integration/test_doctor_on_pulsar.py"),
     "execute": ("needs brokers and a log", "tests/integration/test_execute_on_pulsar.py"),
+    "explain": ("needs a log", "tests/unit/cli/test_explain_command.py"),
     "journal": ("needs a log", "tests/unit/cli/test_journal_command.py"),
     "lookup": ("--live needs brokers", "tests/integration/test_doctor_on_pulsar.py"),
     "mode": ("needs ZooKeeper", "tests/unit/adapters/test_controls_outlive.py"),

@@ -1,0 +1,101 @@
+"""What the filters and the placement say about each broker as the destination of one bundle."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.cycle import Policy
+from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Floats
+from controller.offline.examined import Placed
+from controller.status.reasons import MEANINGS
+from controller.strategies.common.candidates import Candidates
+from controller.strategies.protocols import Filter
+from controller.wire.answers.explain import BrokerForBundleAnswer
+
+#: The order of the answers.
+_ORDER: Final = ("chosen", "source", "yes", "no")
+
+
+def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed) -> list[BrokerForBundleAnswer]:
+    """Each broker as the destination of *bundle*: first where it goes and where it is, then the others by name."""
+    brokers, source = view.brokers, int(view.bundles.broker[view.bundles.code_of[bundle]])
+    usage = _most_used(brokers.usage, brokers.limit)
+    found = []
+    for row, name in enumerate(brokers.names):
+        said = _answer(row, name, source, policy, placed)
+        found.append(
+            BrokerForBundleAnswer(
+                broker=name,
+                answer=said.answer,  # type: ignore[arg-type]  # one of the four
+                by=said.by,
+                reason="" if said.against is None else said.against.reason,
+                kind="" if said.against is None else MEANINGS[said.against.reason].kind.value,
+                text=said.text,
+                filters=_of_filters(placed.found, row),
+                usage=float(usage[row]),
+                msg_rate=float(brokers.load[row, RATE_IN] + brokers.load[row, RATE_OUT]),
+                msg_throughput=float(brokers.throughput[row]),
+                bundles=int(brokers.bundle_count[row]),
+            )
+        )
+    return sorted(found, key=lambda each: _ORDER.index(each.answer))
+
+
+def ignored_filters(policy: Policy, placed: Placed) -> str:
+    """Why brokers count that filters have excluded; "" where none does."""
+    rows, found = placed.acceptable, placed.found
+    if rows is None or not found.steps:
+        return ""
+    if any(not (found.kept == row).any() for row in rows.tolist()):
+        return (
+            "all brokers that the filters leave are overloaded, so only the binding ones hold"
+            " (loadBalancerBrokerOverloadedThresholdPercentage, trimtabOverloadedBrokersKeepFilters)"
+        )
+    names = ", ".join(type(step).__name__ for step in policy.filters if not step.binding)
+    return f"the filters together leave no broker, so these are ignored: {names}" if not len(found.steps[-1][1]) else ""
+
+
+class _Said(NamedTuple):
+    """The answer about one broker, who gives it, the filter that excludes it, and all that in words."""
+
+    answer: str
+    by: str
+    against: Filter | None
+    text: str
+
+
+def _answer(row: int, name: str, source: int, policy: Policy, placed: Placed) -> _Said:
+    """The answer about the broker at *row*."""
+    if name == placed.destination:
+        return _Said("chosen", "", None, "")
+    if row == source:
+        return _Said("source", "", None, "it is there")
+    if placed.acceptable is not None and row in placed.acceptable:
+        return _Said("yes", "", None, "as good as the chosen one")
+    against = placed.found.excludes(row)
+    if against is not None:
+        return _Said("no", type(against).__name__, against, MEANINGS[against.reason].text)
+    if placed.acceptable is None:
+        return _Said("yes", "", None, "no filter is against it; the shedder planned another one")
+    if placed.best is not None and row in placed.best:
+        return _Said("no", type(policy.selection).__name__, None, "it is overloaded")
+    return _Said("no", type(policy.placement).__name__, None, "another broker is better")
+
+
+def _of_filters(found: Candidates, row: int) -> dict[str, bool | None]:
+    """Filter -> whether it keeps the broker at *row*; None behind the first that does not."""
+    answers: dict[str, bool | None] = {}
+    kept = True
+    for step, left in found.steps:
+        keeps = bool((left == row).any())
+        answers[type(step).__name__] = keeps if kept else None
+        kept = kept and keeps
+    return answers
+
+
+def _most_used(usage: Floats, limit: Floats) -> Floats:
+    """(brokers,) usage of the most used resource, a fraction; resources without a limit do not count."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(limit > 0, usage / limit, 0.0)
+    most: Floats = np.nan_to_num(share, posinf=0.0).max(axis=1, initial=0.0)
+    return most

@@ -1,0 +1,171 @@
+"""A decision that is made again to be explained: by the code of the cycle, which is listened to.
+
+What the shedder chose, and which brokers the filters and the placement left for each bundle, is what they answered when
+the cycle asked them.  About a bundle that the cycle did not place they are asked afterwards, by the cycle's ``place``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from controller.aggregate.snapshot import Snapshot
+from controller.cycle import Policy, untouchable_in, view_of
+from controller.cycle.placing import place, place_as_planned
+from controller.cycle.untouchable import Untouchable
+from controller.engine import decide_interval
+from controller.model.controls import Controls
+from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
+from controller.model.load import ClusterView, Ints
+from controller.model.memory import Memory
+from controller.strategies.common.candidates import Candidates
+
+
+@dataclass(slots=True, kw_only=True)
+class Placed:
+    """What the filters and the placement left of the brokers for one bundle."""
+
+    #: The view at its turn: bundles that were placed before it are preallocated.
+    view: ClusterView
+    found: Candidates
+    #: The rows that are equally good; None where the placement was not asked, as the destination was planned.
+    acceptable: Ints | None = None
+    #: The rows that the placement likes best, also overloaded ones.
+    best: Ints | None = None
+    destination: str = ""
+    verdicts: Sequence[Verdict] = ()
+
+
+@dataclass(slots=True)
+class Heard:
+    """What the strategies answered while a decision was made; of several decisions, the last one."""
+
+    #: Bundle -> what was left for it, of bundles that were placed.
+    placed: dict[str, Placed] = field(default_factory=dict)
+    #: The shedder and the membership rebalancer -> what they chose.
+    unloads: dict[str, tuple[Unload, ...]] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> dict[str, Unload]:
+        """Bundle -> the shedder's, or the membership rebalancer's, unload."""
+        return {unload.bundle: unload for unloads in self.unloads.values() for unload in unloads}
+
+
+class _HeardSelection:
+    """Passes on to the policy's selection, and keeps its answers."""
+
+    def __init__(self, selection: Any, heard: Heard) -> None:
+        self._selection, self._heard = selection, heard
+
+    def candidates(self, view: ClusterView, bundle: int, filters: Any) -> Candidates:
+        found: Candidates = self._selection.candidates(view, bundle, filters)
+        self._heard.placed[view.bundles.names[bundle]] = Placed(view=view, found=found)
+        return found
+
+    def acceptable(
+        self, view: ClusterView, bundle: int, found: Candidates, placement: Any, memory: Any
+    ) -> tuple[Ints, Any]:
+        best, _ = placement.acceptable(view, bundle, found.kept, memory)
+        rows, memory = self._selection.acceptable(view, bundle, found, placement, memory)
+        placed = self._heard.placed[view.bundles.names[bundle]]
+        placed.acceptable, placed.best = rows, best
+        return rows, memory
+
+
+class _HeardShedder:
+    """Passes on to a shedder, and keeps what it chose."""
+
+    def __init__(self, shedder: Any, heard: Heard) -> None:
+        self._shedder, self._heard = shedder, heard
+
+    def initial_memory(self) -> Any:
+        return self._shedder.initial_memory()
+
+    def decide(self, view: ClusterView, memory: Any) -> tuple[UnloadDecision, Any]:
+        found, memory = self._shedder.decide(view, memory)
+        self._heard.unloads[type(self).__name__] = found.unloads
+        return found, memory
+
+
+def heard_policy(policy: Policy) -> tuple[Policy, Heard]:
+    """*policy*, whose strategies are listened to while it decides, and what is heard then."""
+    heard = Heard()
+    membership = None if policy.membership is None else _heard_shedder(policy.membership, heard)
+    return replace(
+        policy,
+        selection=cast("Any", _HeardSelection(policy.selection, heard)),
+        shedder=_heard_shedder(policy.shedder, heard),
+        membership=membership,
+    ), heard
+
+
+def _heard_shedder(shedder: Any, heard: Heard) -> Any:
+    # Verdicts name a strategy by its class.
+    return type(type(shedder).__name__, (_HeardShedder,), {})(shedder, heard)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A decision that was made again, and what was heard."""
+
+    #: That of the settings; it hears nothing.
+    policy: Policy
+    view: ClusterView
+    decision: Decision
+    #: After the decision.
+    memory: Memory
+    heard: Heard
+
+    def guarded(self) -> Untouchable:
+        """The bundles that were guarded when this was decided."""
+        issued = {command.id for command in self.decision.commands}
+        in_flight = {key: each for key, each in self.memory.in_flight.items() if key not in issued}
+        return untouchable_in(self.view, replace(self.memory, in_flight=in_flight), self.policy)
+
+    def placed(self, bundle: str) -> tuple[Placed, bool] | None:
+        """Where *bundle* may go, and whether the decision asked; None where no broker with data owns it.
+
+        Where it did not ask, the answer is that at its end: the bundle would be the last one to be placed.
+        """
+        row = self.view.bundles.code_of.get(bundle)
+        if row is None or not self.view.bundles.owned[row]:
+            return None
+        if bundle in self.heard.chosen and bundle in self.heard.placed:
+            return self._as_decided(bundle), True
+        return self._at_the_end(bundle, int(self.view.bundles.broker[row])), False
+
+    def _as_decided(self, bundle: str) -> Placed:
+        placed, unload = self.heard.placed[bundle], self.heard.chosen[bundle]
+        command = next((each for each in self.decision.commands if each.bundle == bundle), None)
+        if command is not None:
+            return replace(placed, destination=command.destination)
+        if unload.final:
+            destination, verdicts = place_as_planned(placed.view, unload, self.policy)
+        else:
+            memory = self.memory
+            destination, _, verdicts = place(placed.view, unload, memory.placement, memory.seed, self.policy)
+        return replace(placed, destination=destination, verdicts=verdicts)
+
+    def _at_the_end(self, bundle: str, source: int) -> Placed:
+        view, policy = self.view, self.policy
+        for command in self.decision.commands:
+            if command.destination:
+                codes = view.bundles.code_of[command.bundle], view.brokers.code_of[command.destination]
+                view = view.with_preallocated(*codes)
+        policy, heard = heard_policy(policy)
+        asked = Verdict(subject=bundle, reason=Reason.PLACED)
+        unload = Unload(bundle=bundle, source=view.brokers.names[source], why=asked)
+        destination, _, verdicts = place(view, unload, self.memory.placement, self.memory.seed, policy)
+        return replace(heard.placed[bundle], destination=destination, verdicts=verdicts)
+
+
+def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Policy) -> Examined:
+    """Decide the interval of *snapshot* as the engine does, from *memory*, and listen."""
+    listening, heard = heard_policy(policy)
+    seen = list[ClusterView]()
+
+    def look(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
+        seen.append(view_of(snapshots, memory, policy))
+        return seen[0]
+
+    entry = decide_interval([snapshot], memory, controls, listening, look)
+    return Examined(policy=policy, view=seen[0], decision=entry.decision, memory=entry.memory, heard=heard)

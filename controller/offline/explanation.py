@@ -1,0 +1,225 @@
+"""Why a bundle was moved or not, what was decided about a broker, and what an interval decided: one answer for each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from controller.cycle import Policy
+from controller.cycle.guardrails import CLUSTER
+from controller.cycle.untouchable import GUARDRAILS
+from controller.model.decision import Command, Reason, Verdict
+from controller.model.names import namespace_of
+from controller.offline.destinations import destinations, ignored_filters
+from controller.offline.examined import Examined, Placed
+from controller.offline.guardrail_answers import (
+    BUDGETS,
+    GRACE_PERIOD,
+    about_bundle,
+    before_shedding,
+    budget_against,
+    no,
+    not_asked,
+    refusals,
+    yes,
+)
+from controller.status.told import reason_text, verdict_text
+from controller.wire.answers.base import CommandAnswer, VerdictAnswer
+from controller.wire.answers.explain import ExplainAnswer, GivenAnswer
+from controller.wire.readable import counted, utc
+from controller.wire.results import Result
+
+_DESTINATION: Final = "filters and placement"
+#: Reasons that one sentence gives.
+_TOLD: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is known of the decision that is to be explained."""
+
+    cluster: str
+    interval: int
+    #: "journal" or "load".
+    source: str
+    summary: str
+    commands: tuple[tuple[Command, Result | None], ...]
+    #: None: they are not kept any more, and could not be made again.
+    verdicts: tuple[Verdict, ...] | None
+    policy: Policy
+    #: The decision as it was made again; None where its load is not known.
+    examined: Examined | None = None
+    reproduced: bool | None = None
+    notes: tuple[str, ...] = ()
+
+
+def explain(told: Told, subject: str, kind: str) -> ExplainAnswer:
+    """The explanation of *subject*, of the *kind* bundle, broker or interval."""
+    about = _About(told, subject, kind)
+    answers = about.answers()
+    return ExplainAnswer(
+        cluster=told.cluster,
+        subject=subject,
+        kind=kind,  # type: ignore[arg-type]  # one of the three, or an error
+        interval=told.interval,
+        source=told.source,  # type: ignore[arg-type]  # one of the two, or an error
+        summary=told.summary,
+        because=about.because(answers),
+        commands=[CommandAnswer.of(command, result) for command, result in about.commands],
+        answers=answers,
+        where_to=about.where_to(),
+        brokers=None
+        if about.placed is None or told.examined is None
+        else destinations(told.examined.view, subject, told.policy, about.placed),
+        chosen=about.was_placed if about.placed is not None else None,
+        verdicts=[VerdictAnswer.short(verdict) for verdict in about.verdicts],
+        reproduced=told.reproduced,
+        notes=[*told.notes, *about.notes()],
+    )
+
+
+class _About:
+    """What is known about one subject."""
+
+    def __init__(self, told: Told, subject: str, kind: str) -> None:
+        self._told, self._subject, self._kind = told, subject, kind
+        self._all = told.verdicts or ()
+        self.commands = [each for each in told.commands if self._names(each[0])]
+        self.verdicts = [each for each in self._all if kind == "interval" or each.subject == subject]
+        found = told.examined.placed(subject) if told.examined is not None and kind == "bundle" else None
+        self.placed: Placed | None = None if found is None else found[0]
+        self.was_placed = found is not None and found[1]
+        self._shedder = type(told.policy.shedder).__name__
+
+    def _names(self, command: Command) -> bool:
+        """Whether *command* is about the subject."""
+        about = {"bundle": (command.bundle,), "broker": (command.source, command.destination)}
+        return self._kind == "interval" or self._subject in about[self._kind]
+
+    def answers(self) -> list[GivenAnswer]:
+        """Of guardrails and strategies, in the order of their weight: the first "no" decides."""
+        if self._told.verdicts is None:
+            return []
+        shedding = before_shedding(self._all, self._told.policy)
+        asked = all(each.answer == "yes" for each in shedding)
+        if self._kind == "bundle":
+            own = list(self._of_bundle(asked=asked))
+        else:
+            own = [self._of_shedder(asked=asked), self._of_budgets()]
+        return [*shedding, *own, *refusals(self._all)]
+
+    def notes(self) -> Iterator[str]:
+        """About the answers of the filters."""
+        if self.placed is not None:
+            ignored = ignored_filters(self._told.policy, self.placed)
+            yield from [ignored] if ignored else []
+
+    def because(self, answers: Sequence[GivenAnswer]) -> str:
+        """One sentence: the reasons of the commands, else the first "no"."""
+        said = list(dict.fromkeys(verdict_text(command.why) for command, _ in self.commands))
+        if self._kind == "broker" and self.commands:
+            gives = sum(command.source == self._subject for command, _ in self.commands)
+            said.insert(0, f"gives {counted(gives, 'bundle')}, gets {len(self.commands) - gives}")
+        if said:
+            more = f"; and {len(said) - _TOLD} more" if len(said) > _TOLD else ""
+            return f"{'; '.join(said[:_TOLD])}{more}"
+        against = next((each for each in answers if each.answer == "no"), None)
+        if against is not None:
+            return f"{against.asked}: {against.text}; {against.means}"
+        if self._told.verdicts is None:
+            return f"not known, only the summary is kept: {self._told.summary}"
+        return "nothing is against a move, and nothing asked for one"
+
+    # ---- a bundle ----
+
+    def where_to(self) -> str:
+        """Where the bundle goes or would go, or why to no broker; "" where that is not known."""
+        command = next((each for each, _ in self.commands if each.destination), None)
+        if self._kind != "bundle" or (command is None and self.placed is None):
+            return ""
+        if command is not None:
+            return command.destination
+        assert self.placed is not None
+        return self.placed.destination or reason_text(self.placed.verdicts[-1])
+
+    def _of_bundle(self, *, asked: bool) -> Iterator[GivenAnswer]:
+        guards = about_bundle(self._guard(), self._recently())
+        yield from guards
+        free = asked and all(each.answer == "yes" for each in guards)
+        why = self._chosen()
+        if why is not None:
+            yield yes(self._shedder, verdict_text(why))
+            yield self._of_destination()
+            yield self._of_budgets()
+            return
+        yield self._of_shedder(asked=free)
+        yield from (not_asked(_DESTINATION), not_asked(BUDGETS))
+
+    def _guard(self) -> Verdict | None:
+        examined, names = self._told.examined, [by for _, by in GUARDRAILS]
+        found = None if examined is None else examined.guarded().verdict(self._subject)
+        told = (each for each in self.verdicts if each.by in names and each.reason is not Reason.SETTLED)
+        return found or next(told, None)
+
+    def _recently(self) -> Verdict | None:
+        examined = self._told.examined
+        if examined is None:
+            return next((each for each in self.verdicts if each.reason is Reason.RECENTLY_UNLOADED), None)
+        row = examined.view.bundles.code_of.get(self._subject)
+        if row is None or not examined.view.recently_unloaded[row]:
+            return None
+        since = examined.memory.recently_unloaded.get(self._subject)
+        detail = "" if since is None else f"unloaded at {utc(since)}"
+        return Verdict(subject=self._subject, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
+
+    def _chosen(self) -> Verdict | None:
+        """Why the shedder takes the bundle off its broker; None where it does not."""
+        for command, _ in self.commands:
+            if command.action == "unload":
+                return command.why
+        examined = self._told.examined
+        unload = None if examined is None else examined.heard.chosen.get(self._subject)
+        return None if unload is None else unload.why
+
+    def _of_destination(self) -> GivenAnswer:
+        command = next((each for each, _ in self.commands if each.action == "unload"), None)
+        if command is not None:
+            return yes(_DESTINATION, command.destination or "chosen by the brokers")
+        if self.placed is None or not self.was_placed:
+            return not_asked(_DESTINATION)
+        if self.placed.destination:
+            return yes(_DESTINATION, self.placed.destination)
+        return no(_DESTINATION, self.placed.verdicts[-1])
+
+    # ---- all subjects ----
+
+    def _of_shedder(self, *, asked: bool) -> GivenAnswer:
+        if not asked:
+            return not_asked(self._shedder)
+        examined, subjects = self._told.examined, [self._subject]
+        if self._kind == "bundle" and examined is not None:
+            row = examined.view.bundles.code_of.get(self._subject)
+            owner = -1 if row is None else int(examined.view.bundles.broker[row])
+            subjects += [examined.view.brokers.names[owner]] if owner >= 0 else []
+        if self._kind == "broker" and any(command.source == self._subject for command, _ in self.commands):
+            return yes(self._shedder, "unloads bundles from it")
+        by_shedder = [each for each in self._all if each.by == self._shedder]
+        for name in [*subjects, CLUSTER]:
+            found = next((each for each in by_shedder if each.subject == name), None)
+            if found is not None:
+                return no(self._shedder, found)
+        return yes(self._shedder) if self._kind == "interval" else not_asked(self._shedder)
+
+    def _of_budgets(self) -> GivenAnswer:
+        against = None
+        if self._kind == "bundle":
+            if self.commands or (self.was_placed and self.placed is not None and not self.placed.destination):
+                return yes(BUDGETS) if self.commands else not_asked(BUDGETS)
+            brokers = [] if self.placed is None else [self.placed.destination]
+            unload = None if self._told.examined is None else self._told.examined.heard.chosen.get(self._subject)
+            brokers += [] if unload is None else [unload.source]
+            against = budget_against(self._all, [CLUSTER, *brokers, namespace_of(self._subject)])
+        elif self._kind == "broker":
+            against = budget_against(self._all, [self._subject])
+        else:
+            against = next((each for each in self._all if each.reason is Reason.BUDGET), None)
+        return yes(BUDGETS) if against is None else no(against.by, against)

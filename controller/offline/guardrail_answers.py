@@ -1,0 +1,106 @@
+"""The answer of each guardrail, in the order in which the cycle asks them, as a decision's verdicts tell it.
+
+The cycle stops at the first guardrail that holds commands back, so those behind it were not asked.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from controller.cycle import Policy
+from controller.cycle.guardrails import CLUSTER
+from controller.cycle.untouchable import GUARDRAILS
+from controller.model.decision import Reason, Verdict
+from controller.status.reasons import MEANINGS
+from controller.status.told import reason_text
+from controller.wire.answers.explain import GivenAnswer
+
+#: What can hold back all commands of an interval, as its verdict names it, in the order of cycle/guardrails.py and
+#: cycle/decide.py.
+_REFUSALS: Final = (
+    "loadBalancerEnabled", "controls", "mode", "operator", "guardrails.maintenance", "stale_after_seconds",
+    "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
+)  # fmt: skip
+GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
+BUDGETS: Final = "guardrails: budgets"
+#: Whether a verdict is the "no" of a guardrail.
+_Says: TypeAlias = Callable[[Verdict], bool]
+
+
+def no(asked: str, verdict: Verdict) -> GivenAnswer:
+    """The "no" of *asked*, as *verdict* tells it."""
+    meaning = MEANINGS[verdict.reason]
+    return GivenAnswer(
+        asked=asked,
+        answer="no",
+        reason=verdict.reason,
+        kind=meaning.kind.value,
+        text=reason_text(verdict),
+        means=meaning.text,
+    )
+
+
+def yes(asked: str, text: str = "") -> GivenAnswer:
+    """The "yes" of *asked*."""
+    return GivenAnswer(asked=asked, answer="yes", reason="", kind="", text=text, means="")
+
+
+def not_asked(asked: str) -> GivenAnswer:
+    """*asked* was not asked."""
+    return GivenAnswer(asked=asked, answer="not asked", reason="", kind="", text="", means="")
+
+
+def refusals(verdicts: Iterable[Verdict]) -> list[GivenAnswer]:
+    """Whether anything may be issued in the interval of *verdicts*."""
+    return list(_chain(verdicts, [(by, _by(by)) for by in _REFUSALS]))
+
+
+def before_shedding(verdicts: Iterable[Verdict], policy: Policy) -> list[GivenAnswer]:
+    """Whether the shedder is asked at all in the interval of *verdicts*."""
+    every = policy.balancer.shedding_interval_option
+    return list(
+        _chain(
+            verdicts,
+            [
+                ("decisions.shed", lambda each: each.reason is Reason.DISABLED and each.by == "shed"),
+                (every, lambda each: (each.reason, each.by) == (Reason.NOT_THIS_INTERVAL, every)),
+                ("two brokers with data", lambda each: each.reason is Reason.NO_BROKERS and each.by == "shed"),
+            ],
+        )
+    )
+
+
+def about_bundle(guard: Verdict | None, recently: Verdict | None) -> list[GivenAnswer]:
+    """Whether a bundle may be moved: *guard* is the guardrail against it, *recently* that of the grace period."""
+    named = [(by, _is(guard, reason, by)) for reason, by in reversed(GUARDRAILS)]
+    answers = list(_chain([] if guard is None else [guard], named, about=None))
+    return [*answers, yes(GRACE_PERIOD) if recently is None else no(GRACE_PERIOD, recently)]
+
+
+def budget_against(verdicts: Iterable[Verdict], whose: Sequence[str]) -> Verdict | None:
+    """The first budget of *whose*, the cluster, brokers and namespaces, that held something back; None: there is none.
+
+    A budget says how many commands it held back and names the first, so that of another bundle may be meant.
+    """
+    return next((each for each in verdicts if each.reason is Reason.BUDGET and each.subject in whose), None)
+
+
+def _chain(
+    verdicts: Iterable[Verdict], asked: Sequence[tuple[str, _Says]], *, about: str | None = CLUSTER
+) -> Iterator[GivenAnswer]:
+    """The answers of those that are *asked* one after the other, until one says no."""
+    verdicts = [each for each in verdicts if about in (None, each.subject)]
+    against: Verdict | None = None
+    for name, says in asked:
+        if against is not None:
+            yield not_asked(name)
+            continue
+        against = next(filter(says, verdicts), None)
+        yield yes(name) if against is None else no(name, against)
+
+
+def _by(name: str) -> _Says:
+    return lambda each: each.by == name
+
+
+def _is(guard: Verdict | None, reason: Reason, by: str) -> _Says:
+    return lambda each: each is guard and (each.reason, each.by) == (reason, by)

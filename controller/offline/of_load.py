@@ -1,0 +1,35 @@
+"""What would be decided on recorded load, as ``trimtab decide`` decides it, to be explained."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from controller.offline.examined import Examined, heard_policy
+from controller.offline.explanation import Told
+from controller.offline.recorded_load import notes_on, read_load
+from controller.offline.recorded_policy import recorded_policy
+from controller.offline.what_if import what_would_be_done
+
+
+def told_of_load(
+    load: Sequence[Path], strategy: str, broker_conf: Path | None, *, period_ms: int, rounds: int = 1
+) -> Told:
+    """The decision on the last interval of *load* by *strategy*, with the options in *broker_conf*.
+
+    *rounds*: as in ``trimtab decide``.  Raises SettingsError where the load or an option is invalid.
+    """
+    policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms)
+    recorded = read_load(load, cluster=None, period_ms=period_ms)
+    listening, heard = heard_policy(policy)
+    found = what_would_be_done(recorded.records, listening, rounds=rounds)
+    examined = Examined(policy=policy, view=found.view, decision=found.decision, memory=found.memory, heard=heard)
+    return Told(
+        cluster=recorded.cluster,
+        interval=found.view.as_of_ms,
+        source="load",
+        summary=found.decision.summary,
+        commands=tuple((command, None) for command in found.decision.commands),
+        verdicts=found.decision.verdicts,
+        policy=policy,
+        examined=examined,
+        notes=tuple(notes_on(recorded, found.view.brokers.names)),
+    )
