@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final, TypeAlias
+from ipaddress import ip_address
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -16,8 +17,6 @@ from controller.settings.addresses import host_and_port
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
-
-_LOOPBACK: Final = ("127.", "localhost", "::1")
 
 
 def _checked(address: str) -> str:
@@ -67,6 +66,6 @@ def served(metrics: ProcessMetrics, settings: Settings, address: str = "") -> It
             " this one another address with --metrics"
         ) from error
     with server:
-        known = "" if host.startswith(_LOOPBACK) else "; everybody who can reach this address can read them"
+        known = "" if ip_address(server.host).is_loopback else "; everybody who can reach this address can read them"
         log.info("metrics are at http://%s/metrics, beside /healthz and /readyz%s", where, known)
         yield

@@ -5,15 +5,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog
+from controller.lab.servers import free_port
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.wire.commands import EpochEvent, parse_event
@@ -100,9 +104,10 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_ba
     return file
 
 
-def run_until(condition: Callable[[], bool], conf: Path, *, failpoint: str = "") -> None:
+def run_until(condition: Callable[[], bool], conf: Path, *options: str, failpoint: str = "") -> None:
     """Run the controller until *condition* holds, or until a failpoint kills it."""
     command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", str(conf)]
+    command += options
     env = os.environ | {"TRIMTAB_FAILPOINT": failpoint}
     with (conf.parent / "controller.log").open("ab") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
@@ -139,11 +144,47 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[
     folder = tmp_path_factory.mktemp("uninterrupted")
     publish(folder / "log")
     conf = settings(folder, "log")
-    run_until(
-        lambda: len(journal(folder / "log")) == _INTERVALS and len(dead_letters(folder / "log")) == _BAD,
-        conf,
-    )
+    port = free_port()
+
+    def is_through() -> bool:
+        if len(journal(folder / "log")) < _INTERVALS or len(dead_letters(folder / "log")) < _BAD:
+            return False
+        if not (folder / "metrics").exists():
+            page = served(port, "metrics")
+            if 'trimtab_stage_seconds_count{stage="prune"} 0.0' in page:
+                return False  # the batch has not ended yet
+            for path in ("readyz", "healthz"):
+                (folder / path).write_text(served(port, path))
+            (folder / "metrics").write_text(page)
+        return True
+
+    run_until(is_through, conf, "--metrics", f"127.0.0.1:{port}")
     return folder / "log", journal(folder / "log")
+
+
+def served(port: int, path: str) -> str:
+    """What the controller answers."""
+    return str(urlopen(f"http://127.0.0.1:{port}/{path}", timeout=10).read().decode())
+
+
+def test_its_metrics_tell_what_it_has_decided_and_it_is_ready(uninterrupted: tuple[Path, list[bytes]]) -> None:
+    folder, _ = uninterrupted
+    entries, letters = list(read_journal(folder)), Counter(letter.reason for letter in dead_letters(folder))
+    families = text_string_to_metric_families((folder.parent / "metrics").read_text())
+    shown = {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
+    assert shown["trimtab_leader",] == shown["trimtab_ready",] == shown["trimtab_epoch",] == 1
+    assert shown["trimtab_last_interval_timestamp_seconds",] == entries[-1].interval / 1000
+    assert shown["trimtab_interval_delay_seconds_count",] == _INTERVALS
+    assert (shown["trimtab_brokers",], shown["trimtab_bundles",]) == (4, 32)
+    assert shown["trimtab_mode", "active"] == 1
+    for reason, number in letters.items():
+        assert shown["trimtab_dead_letters_total", reason] == number
+    issued = sum(value for (name, *_), value in shown.items() if name == "trimtab_commands_total")
+    assert issued == sum(len(entry.decision.commands) for entry in entries)
+    assert shown["trimtab_in_flight",] == len(entries[-1].memory.in_flight)
+    assert shown["trimtab_stage_seconds_sum", "query"] > 0
+    assert (folder.parent / "readyz").read_text() == "ready: controller leads: it reads the log, epoch 1\n"
+    assert (folder.parent / "healthz").read_text() == "alive\n"
 
 
 def test_every_interval_is_decided_and_load_leaves_the_busy_brokers(uninterrupted: tuple[Path, list[bytes]]) -> None:

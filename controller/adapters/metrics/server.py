@@ -54,8 +54,8 @@ class MetricsServer:
         }
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self._listening = socket.create_server(address[:2], family=family, backlog=_QUEUE)
-        #: Where it listens.
-        self.port = int(self._listening.getsockname()[1])
+        #: The IP address and the port where it listens.
+        self.host, self.port = (str(self._listening.getsockname()[0]), int(self._listening.getsockname()[1]))
         self._ended = False
 
     def __enter__(self) -> Self:
@@ -111,8 +111,8 @@ class MetricsServer:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
         try:
             return answer()
-        except Exception:
-            log.exception("the metrics cannot be shown")
+        except Exception as error:
+            log.warning("%s cannot be answered: %r", target.decode(), error)
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
