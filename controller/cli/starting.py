@@ -35,7 +35,7 @@ def started(
         log.info("asking whether they answer: %s", ", ".join(server.name for server in watched.values()))
     with OutageWatch(watched) as watch:
         if metrics is not None:
-            metrics.tell_outages(watch)
+            metrics.waits_for_servers(watch)
         if not watch.wait_for(needed, stop):
             yield None
             return
@@ -44,6 +44,8 @@ def started(
             return
         if not watch.is_away(Part.BROKERS):
             before_acting.refuse_another_cluster(settings)
+        if metrics is not None:
+            metrics.begins()
         yield watch
 
 

@@ -38,10 +38,15 @@ class ProcessMetrics(DeclaredMetrics):
         self._period.set(period_seconds)
         self.health.limit_standstill(stalled_after_seconds)
 
-    def tell_outages(self, watch: OutageWatch) -> None:
-        """Show which servers *watch* can reach."""
+    def waits_for_servers(self, watch: OutageWatch) -> None:
+        """The process waits until it can reach what it needs; from now on show which servers *watch* can reach."""
+        self.health.not_ready("it waits until the servers that it needs answer; its log names those that do not")
         for part in watch.parts:
             self._reachable.labels(part.value).set_function(partial(_reaches, watch, part))
+
+    def begins(self) -> None:
+        """The process can reach what it needs, and begins its work."""
+        self.health.not_ready("it begins its work")
 
 
 def _reaches(watch: OutageWatch, part: Part) -> float:

@@ -10,7 +10,10 @@ from typer.testing import CliRunner
 
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.controller import ControllerMetrics
+from controller.adapters.metrics.executor import ExecutorMetrics
+from controller.adapters.outages import Part
 from controller.cli.app import app
+from controller.cli.starting import started
 from controller.cli.watched import served
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -98,3 +101,28 @@ def test_an_option_that_is_no_address_is_refused(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--metrics", "9640"])
     assert result.exit_code == 2
     assert "is no address" in result.output
+
+
+def test_a_process_that_waits_for_a_server_is_not_ready_and_says_which_it_cannot_reach(tmp_path: Path) -> None:
+    metrics, pulsar = ExecutorMetrics(), f'\n[pulsar]\nadmin_url = ["http://{free()}"]\n'
+    conf = tmp_path / "trimtab.toml"
+    conf.write_text(_CONF + pulsar)
+
+    def stop() -> bool:
+        """Give up once the look has failed."""
+        return metrics.registry.get_sample_value("trimtab_reachable", {"part": "brokers"}) == 0
+
+    with started(read_settings(conf), stop, Part.BROKERS, metrics=metrics) as watch:
+        assert watch is None
+    assert metrics.health.now == (
+        False,
+        "it waits until the servers that it needs answer; its log names those that do not",
+    )
+
+
+def test_a_process_that_can_reach_all_it_needs_begins(tmp_path: Path) -> None:
+    metrics = ExecutorMetrics()
+    with started(settings(tmp_path), lambda: False, Part.LOG, metrics=metrics) as watch:
+        assert watch is not None
+        assert metrics.health.now == (False, "it begins its work")
+    assert "trimtab_reachable{" not in metrics.page().decode()
