@@ -48,11 +48,12 @@ def played(
     controls: Callable[[int], Controls] = lambda _: ACTIVE,
     shape: ClusterShape | None = None,
     executes: bool = True,
+    joins: int = 0,
 ) -> list[JournalEntry]:
     """Let a modelled cluster and a controller run for *intervals* from T on; the entries of its journal.
 
     The log, the journal and the verdicts lie where *conf* says.  *controls*: those of an interval.  *executes*: the
-    cluster obeys commands.
+    cluster obeys commands.  *joins*: the last broker, which has no bundles, is there after so many intervals.
     """
     settings = read_settings(conf)
     cluster = ModelledCluster(shape or ClusterShape(bundles=24, topics=240), seed=1, name=CLUSTER)
@@ -70,6 +71,7 @@ def played(
         cluster.advance()
         log.publish(namespace_record(CLUSTER, state) for state in cluster.changed_namespaces())
         sweeps = list(cluster.sweeps(interval))
+        sweeps = sweeps[:-1] if interval < T + joins * PERIOD else sweeps
         log.publish(record for sweep in sweeps for record in json_records(sweep))
         log.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         engine.decide(reader.closed(), decided.append)

@@ -138,7 +138,8 @@ class Examined:
         command = next((each for each in self.decision.commands if each.bundle == bundle), None)
         if command is not None:
             return replace(placed, destination=command.destination)
-        if unload.final:
+        moves = self.heard.unloads.get(type(self.policy.membership).__name__, ())
+        if unload.final or unload in moves:
             destination, verdicts = place_as_planned(placed.view, unload, self.policy)
         else:
             memory = self.memory

@@ -112,6 +112,8 @@ class _About:
         if self.placed is not None:
             ignored = ignored_filters(self._told.policy, self.placed)
             yield from [ignored] if ignored else []
+        elif self._kind == "bundle" and self._told.examined is not None:
+            yield "no broker with load data had the bundle, so it could not be moved"
 
     def because(self, answers: Sequence[GivenAnswer]) -> str:
         """One sentence: the reasons of the commands, else the first "no"."""
@@ -127,7 +129,7 @@ class _About:
             return f"{against.asked}: {against.text}; {against.means}"
         if self._told.verdicts is None:
             return f"not known, only the summary is kept: {self._told.summary}"
-        return "nothing is against a move, and nothing asked for one"
+        return "no verdict is about it: nothing is against a move, and nothing asks for one"
 
     # ---- a bundle ----
 
@@ -142,12 +144,15 @@ class _About:
         return self.placed.destination or reason_text(self.placed.verdicts[-1])
 
     def _of_bundle(self, *, asked: bool) -> Iterator[GivenAnswer]:
-        guards = about_bundle(self._guard(), self._recently())
+        guard, recently = self._guard(), self._recently()
+        # Without the load, only a guardrail that said no is known.
+        known = self._told.examined is not None or guard is not None or recently is not None
+        guards = about_bundle(guard, recently) if known else []
         yield from guards
         free = asked and all(each.answer == "yes" for each in guards)
         why = self._chosen()
         if why is not None:
-            yield yes(self._shedder, verdict_text(why))
+            yield yes(why.by or self._shedder, verdict_text(why))
             yield self._of_destination()
             yield self._of_budgets()
             return

@@ -43,51 +43,66 @@ def snapshot_at(tail: LogTail, settings: Settings, policy: Policy, interval: int
 
     metrics = _span(tail.backwards("metrics", (b"",)), interval, first, metric)
     results = _span(tail.backwards("results", (b"",)), interval, first, result)
-    located = [*_located(METRICS, metrics), *_located(RESULTS, results)]
     detail = policy.detail_limits(settings.intervals.detail_share)
     options = FoldOptions(
         bundle_ttl_ms=settings.intervals.bundle_ttl_intervals * period_ms,
         detail=detail,
         state_ttl=settings.intervals.state_ttl_intervals,
     )
-    _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(located, detail), options)
-    return next((each for each in snapshots if each.interval == interval), None)
+    state, batch = ShardState(shard=0, shards=1), list(_located(RESULTS, results, result))
+    for located in _located(METRICS, metrics, metric):
+        batch.append(located)
+        if isinstance(located.record, TickRecord):
+            # One interval at a time, so that decoded records of one alone are in memory.
+            state, snapshots = fold(state, rows_from_records(batch, detail), options)
+            batch = []
+            for snapshot in snapshots:
+                if snapshot.interval == interval:
+                    return snapshot
+    return None
 
 
-def _span(values: Iterable[bytes], interval: int, first: int, decode: _Decode) -> list[object]:
-    """The records in *values*, newest first, that the ticks from *first* to *interval* end; the oldest is the first."""
-    found, begun = list[object](), False
+def _span(values: Iterable[bytes], interval: int, first: int, decode: _Decode) -> list[bytes]:
+    """Those of *values*, newest first, that the ticks from *first* to *interval* end; the oldest is the first."""
+    found, begun = list[bytes](), False
     for value in values:
-        # What came after the interval is not decoded.
-        record = _usable(value, decode) if begun or _TICK in value else None
-        if isinstance(record, TickRecord):
-            begun = begun or record.interval <= interval
-            if record.interval < first:
+        tick = _tick(value, decode)
+        if tick is not None:
+            begun = begun or tick.interval <= interval
+            if tick.interval < first:
                 break
-        if begun and record is not None:
-            found.append(record)
+        if begun:
+            found.append(value)
     return found[::-1]
 
 
-def _located(source: int, records: Sequence[object]) -> Iterator[Located]:
-    """*records* as those of one partition: a tick of each interval stands where the last partition was ticked."""
-    ticks = [record for record in records if isinstance(record, TickRecord)]
+def _located(source: int, values: Sequence[bytes], decode: _Decode) -> Iterator[Located]:
+    """The records in *values* as those of one partition: a tick of each interval stands where the last one stood."""
+    ticks = [tick for value in values if (tick := _tick(value, decode)) is not None]
     seen = Counter(tick.interval for tick in ticks)
     rosters = {tick.interval: tick.roster for tick in reversed(ticks) if tick.roster is not None}
     left = {tick.interval: min(_partitions(source, tick), seen[tick.interval]) for tick in ticks}
-    for offset, record in enumerate(records):
-        if not isinstance(record, TickRecord):
-            yield Located(source=source, partition=0, offset=offset, record=record)
+    for offset, value in enumerate(values):
+        record = _usable(value, decode)
+        if record is None:
             continue
-        left[record.interval] -= 1
-        if left[record.interval] == 0:
+        if isinstance(record, TickRecord):
+            left[record.interval] -= 1
+            if left[record.interval] != 0:
+                continue
             roster = rosters.get(record.interval) if source == METRICS else None
-            tick = record.model_copy(update={"partitions": _ONE_EACH, "roster": roster})
-            yield Located(source=source, partition=0, offset=offset, record=tick)
+            record = record.model_copy(update={"partitions": _ONE_EACH, "roster": roster})
+        yield Located(source=source, partition=0, offset=offset, record=record)
 
 
 def _partitions(source: int, tick: TickRecord) -> int:
     return tick.partitions.metrics if source == METRICS else tick.partitions.results
+
+
+def _tick(value: bytes, decode: _Decode) -> TickRecord | None:
+    """The tick that *value* holds; None of any other record, which is not decoded."""
+    record = _usable(value, decode) if _TICK in value else None
+    return record if isinstance(record, TickRecord) else None
 
 
 def _usable(value: bytes, decode: _Decode) -> object | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.tail import FolderTail
+from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.explanation import Told, explain
@@ -107,6 +108,32 @@ def test_without_the_load_the_records_alone_answer(copied: tuple[Path, JournalEn
     answer = explain(told, command.bundle, "bundle")
     assert (answer.brokers, answer.chosen, answer.where_to) == (None, None, command.destination)
     assert "the log no longer has the load of this interval" in answer.notes[0]
+
+
+def test_without_the_load_nothing_is_claimed_about_a_bundle_that_no_record_names(
+    copied: tuple[Path, JournalEntry],
+) -> None:
+    conf, entry = copied
+    shutil.rmtree(conf.parent / "log" / "metrics")
+    answer = explain(_told(conf, entry.interval), "tenant/ns/0x00000000_0x00000001", "bundle")
+    assert (answer.brokers, answer.commands, answer.where_to) == (None, [], "")
+    assert "in_flight" not in {each.asked for each in answer.answers}
+    assert answer.because.startswith("no verdict is about it")
+
+
+def test_moves_after_a_broker_joined_are_told_with_the_rebalancer_that_chose_them(tmp_path: Path) -> None:
+    options = "trimtabRebalanceOnMembershipChange=cooperative\ntrimtabRebalanceSpreadRounds=1\n"
+    more = "guardrails.freeze_intervals = 0"
+    conf = settings_in(tmp_path, broker_conf=_EAGER.format(shedder="ThresholdShedder") + options, more=more)
+    *_, joined = played(conf, 4, joins=3)
+    told = _told(conf, joined.interval)
+    assert told.reproduced is True
+    moves = [command for command in joined.decision.commands if command.why.reason is Reason.BROKER_JOINED]
+    assert moves
+    for command in moves:
+        answer = explain(told, command.bundle, "bundle")
+        assert (answer.chosen, answer.where_to) == (True, command.destination)
+        assert command.why.by in {each.asked for each in answer.answers if each.answer == "yes"}
 
 
 def test_verdicts_that_are_not_kept_are_made_again(copied: tuple[Path, JournalEntry]) -> None:
