@@ -148,6 +148,7 @@ def _refuse_unknown(told: Told, subject: str, kind: str) -> None:
     view = told.examined.view
     table = view.bundles if kind == "bundle" else view.brokers
     named = {*view.missing, *(command.bundle for command, _ in told.commands)}
+    named |= {verdict.subject for verdict in told.verdicts or ()}
     if subject in table.code_of or subject in named:
         return
     have = f"{len(table)} {kind}s"

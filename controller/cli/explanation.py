@@ -12,7 +12,7 @@ from controller.model.decision import Reason
 from controller.status.reasons import MEANINGS
 from controller.status.told import became, does, verdict_cells
 from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, GivenAnswer
-from controller.wire.readable import amounts, counted, in_number, utc
+from controller.wire.readable import amounts, in_number, utc
 
 _LABEL: Final = 9
 #: Brokers, commands and verdicts that are listed without --all.
@@ -142,4 +142,4 @@ def _print_verdicts(out: Console, answer: ExplainAnswer, most: int | None) -> No
 
 def _print_rest(out: Console, number: int, most: int | None, what: str) -> None:
     if most is not None and number > most:
-        print_line(out, f"... and {counted(number - most, what)} more: --all")
+        print_line(out, f"and {number - most:,} more {what}{'' if number - most == 1 else 's'}: --all")

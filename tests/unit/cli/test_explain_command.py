@@ -17,6 +17,7 @@ from controller.model.journal import JournalEntry
 from controller.offline.explanation import explain
 from controller.offline.journalled import told_of_journal
 from controller.settings.trimtab_toml import read_settings
+from controller.simulator.cluster import ClusterShape
 from controller.wire.readable import utc
 from tests.modelled_log import played, settings_in
 from tests.records import PERIOD, SAMPLES, T
@@ -193,6 +194,17 @@ def test_load_reports_are_explained_without_a_journal(tmp_path: Path) -> None:
     assert "all brokers that the filters leave are overloaded" in answer["notes"][0]
     balanced = told("lab/ns/0x00000000_0x20000000", "--load", REPORTS)
     assert said_no(balanced) == {"ThresholdShedder": ("Balanced", "normal")}
+
+
+def test_of_many_brokers_the_first_are_printed_and_it_is_told_how_to_see_all(tmp_path: Path) -> None:
+    conf = settings_in(tmp_path, broker_conf=_EAGER)
+    (entry,) = played(conf, 1, shape=ClusterShape(brokers=25, bundles=30, topics=60))
+    assert entry.decision.commands == ()
+    bundle = _of_each_bundle(conf)[0]["subject"]
+    short = run(bundle, "--conf", conf).stdout
+    assert "and 5 more brokers: --all" in short
+    whole = run(bundle, "--all", "--conf", conf).stdout
+    assert [f"broker-{n:02}:8080" in whole for n in range(1, 26)] == [True] * 25
 
 
 @pytest.mark.parametrize(
