@@ -31,7 +31,8 @@ from controller.simulator.cluster import ClusterShape, ModelledCluster, Modelled
 from controller.simulator.encode import FORMS, KeyValue, namespace_record, topic_records
 from controller.wire.journal_records import Decided, EntryReader
 
-_CLUSTER: Final = "bench"
+#: Not that of controller.bench.pipeline: both may run on one Kafka, and a cluster has one journal.
+_CLUSTER: Final = "arrival"
 #: Intervals that are not counted: the JVM compiles what is hot while they run.
 WARM_UP: Final = 4
 #: Sweeps are published in so many parts.
