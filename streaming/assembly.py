@@ -19,7 +19,8 @@ from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.backlog import Backlog
 from controller.aggregate.limits import WaitLimits
-from controller.aggregate.shard import DetailLimits, FoldOptions
+from controller.aggregate.shard import FoldOptions
+from controller.cycle import Policy
 from controller.doctor import before_acting
 from controller.engine import take_over
 from controller.model.errors import SettingsError, TrimtabError
@@ -28,7 +29,6 @@ from controller.ports.leadership import Leadership
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
-from controller.strategies.protocols import SplitThresholds
 from streaming.catching_up import Turn, offsets_read, turns
 from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetters
@@ -54,7 +54,7 @@ class Assembly:
         self._source = source_of(settings)
         self.policy = read_policy(settings)
         self.metrics.limit_by(self.policy.limits)
-        self.options = _query_options(settings, self.policy.split_policy.thresholds, files=self._source.files)
+        self.options = _query_options(settings, self.policy, files=self._source.files)
         #: Of the query.
         self.checkpoint = decision_checkpoint(settings.checkpoint.path, self.options)
         self.stalled_after_seconds = settings.intervals.stalled_after_seconds
@@ -210,10 +210,10 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _query_options(settings: Settings, thresholds: SplitThresholds, *, files: bool) -> QueryOptions:
-    """What the query needs to know, from the settings and the split thresholds of broker.conf."""
+def _query_options(settings: Settings, policy: Policy, *, files: bool) -> QueryOptions:
+    """What the query needs to know, from the settings and the split thresholds of *policy*."""
     intervals = settings.intervals
-    detail = _detail_limits(thresholds, intervals.detail_share)
+    detail = policy.detail_limits(intervals.detail_share)
     return QueryOptions(
         decode=DecodeOptions(
             cluster=settings.cluster.name,
@@ -233,13 +233,4 @@ def _query_options(settings: Settings, thresholds: SplitThresholds, *, files: bo
             state_ttl=intervals.state_ttl_intervals,
         ),
         files=files,
-    )
-
-
-def _detail_limits(thresholds: SplitThresholds, share: float) -> DetailLimits:
-    return DetailLimits(
-        topics=share * thresholds.topics,
-        sessions=share * thresholds.sessions,
-        msg_rate=share * thresholds.msg_rate,
-        throughput=share * thresholds.throughput,
     )
