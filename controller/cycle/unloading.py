@@ -132,8 +132,8 @@ def _shed(
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         nonlocal placing
         if unload.final:
-            # As in Pulsar, the shedder applied the filters to each bundle without the other unloads of this cycle.
-            return place_as_planned(seen, unload, policy)
+            # TransferShedder, as in Pulsar, applied the filters to each bundle without the other unloads of this cycle.
+            return place_as_planned(view if unload.in_order else seen, unload, policy)
         destination, placing, verdicts = place(view, unload, placing, seed, policy)
         return destination, verdicts
 

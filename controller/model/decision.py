@@ -144,6 +144,9 @@ class Unload:
     #: True: it moves to ``destination`` or stays (a transfer of the extensible load manager).  False: if a filter
     #: excludes ``destination``, the placement chooses another broker (the modular load manager).
     final: bool = False
+    #: Of a final one.  True: filters count the unloads before it as on their way, as they are one plan.  False: filters
+    #: look at it as if it were alone, as in Pulsar.
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

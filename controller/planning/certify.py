@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from controller.planning.bounds import LowerBound, lower_bounds
 from controller.planning.objective import score
 from controller.planning.problem import BalanceProblem, Certificate, CertifiedPlan, PlannedMove
-from controller.planning.search import Allowed, SearchLimits, searched
+from controller.planning.search import SearchLimits, searched
+from controller.planning.standing import Allowed
 
 
 def planned(problem: BalanceProblem, limits: SearchLimits, allowed: Allowed | None = None) -> CertifiedPlan:
@@ -13,6 +14,12 @@ def planned(problem: BalanceProblem, limits: SearchLimits, allowed: Allowed | No
     bound = lower_bounds(problem, limits.max_moves)[0]
     moves = searched(problem, limits, bound.level, allowed)
     return CertifiedPlan(moves=moves, certificate=_certified(problem, moves, limits.max_moves, bound))
+
+
+def part_of(problem: BalanceProblem, moves: Sequence[PlannedMove], max_moves: int) -> CertifiedPlan:
+    """*moves*, a part of a plan, with what is proved of it: against all plans of at most *max_moves* moves."""
+    bound = lower_bounds(problem, max_moves)[0]
+    return CertifiedPlan(moves=tuple(moves), certificate=_certified(problem, moves, max_moves, bound))
 
 
 def without_moves(problem: BalanceProblem, max_moves: int) -> CertifiedPlan:

@@ -18,6 +18,8 @@ from controller.planning.steps import DESTINATIONS, EPSILON, Fits, emptiest
 
 #: A step counts as so many pairs of a bundle and a broker, besides those that it looks at.
 _PAIRS_OF_A_STEP: Final = 2000
+#: A question to the filters takes as long as looking at so many pairs.
+_PAIRS_OF_A_QUESTION: Final = 1000
 #: So many bundles are asked of the filters in a step.
 _ASKED: Final = 32
 
@@ -31,6 +33,10 @@ class Effort:
     def spend(self, pairs: int) -> None:
         """Count a step that looks at so many *pairs*."""
         self.left -= pairs + _PAIRS_OF_A_STEP
+
+    def ask(self) -> None:
+        """Count a question to the filters."""
+        self.left -= _PAIRS_OF_A_QUESTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,22 +11,18 @@ Everything is counted: moves, connections and steps.  There is no clock and no c
 plan on every machine.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 
 import numpy as np
 
-from controller.model.load import Bools
+from controller.model.load import Bools, Floats
 from controller.planning.bounds import fewest_moves
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.reach import Effort, Target, reach
-from controller.planning.standing import Standing
+from controller.planning.standing import Allowed, Standing
 from controller.planning.steps import EPSILON, best_exchange, best_move
-
-#: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
-Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
 
 #: For each level, searches that keep a bundle where it was put for so many steps, at most so many steps each.
 _TENURES: Final = (7, 12, 4)
@@ -46,8 +42,8 @@ class SearchLimits:
     max_per_broker: int | None = None
     #: How many pairs of a bundle and a broker the search may look at, about, after it has a first plan.
     effort: int = 1_000_000
-    #: Brokers above this utilisation give bundles,
-    begin: float = 0.0
+    #: Brokers above this utilisation give bundles; or (R,) above one for each resource,
+    begin: float | Floats = 0.0
     #: until they are at or below this one.
     goal: float = 0.0
 
@@ -66,7 +62,7 @@ def searched(
     search.drop_needless()
     search.use_fewer()
     search.disturb_less()
-    return search.standing.ordered(max(1.0, search.standing.peak))
+    return search.possible()
 
 
 class _Search:
@@ -77,7 +73,7 @@ class _Search:
         self.standing = Standing(problem)
         #: No broker that receives a bundle may be above this.
         self.ceiling = max(1.0, limits.goal, bound)
-        self._gives = self.standing.highest > limits.begin
+        self._gives: Bools = np.any(self.standing.load / problem.capacity > limits.begin, axis=1)
         self._stuck = np.zeros(len(self._gives), np.bool_)
         self._effort = Effort(limits.effort)
 
@@ -106,6 +102,17 @@ class _Search:
             without = self.standing.load[move.source] + self._problem.size[move.bundle]
             if float((without / self._problem.capacity[move.source]).max()) <= level:
                 self.standing.take_back(move.bundle)
+
+    def possible(self) -> tuple[PlannedMove, ...]:
+        """The moves in an order that capacity and filters allow, without those that are not needed then."""
+        standing = self.standing
+        while True:
+            moves = standing.ordered(max(1.0, standing.peak), self._allowed)
+            if len(moves) == len(standing.moves):
+                return moves
+            # Filters were asked in the order of the search, with moves that were taken back later.
+            standing.back_to(moves)
+            self.drop_needless()
 
     @property
     def gives(self) -> bool:
@@ -183,7 +190,10 @@ class _Search:
             or (most is not None and standing.leaving[source] >= most)
         ):
             return np.zeros(n, np.bool_)
-        found = np.ones(n, np.bool_) if self._allowed is None else self._allowed(bundle, standing.moves)
+        found = np.ones(n, np.bool_)
+        if self._allowed is not None:
+            self._effort.ask()
+            found = self._allowed(bundle, standing.moves)
         if most is not None:
             found &= standing.coming < most
         return found

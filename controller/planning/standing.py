@@ -1,12 +1,15 @@
 """Where every bundle stands while a plan is made, and how full the brokers are then."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from controller.model.load import Floats, Ints
+from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
+
+#: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
+Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
 
 
 class Standing:
@@ -73,17 +76,18 @@ class Standing:
         for move in moves:
             self.move(*move)
 
-    def ordered(self, ceiling: float) -> tuple[PlannedMove, ...]:
+    def ordered(self, ceiling: float, allowed: Allowed | None = None) -> tuple[PlannedMove, ...]:
         """The moves in an order in which no broker is above *ceiling* when a bundle has come to it.
 
-        A move that has no place in such an order is left out.
+        *allowed* lets each move go where it goes after those before it.  A move that has no place in such an order is
+        left out.
         """
         problem, waiting, found = self.problem, list(self._moves.values()), list[PlannedMove]()
         load = loads(problem, problem.owner)
         while waiting:
             for move in waiting:
                 full = (load[move.destination] + problem.size[move.bundle]) / problem.capacity[move.destination]
-                if float(full.max()) <= ceiling:
+                if float(full.max()) <= ceiling and (allowed is None or allowed(move.bundle, found)[move.destination]):
                     break
             else:
                 break

@@ -9,6 +9,7 @@ from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, TopicDetail
 from controller.model.memory import NoMemory
 from controller.strategies.catalogue import FILTERS
+from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.max_topics import MaxTopics
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -234,3 +235,41 @@ def test_without_brokers_there_is_nothing_to_do() -> None:
 
 def test_one_broker_gives_nothing() -> None:
     assert decided(cluster((50.0, 40.0))).unloads == ()
+
+
+def test_usage_that_load_does_not_explain_moves_nothing() -> None:
+    chance = np.random.default_rng(7)
+    even = cluster(*[(10.0, 10.0, 10.0, 10.0)] * 6)
+    for _ in range(10):
+        usage, limit = even.brokers.usage.copy(), even.brokers.limit.copy()
+        usage[:, 2], limit[:, 2] = chance.uniform(0.0, 95.0, 6), 100.0
+        view = replace(even, brokers=replace(even.brokers, usage=usage, limit=limit))
+        assert decided(view).unloads == ()
+
+
+def test_a_hot_broker_gives_although_another_resource_is_noise() -> None:
+    usage, limit = HOT.brokers.usage.copy(), HOT.brokers.limit.copy()
+    usage[:, 2], limit[:, 2] = [3.0, 25.0, 8.0], 100.0
+    assert decided(replace(HOT, brokers=replace(HOT.brokers, usage=usage, limit=limit))).unloads != ()
+
+
+def test_the_filters_hold_for_each_move_after_those_before_it() -> None:
+    small = [tuple(8.0 for _ in range(10)), tuple(8.0 for _ in range(10))]
+    view = cluster(*small, (2.0,) * 11, (2.0,) * 11)
+    evenly = FewestBundles(enabled=True)
+    decision = decided(view, PeakShedder(filters=(evenly,)))
+    assert decision.unloads
+    for unload in decision.unloads:
+        row, to = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.destination]
+        assert to in evenly.keep(view, row, np.arange(4))
+        view = view.with_preallocated(row, to)
+
+
+def test_many_moves_that_gain_little_are_not_made() -> None:
+    view = cluster((1.0,) * 54, (1.0,) * 46, (1.0,) * 46)
+    assert decided(view, PeakShedder(max_moves=2, max_moves_per_broker=1)).unloads == ()
+
+
+def test_a_round_tells_what_is_left_for_later_rounds() -> None:
+    told = decided(cluster((1.0,) * 60, (20.0,), (10.0,))).verdicts[0].detail
+    assert "; 19 more moves later bring it to 0.31; brokers' usage" in told

@@ -1,0 +1,66 @@
+"""A plan for several rounds: search as far as the goal, and take the part of it that one round may carry out.
+
+The next round plans again, from where the cluster is then.  As what has moved stays for a while, it goes on from there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.planning.objective import highest, loads, score
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.standing import Allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundLimits:
+    """What one round may do."""
+
+    max_moves: int
+    #: Producers and consumers that may have to reconnect, in total; None: any number.
+    max_connections: float | None = None
+    #: Bundles that may leave any one broker, and that may come to it.
+    max_per_broker: int
+
+
+def part_for_a_round(
+    problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: RoundLimits, allowed: Allowed | None = None
+) -> tuple[PlannedMove, ...]:
+    """Those of *moves*, a whole plan in its order, that one round carries out: all, or those off the fullest brokers.
+
+    Where it is not all, no broker is fuller after a move than the one that gave was before it.
+    """
+    if _fits(problem, moves, limits):
+        return moves
+    ceiling = max(1.0, score(problem, moves).peak)
+    load, waiting, found = loads(problem, problem.owner), list(moves), list[PlannedMove]()
+    while waiting and len(found) < limits.max_moves:
+        usage = highest(load, problem.capacity)
+        for move in sorted(waiting, key=lambda move: -float(usage[move.source])):
+            full = (load[move.destination] + problem.size[move.bundle]) / problem.capacity[move.destination]
+            if (
+                float(full.max()) < float(usage[move.source])
+                and float(full.max()) <= ceiling
+                and _fits(problem, (*found, move), limits)
+                and (allowed is None or allowed(move.bundle, found)[move.destination])
+            ):
+                break
+        else:
+            break
+        waiting.remove(move)
+        found.append(move)
+        load[move.source] -= problem.size[move.bundle]
+        load[move.destination] += problem.size[move.bundle]
+    return tuple(found)
+
+
+def _fits(problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: RoundLimits) -> bool:
+    """Whether one round may carry out all of *moves*."""
+    if not moves:
+        return True
+    bundle, source, destination = np.array(moves, np.int64).T
+    return (
+        len(moves) <= limits.max_moves
+        and max(int(np.bincount(rows).max()) for rows in (source, destination)) <= limits.max_per_broker
+        and (limits.max_connections is None or float(problem.connections[bundle].sum()) <= limits.max_connections)
+    )
