@@ -13,7 +13,7 @@ from controller.planning.standing import Allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundLimits:
+class PartLimits:
     """What one round may do."""
 
     max_moves: int
@@ -24,7 +24,7 @@ class RoundLimits:
 
 
 def part_for_a_round(
-    problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: RoundLimits, allowed: Allowed | None = None
+    problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: PartLimits, allowed: Allowed | None = None
 ) -> tuple[PlannedMove, ...]:
     """Those of *moves*, a whole plan in its order, that one round carries out: all, or those off the fullest brokers.
 
@@ -54,7 +54,7 @@ def part_for_a_round(
     return tuple(found)
 
 
-def _fits(problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: RoundLimits) -> bool:
+def _fits(problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: PartLimits) -> bool:
     """Whether one round may carry out all of *moves*."""
     if not moves:
         return True

@@ -11,7 +11,7 @@ from controller.planning.certify import part_of, planned
 from controller.planning.checker import flaws
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.rounds import RoundLimits, part_for_a_round
+from controller.planning.rounds import PartLimits, part_for_a_round
 from controller.planning.search import SearchLimits
 
 
@@ -47,13 +47,13 @@ def test_a_plan_within_the_limits_is_carried_out_as_it_is(seed: int) -> None:
     problem = clusters(seed)
     moves = whole(problem)
     assert len(moves) > 10
-    assert part_for_a_round(problem, moves, RoundLimits(max_moves=50, max_per_broker=50)) == moves
+    assert part_for_a_round(problem, moves, PartLimits(max_moves=50, max_per_broker=50)) == moves
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_part_keeps_the_limits_and_lowers_the_peak(seed: int) -> None:
     problem = clusters(seed)
-    limits = RoundLimits(max_moves=8, max_per_broker=5, max_connections=28.0)
+    limits = PartLimits(max_moves=8, max_per_broker=5, max_connections=28.0)
     part = part_for_a_round(problem, whole(problem), limits)
     assert len(part) == 7
     assert set(part) < set(whole(problem))
@@ -70,7 +70,7 @@ def test_parts_of_a_plan_in_turn_come_to_its_end(seed: int) -> None:
     left = list(whole(problem))
     for _ in range(10):
         owner = problem.owner.copy()
-        part = part_for_a_round(problem, tuple(left), RoundLimits(max_moves=6, max_per_broker=4))
+        part = part_for_a_round(problem, tuple(left), PartLimits(max_moves=6, max_per_broker=4))
         for move in part:
             owner[move.bundle] = move.destination
             left.remove(move)
@@ -83,7 +83,7 @@ def test_parts_of_a_plan_in_turn_come_to_its_end(seed: int) -> None:
 
 def test_the_certificate_of_a_part_holds_and_is_about_as_many_moves_as_a_round_has() -> None:
     problem = clusters(1)
-    part = part_for_a_round(problem, whole(problem), RoundLimits(max_moves=5, max_per_broker=5))
+    part = part_for_a_round(problem, whole(problem), PartLimits(max_moves=5, max_per_broker=5))
     told = part_of(problem, part, 5).certificate
     assert (told.max_moves, told.reached) == (5, pytest.approx(float(after(problem, part).max())))
     assert flaws(problem, part, told) == []
@@ -97,18 +97,18 @@ def test_filters_are_asked_with_the_moves_of_the_part_only() -> None:
         seen.append(len(moves))
         return np.full(6, bundle % 2 == 0)
 
-    part = part_for_a_round(problem, whole(problem), RoundLimits(max_moves=4, max_per_broker=4), allowed)
+    part = part_for_a_round(problem, whole(problem), PartLimits(max_moves=4, max_per_broker=4), allowed)
     assert part
     assert all(move.bundle % 2 == 0 for move in part)
     assert set(seen) <= set(range(4))
 
 
 @pytest.mark.parametrize(
-    "limits", [RoundLimits(max_moves=0, max_per_broker=5), RoundLimits(max_moves=5, max_per_broker=0)]
+    "limits", [PartLimits(max_moves=0, max_per_broker=5), PartLimits(max_moves=5, max_per_broker=0)]
 )
-def test_a_round_without_moves_has_no_part(limits: RoundLimits) -> None:
+def test_a_round_without_moves_has_no_part(limits: PartLimits) -> None:
     assert part_for_a_round(clusters(0), whole(clusters(0)), limits) == ()
 
 
 def test_an_empty_plan_has_an_empty_part() -> None:
-    assert part_for_a_round(clusters(0), (), RoundLimits(max_moves=5, max_per_broker=5)) == ()
+    assert part_for_a_round(clusters(0), (), PartLimits(max_moves=5, max_per_broker=5)) == ()

@@ -27,7 +27,7 @@ from controller.planning.checker import flaws
 from controller.planning.from_view import Counted, StatedProblem, stated
 from controller.planning.objective import highest, loads
 from controller.planning.problem import Certificate, CertifiedPlan, PlannedMove
-from controller.planning.rounds import RoundLimits, part_for_a_round
+from controller.planning.rounds import PartLimits, part_for_a_round
 from controller.planning.search import SearchLimits
 from controller.planning.standing import Allowed
 from controller.planning.words import certificate_told
@@ -178,8 +178,8 @@ class PeakShedder(ResourceWeights):
         return tuple(planned(found.problem, limits, asked).moves)
 
     @property
-    def _round(self) -> RoundLimits:
-        return RoundLimits(
+    def _round(self) -> PartLimits:
+        return PartLimits(
             max_moves=self.max_moves,
             max_connections=float(self.max_connections) if self.max_connections else None,
             max_per_broker=self.max_moves_per_broker,
