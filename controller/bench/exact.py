@@ -24,7 +24,7 @@ class Exact:
     moves: tuple[PlannedMove, ...]
 
 
-def solved(problem: BalanceProblem, max_moves: int, *, seconds: float = 10.0) -> Exact:
+def solved(problem: BalanceProblem, max_moves: int, *, seconds: float = 60.0) -> Exact:
     """The best plan of at most *max_moves* moves by mixed integer programming, in one thread."""
     solver = _solver(problem, max_moves, integer=True)
     solver.setOptionValue("time_limit", seconds)
