@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.planning.objective import highest, loads, score
+from controller.planning.objective import highest, score
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.standing import Allowed
+from controller.planning.sequence import Allowed, MoveSequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,25 +33,19 @@ def part_for_a_round(
     if _fits(problem, moves, limits):
         return moves
     ceiling = max(1.0, score(problem, moves).peak)
-    load, waiting, found = loads(problem, problem.owner), list(moves), list[PlannedMove]()
-    while waiting and len(found) < limits.max_moves:
-        usage = highest(load, problem.capacity)
-        for move in sorted(waiting, key=lambda move: -float(usage[move.source])):
-            full = (load[move.destination] + problem.size[move.bundle]) / problem.capacity[move.destination]
-            if (
-                float(full.max()) < float(usage[move.source])
-                and float(full.max()) <= ceiling
-                and _fits(problem, (*found, move), limits)
-                and (allowed is None or allowed(move.bundle, found)[move.destination])
-            ):
-                break
-        else:
-            break
-        waiting.remove(move)
-        found.append(move)
-        load[move.source] -= problem.size[move.bundle]
-        load[move.destination] += problem.size[move.bundle]
-    return tuple(found)
+    sequence, left = MoveSequence(problem, moves, allowed), True
+    while left and len(sequence.taken) < limits.max_moves:
+        usage = highest(sequence.load, problem.capacity)
+        fullest = sorted(sequence.waiting, key=lambda move: -float(usage[move.source]))
+        left = sequence.take_first(
+            move
+            for move in fullest
+            if sequence.full(move) < float(usage[move.source])
+            and sequence.full(move) <= ceiling
+            and _fits(problem, (*sequence.taken, move), limits)
+            and sequence.may_follow(move)
+        )
+    return tuple(sequence.taken)
 
 
 def _fits(problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: PartLimits) -> bool:

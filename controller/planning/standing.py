@@ -1,15 +1,13 @@
 """Where every bundle stands while a plan is made, and how full the brokers are then."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from controller.model.load import Bools, Floats, Ints
+from controller.model.load import Floats, Ints
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
-
-#: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
-Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
+from controller.planning.sequence import Allowed, MoveSequence
 
 
 class Standing:
@@ -82,20 +80,12 @@ class Standing:
         *allowed* lets each move go where it goes after those before it.  A move that has no place in such an order is
         left out.
         """
-        problem, waiting, found = self.problem, list(self._moves.values()), list[PlannedMove]()
-        load = loads(problem, problem.owner)
-        while waiting:
-            for move in waiting:
-                full = (load[move.destination] + problem.size[move.bundle]) / problem.capacity[move.destination]
-                if float(full.max()) <= ceiling and (allowed is None or allowed(move.bundle, found)[move.destination]):
-                    break
-            else:
-                break
-            waiting.remove(move)
-            found.append(move)
-            load[move.source] -= problem.size[move.bundle]
-            load[move.destination] += problem.size[move.bundle]
-        return tuple(found)
+        sequence = MoveSequence(self.problem, self._moves.values(), allowed)
+        while sequence.take_first(
+            move for move in sequence.waiting if sequence.full(move) <= ceiling and sequence.may_follow(move)
+        ):
+            pass
+        return tuple(sequence.taken)
 
     def _shift(self, bundle: int, source: int, destination: int) -> None:
         self.load[source] -= self.problem.size[bundle]

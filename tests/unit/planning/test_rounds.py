@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from controller.model.load import Bools
-from controller.planning.certify import part_of, planned
+from controller.planning.bounds import lower_bounds
+from controller.planning.certify import certified, planned
 from controller.planning.checker import flaws
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
@@ -84,7 +85,7 @@ def test_parts_of_a_plan_in_turn_come_to_its_end(seed: int) -> None:
 def test_the_certificate_of_a_part_holds_and_is_about_as_many_moves_as_a_round_has() -> None:
     problem = clusters(1)
     part = part_for_a_round(problem, whole(problem), PartLimits(max_moves=5, max_per_broker=5))
-    told = part_of(problem, part, 5).certificate
+    told = certified(problem, part, 5, lower_bounds(problem, 5)[0]).certificate
     assert told.max_moves == 5
     assert told.reached == pytest.approx(float(after(problem, part).max()))
     assert flaws(problem, part, told) == []

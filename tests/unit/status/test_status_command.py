@@ -24,6 +24,7 @@ from controller.status.cluster import imbalance
 from controller.wire.readable import utc
 from tests.admin_servers import REPORT, AdminServer, admin_servers
 from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.modelled_log import settings_in
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, result, tick
 
 TOPIC = "persistent://tenant/ns/orders"
@@ -61,26 +62,11 @@ def topic(rate: int) -> dict[str, Any]:
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
-    return written(tmp_path)
-
-
-def written(folder: Path, more: str = "") -> Path:
-    (folder / "broker.conf").write_text("", encoding="utf-8")
-    path = folder / "trimtab.toml"
-    path.write_text(
-        f"""cluster.name = "{CLUSTER}"
-log = {{kind = "folder", folder.path = "log"}}
-election = {{kind = "file", path = "election"}}
-checkpoint.path = "checkpoint"
-{more}
-""",
-        encoding="utf-8",
-    )
-    return path
+    return settings_in(tmp_path)
 
 
 def live(folder: Path, servers: list[AdminServer]) -> Path:
-    return written(folder, f'pulsar.admin_url = ["http://{servers[0].name}"]')
+    return settings_in(folder, more=f'pulsar.admin_url = ["http://{servers[0].name}"]')
 
 
 def journal(folder: Path) -> None:

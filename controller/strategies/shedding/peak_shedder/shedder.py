@@ -21,15 +21,14 @@ from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecisi
 from controller.model.load import Bools, ClusterView, Floats
 from controller.model.memory import NoMemory
 from controller.model.option import option
-from controller.planning.bounds import mean_level
-from controller.planning.certify import part_of, planned, without_moves
+from controller.planning.bounds import lower_bounds, mean_level
+from controller.planning.certify import certified
 from controller.planning.checker import flaws
 from controller.planning.from_view import Counted, StatedProblem, stated
 from controller.planning.objective import highest, loads
 from controller.planning.problem import Certificate, CertifiedPlan, PlannedMove
 from controller.planning.rounds import PartLimits, part_for_a_round
-from controller.planning.search import SearchLimits
-from controller.planning.standing import Allowed
+from controller.planning.search import SearchLimits, searched
 from controller.planning.words import certificate_told
 from controller.strategies.common.movable import broker_own, movable
 from controller.strategies.common.resource_usage import ResourceWeights
@@ -134,23 +133,28 @@ class PeakShedder(ResourceWeights):
         over: Bools = np.any(load / problem.capacity > begin, axis=1)
         gives = np.flatnonzero(over)
         asked = Destinations(view=view, rows=found.rows, filters=self.filters).allowed if self.filters else None
-        whole = self._whole(found, goal, begin, asked) if len(gives) else ()
-        plan = part_of(problem, part_for_a_round(problem, whole, self._round, asked), self.max_moves)
+        bound = lower_bounds(problem, self.max_moves)[0]
+        # The moves to the goal, as if there were no rounds.
+        limits = SearchLimits(max_moves=self.max_moves, begin=begin, goal=goal, effort=self.effort)
+        whole = searched(problem, limits, bound.level, asked) if len(gives) else ()
+        plan = certified(problem, part_for_a_round(problem, whole, self._round, asked), self.max_moves, bound)
         wrong = flaws(problem, plan.moves, plan.certificate)
         after = highest(_after(found, () if wrong else plan.moves), problem.capacity)
         end = highest(_after(found, whole), problem.capacity)
         worth = self._worth(_gain(before, end, whole), plan, len(whole) >= self.max_moves, wrong)
-        told = _Told(view, found, goal, before, after if worth is None else before)
+        told = _Told(view, found, goal, load, before, after if worth is None else before)
         rest = len(whole) - len(plan.moves) if worth is None else 0
         unloads = tuple(told.unload(move) for move in plan.moves) if worth is None else ()
-        shown = plan.certificate if worth is None else without_moves(problem, self.max_moves).certificate
+        shown = plan if worth is None else certified(problem, (), self.max_moves, bound)
         refused = [one for broker in gives.tolist() for one in movable(view, broker_own(view), broker, _BY)[1]]
         reason = Reason.OVERLOADED if unloads else Reason.BALANCED
         if worth is not None and len(gives):
             reason = refused[0].reason if refused and not plan.moves else worth.reason
 
         def tell() -> Iterator[Verdict]:
-            yield told.cluster(shown, reason, f"; {rest} more moves later bring it to {end.max():.3g}" if rest else "")
+            yield told.cluster(
+                shown.certificate, reason, f"; {rest} more moves later bring it to {end.max():.3g}" if rest else ""
+            )
             yield from (told.broker(row, over=bool(over[row])) for row in range(len(before)))
             if len(gives):
                 yield from refused
@@ -169,13 +173,6 @@ class PeakShedder(ResourceWeights):
         mean = load.sum(axis=0) / capacity.sum(axis=0)
         begin: Floats = goal + np.maximum(self.min_gain_percent / 100, _ERRORS * error * mean)
         return begin
-
-    def _whole(
-        self, found: StatedProblem, goal: float, begin: Floats, asked: Allowed | None
-    ) -> tuple[PlannedMove, ...]:
-        """The moves to the goal, as if there were no rounds."""
-        limits = SearchLimits(max_moves=self.max_moves, begin=begin, goal=goal, effort=self.effort)
-        return tuple(planned(found.problem, limits, asked).moves)
 
     @property
     def _round(self) -> PartLimits:
@@ -234,6 +231,8 @@ class _Told:
     view: ClusterView
     found: StatedProblem
     goal: float
+    #: (n, R) of the brokers, before the plan.
+    load: Floats
     before: Floats
     after: Floats
 
@@ -259,8 +258,8 @@ class _Told:
         problem = self.found.problem
         detail = ""
         if over or self.after[row] != self.before[row]:
-            load = loads(problem, problem.owner)[row] / problem.capacity[row]
-            detail = f"by {problem.resources[int(load.argmax())]}; the plan brings it to {self.after[row]:.3g}"
+            usage = self.load[row] / problem.capacity[row]
+            detail = f"by {problem.resources[int(usage.argmax())]}; the plan brings it to {self.after[row]:.3g}"
         return Verdict(
             subject=self.view.brokers.names[row],
             reason=Reason.OVERLOADED if over else Reason.BALANCED,

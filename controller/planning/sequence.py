@@ -1,0 +1,39 @@
+"""Puts the moves of a plan one after another; knows how full the brokers are in between."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from controller.model.load import Bools, Floats
+from controller.planning.objective import loads
+from controller.planning.problem import BalanceProblem, PlannedMove
+
+#: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
+Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
+
+
+class MoveSequence:
+    """Moves that wait, and those that were taken, in their order."""
+
+    def __init__(self, problem: BalanceProblem, moves: Iterable[PlannedMove], allowed: Allowed | None = None) -> None:
+        self._problem, self._allowed = problem, allowed
+        #: (n, R) of the brokers, after the moves that were taken.
+        self.load: Floats = loads(problem, problem.owner)
+        self.waiting, self.taken = list(moves), list[PlannedMove]()
+
+    def full(self, move: PlannedMove) -> float:
+        """The utilisation of the receiving broker's fullest resource when the bundle has come to it."""
+        there = self.load[move.destination] + self._problem.size[move.bundle]
+        return float((there / self._problem.capacity[move.destination]).max())
+
+    def may_follow(self, move: PlannedMove) -> bool:
+        """Whether the bundle may go there after the moves that were taken."""
+        return self._allowed is None or bool(self._allowed(move.bundle, self.taken)[move.destination])
+
+    def take_first(self, moves: Iterable[PlannedMove]) -> bool:
+        """Take the first of *moves*, which wait; False where there is none."""
+        for move in moves:
+            self.waiting.remove(move)
+            self.taken.append(move)
+            self.load[move.source] -= self._problem.size[move.bundle]
+            self.load[move.destination] += self._problem.size[move.bundle]
+            return True
+        return False
