@@ -2,7 +2,6 @@
 `trimtab collect`, `run` and `execute` as processes, and not one message lost on the way."""
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -128,11 +127,9 @@ def test_a_skewed_cluster_becomes_even_and_every_acknowledged_message_is_receive
     owners = {bundle: broker for broker in pulsar.brokers for bundle in stage.admin.owned(broker)}
     last = {move.bundle: move for move in moves}
     astray = [move for move in last.values() if owners.get(move.bundle) != move.destination]
-    # A client's lookup during an unload may choose another broker before the destination is known: one in twenty may go
-    # astray so, also where there are fewer than twenty.
-    assert len(astray) <= math.ceil(0.05 * len(last)), {move.bundle: results.get(move.id) for move in astray}
+    assert len(astray) <= 0.05 * len(last), {move.bundle: results.get(move.id) for move in astray}
     done = {move.id for move in moves if results[move.id].status == "done"}
-    assert len(moves) - len(done) <= math.ceil(0.05 * len(moves)), results
+    assert len(done) >= 0.95 * len(moves), results
     assert all(results[move.id].owner_after == move.destination for move in moves if move.id in done)
     assert all(results[move.id].detail for move in moves if move.id not in done), "the others say why not"
 
