@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from controller.cli.common import DEFAULT_CONF, start_logging
 from controller.cli.common_options import own_version
+from controller.settings.small_file import read_small_file
 
 log = logging.getLogger("trimtab")
 
@@ -61,7 +62,7 @@ def _conf(words: Sequence[str]) -> Path:
 
 def _values(conf: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(conf.read_text(encoding="utf-8"))
+        return tomllib.loads(read_small_file(conf).decode())
     except (OSError, ValueError, RecursionError):
         return {}
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from controller.model.errors import TrimtabError, WireError
 from controller.ports.systems import LogTail
+from controller.settings.small_file import read_small_file
 from controller.wire.base import read_object, validate
 from controller.wire.metrics import BrokerLoadRecord, MetricRecord, NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.sweep import BrokerSweep
@@ -43,7 +44,7 @@ def read_boundaries(path: Path) -> tuple[int, ...]:
     Raises TrimtabError naming the file.
     """
     try:
-        fields = read_object(path.read_bytes())
+        fields = read_object(read_small_file(path))
         found = fields.get("bundles", fields)
         boundaries = found.get("boundaries") if isinstance(found, dict) else None
         state: dict[str, Any] = {"v": 1, "type": "namespace_state", "cluster": "", "namespace": "-", "version": 0}

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 import javaproperties
 
 from controller.model.errors import SettingsError
+from controller.settings.small_file import read_small_file
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyTy
     SettingsError naming the file, and the line or variable that cannot be read.
     """
     try:
-        text = path.read_bytes().decode("iso-8859-1")
+        text = read_small_file(path).decode("iso-8859-1")
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     return {**_properties(text, str(path)), **_overriding(environment)}

@@ -26,8 +26,12 @@ class _Place(NamedTuple):
 
 def problems(error: ValidationError, settings: type[BaseModel]) -> Iterator[str]:
     """One line for each error in *error* about *settings*."""
-    for details in error.errors(include_url=False):
-        yield _problem(details, settings)
+    found = error.errors(include_url=False)
+    wrong_inside = {details["loc"][:length] for details in found for length in range(len(details["loc"]))}
+    for details in found:
+        # pydantic counts only items without an error: an array of wrong items is "too short" as well.
+        if details["type"] != "too_short" or details["loc"] not in wrong_inside:
+            yield _problem(details, settings)
 
 
 def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:

@@ -40,6 +40,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from controller.model.errors import SettingsError
+from controller.settings.small_file import read_small_file
 from controller.strategies.common.worker_group import ConnectorsAndTasks, ConnectorTaskId
 
 ProtocolName: TypeAlias = Literal["eager", "cooperative", "cooperative-2.6.3", "cooperative-3.9", "cooperative-trimtab"]
@@ -111,7 +112,7 @@ class RebalanceGroup(_Part):
 def read_rebalance_group(path: Path) -> RebalanceGroup:
     """The group in the file *path*, or SettingsError naming file, key and value."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_small_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise SettingsError(f"{path}: cannot be read: {why}") from error

@@ -31,6 +31,7 @@ from controller.settings.scenario_parts import (
     Restart,
 )
 from controller.settings.section import Section, Text
+from controller.settings.small_file import read_small_file
 from controller.settings.trimtab_toml import DecisionSettings
 
 
@@ -156,7 +157,7 @@ class Scenario(Section):
 def read_scenario(path: Path) -> Scenario:
     """The scenario in the file *path*, or SettingsError naming file, key, value and what is allowed."""
     try:
-        values: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        values: Any = tomllib.loads(read_small_file(path).decode())
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # also for text that is not UTF-8

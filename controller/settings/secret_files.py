@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from controller.model.errors import SettingsError
+from controller.settings.small_file import read_small_file
 
 
 def read_secret(path: str, key: str) -> str:
@@ -12,7 +13,7 @@ def read_secret(path: str, key: str) -> str:
     have written the secret in place of the path.
     """
     try:
-        secret = Path(path).read_text(encoding="utf-8").strip()
+        secret = read_small_file(Path(path)).decode().strip()
     except OSError as error:
         raise SettingsError(f"{key}: the file that it names cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

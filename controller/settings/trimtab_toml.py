@@ -23,6 +23,7 @@ from controller.settings.log import LogSettings
 from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import problems
 from controller.settings.section import PathText, Section, Text, is_uri
+from controller.settings.small_file import read_small_file
 
 #: Pulsar: NamedEntity
 _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
@@ -326,7 +327,7 @@ class Settings(Section):
 def read_settings(path: Path) -> Settings:
     """The settings in the file *path*, or SettingsError naming file, key, value and what is allowed."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(read_small_file(path).decode())
     except FileNotFoundError as error:
         raise SettingsError(f"{path}: {error.strerror}; --conf names the file of the settings") from error
     except OSError as error:

@@ -11,6 +11,7 @@ from typing import Final
 
 from controller.adapters.kafka.words import principal
 from controller.model.errors import AccessDeniedError, SettingsError
+from controller.settings.small_file import read_small_file
 
 #: Options with another name in the Java client.
 _RENAMED: Final = {"sasl.mechanisms": "sasl.mechanism"}
@@ -95,6 +96,6 @@ def _quoted(text: str) -> str:
 
 def _text(name: str, path: str) -> str:
     try:
-        return Path(path).read_text(encoding="ascii")
+        return read_small_file(Path(path)).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"log.kafka.client: {name} = {path!r}: {error}") from error

@@ -127,3 +127,12 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
         read_scenario(path)
     with pytest.raises(SettingsError, match="cannot be read: Is a directory"):
         read_scenario(tmp_path)
+
+
+def test_an_array_of_one_wrong_item_is_not_called_too_short_as_well(refusal: Callable[[str], str]) -> None:
+    told = refusal(GOOD.replace("bundles = 8", "bundles = 100_000_000"))
+    assert told == "namespaces.0.bundles = 100000000: Input should be less than or equal to 100000"
+
+
+def test_an_array_without_items_is_too_short(refusal: Callable[[str], str]) -> None:
+    assert refusal(GOOD.replace("[{ count = 3 }]", "[]")).startswith("brokers = []: Array should have at least 1 item")

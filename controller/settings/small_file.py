@@ -1,0 +1,21 @@
+"""Reading a file that somebody wrote by hand: settings, a scenario, a secret.  One that has no end is refused."""
+
+import errno
+from pathlib import Path
+from typing import Final
+
+#: Longest file that is read, bytes.
+LARGEST_FILE: Final = 8 << 20
+
+
+def read_small_file(path: Path) -> bytes:
+    """The content of the file *path*.
+
+    Raises OSError as Path.read_bytes does, and also where the file is longer than LARGEST_FILE; no more than that is
+    read, for /dev/zero has no end.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"it is longer than {LARGEST_FILE >> 20} MiB", str(path))
+    return content
