@@ -84,8 +84,11 @@ class Balanced:
     before: float
     after: float
     moves: float
-    #: Moves that PeakShedder needs to bring each cluster to where this strategy left it.
-    peak_shedder_moves: float
+    #: Moves that PeakShedder needs to bring a cluster to where this strategy left it; of the clusters where it gets
+    #: there.  None: it does in no cluster.
+    peak_shedder_moves: float | None
+    #: Clusters that PeakShedder does not make as even as this strategy did.
+    not_reached: int
     #: Moves that any strategy needs for that, at least.
     fewest_moves: float
 
@@ -145,9 +148,10 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
 def _of(clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapping[str, str]) -> Balanced:
     ends = [carried_out(view, conf) for view in clusters]
     to_there = [
-        moves if conf.get(SHEDDER) == "PeakShedder" else _moves_to(view, evenness(end))
+        moves if conf.get(SHEDDER) == "PeakShedder" else moves_to(view, evenness(end))
         for view, (end, moves) in zip(clusters, ends, strict=True)
     ]
+    there = [moves for moves in to_there if moves is not None]
     return Balanced(
         capacities="1:2" if uneven else "equal",
         strategy=strategy,
@@ -155,19 +159,22 @@ def _of(clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapp
         before=_mean([evenness(view) for view in clusters]),
         after=_mean([evenness(end) for end, _ in ends]),
         moves=_mean([moves for _, moves in ends]),
-        peak_shedder_moves=_mean(to_there),
+        peak_shedder_moves=_mean(there) if there else None,
+        not_reached=len(to_there) - len(there),
         fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, _) in zip(clusters, ends, strict=True)]),
     )
 
 
-def _moves_to(view: ClusterView, even: float) -> int:
-    """How many moves PeakShedder needs to bring *view* to *even*, in one round if it can."""
+def moves_to(view: ClusterView, even: float) -> int | None:
+    """How many moves PeakShedder needs to bring *view* to *even*, in one round if it can; None: it does not."""
     goal = {
         "trimtabPeakShedderGoalPercentage": f"{max(0.0, 100 * (even - 1)):.6f}",
         "trimtabPeakShedderMinGainPercentage": "0",
         "trimtabPeakShedderMaxMoves": "100",
     }
-    return carried_out(view, _PEAK | goal, until=even * (1 + 1e-6))[1]
+    enough = even * (1 + 1e-6)
+    end, moves = carried_out(view, _PEAK | goal, until=enough)
+    return moves if evenness(end) <= enough else None
 
 
 def _fewest(view: ClusterView, even: float) -> float:

@@ -131,7 +131,7 @@ def balance(
     """Measure how even strategies make seeded clusters, and how many moves they take, in a closed loop.
 
     Under a constant load, with filters and the default budgets.  Beside each strategy stand the moves that PeakShedder
-    needs to get as far, and those that any strategy needs at least.
+    needs to get as far, in how many clusters it does not, and the moves that any strategy needs at least.
     """
     found = _measured(balanced(seeds), 2 * len(STRATEGIES))
     _tell([BalanceAnswer(**asdict(one)) for one in found], _balance_table(found), as_json=as_json)
@@ -288,11 +288,12 @@ def _overload_table(decided: Sequence[TimedDecision], title: str) -> _Table:
 
 
 def _balance_table(found: Sequence[Balanced]) -> _Table:
-    headings = ("before", "after", "moves", "PeakShedder's", "fewest")
+    headings = ("before", "after", "moves", "PeakShedder's", "not reached", "fewest")
     rows = []
     for one in found:
-        counts = (one.moves, one.peak_shedder_moves, one.fewest_moves)
-        cells = (f"{one.before:.2f}", f"{one.after:.2f}", *(f"{each:.1f}" for each in counts))
+        levels, to_there = (f"{one.before:.2f}", f"{one.after:.2f}"), one.peak_shedder_moves
+        counts = ("" if to_there is None else f"{to_there:.1f}", f"{one.not_reached}", f"{one.fewest_moves:.1f}")
+        cells = (*levels, f"{one.moves:.1f}", *counts)
         rows.append((one.capacities, one.strategy, *cells))
     title = f"Highest usage as a multiple of the mean, and moves; means of {counted(found[0].clusters, 'cluster')}"
     return _Table(title, columns("capacities", "strategy", *headings, numbers=headings), rows)

@@ -93,8 +93,10 @@ class BalanceAnswer(_Measured):
     after: float
     """The same when nothing moves any more."""
     moves: float
-    peak_shedder_moves: float
-    """That PeakShedder needs to get as far as this strategy."""
+    peak_shedder_moves: float | None
+    """That PeakShedder needs to get as far as this strategy, in the clusters where it does; null: in none."""
+    not_reached: int
+    """Clusters in which PeakShedder does not get as far."""
     fewest_moves: float
     """That any strategy needs for that, at least."""
 

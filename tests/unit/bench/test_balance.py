@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.bench import balance
-from controller.bench.balance import STRATEGIES, Balanced, carried_out, cluster, evenness
+from controller.bench.balance import STRATEGIES, Balanced, carried_out, cluster, evenness, moves_to
 from controller.cli.bench import app
 from controller.model.load import CPU
 
@@ -48,8 +48,15 @@ def test_peak_shedder_gets_as_far_with_no_more_moves_and_none_below_the_fewest(
     monkeypatch.setattr(balance, "STRATEGIES", dict(list(STRATEGIES.items())[:1]))
     found = [one for one in balance.balance(2) if (one.capacities == "1:2") is uneven]
     for one in found:
+        assert one.peak_shedder_moves is not None
         assert one.fewest_moves <= one.peak_shedder_moves <= one.moves / 2
-        assert one.clusters == 2
+        assert (one.clusters, one.not_reached) == (2, 0)
+
+
+def test_an_end_that_peak_shedder_does_not_reach_counts_as_not_reached() -> None:
+    view = cluster(5, 64, uneven=False, seed=3)
+    assert moves_to(view, evenness(view)) == 0
+    assert moves_to(view, 0.5) is None
 
 
 def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +68,7 @@ def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> N
         after=1.5,
         moves=12.0,
         peak_shedder_moves=5.0,
+        not_reached=1,
         fewest_moves=4.5,
     )
     monkeypatch.setattr("controller.cli.bench.balanced", lambda seeds: [one] * seeds)
