@@ -102,13 +102,15 @@ class DecisionSink:
         if not decided.journalled:
             return
         entry = decided.entry
+        fields = {"interval": utc(entry.interval), "epoch": self.epoch}
         if decided.too_large is not None:
-            log.error("%s: its commands are held back; lower the budgets in [guardrails]", decided.too_large)
+            why = "%s: its commands are held back; lower the budgets in [guardrails]"
+            log.error(why, decided.too_large, extra=fields)
         self._keep_verdicts(entry.decision)
         if decided.breaker_tripped:
-            why = entry.memory.breaker.why
-            log.error("the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`", why)
-        log.info("interval %s: %s", utc(entry.interval), in_number(entry.decision.summary))
+            tripped = "the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`"
+            log.error(tripped, entry.memory.breaker.why, extra=fields)
+        log.info("interval %s: %s", fields["interval"], in_number(entry.decision.summary), extra=fields)
 
     def _tell_dropped(self, decided: DecidedInterval) -> None:
         if decided.dropped_rows > self._dropped:
@@ -118,6 +120,7 @@ class DecisionSink:
                 " no data: see whether collectors write ticks, and who else writes to the metrics topic",
                 utc(decided.entry.interval),
                 decided.dropped_rows,
+                extra={"interval": utc(decided.entry.interval), "epoch": self.epoch},
             )
         self._dropped = max(self._dropped, decided.dropped_rows)
 

@@ -104,7 +104,7 @@ def _lead(
     decisions = assembly.decision_sink(leadership, store, letters, has_begun=assembly.has_committed(files))
     assembly.refuse_producers_clocks()
     watch = ProgressWatch(assembly.last_tick, after_seconds=assembly.stalled_after_seconds)
-    log.info("this controller leads, epoch %d", decisions.epoch)
+    log.info("this controller leads, epoch %d", decisions.epoch, extra={"epoch": decisions.epoch})
     watch_state_commits(Path(assembly.checkpoint))
 
     def decide(max_offsets: int | None, **trigger: Any) -> StreamingQuery:

@@ -22,6 +22,7 @@ from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
+from controller.cli.log_format import LogFormat, LogFormatOption
 from controller.cli.starting import started
 from controller.cli.watched import MetricsAddress, served
 from controller.collector.cluster_state import ClusterState
@@ -58,9 +59,10 @@ def collect(
         ),
     ] = False,
     metrics: MetricsAddress = "",
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Sweep the brokers every interval until SIGTERM or Ctrl-C.  Several collectors divide the brokers among them."""
-    start_logging("kazoo")
+    start_logging("kazoo", form=log_format)
     settings = read_settings(conf)
     shown = CollectorMetrics()
     # Beside a collector that runs, one interval or a dry run must not want its address.

@@ -3,7 +3,6 @@
 import errno
 import logging
 import os
-import time
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -11,15 +10,14 @@ import typer
 from rich.console import Console
 
 from controller.adapters import long_work
-from controller.cli.failures import LineFormatter, traces_are_shown
+from controller.cli.failures import traces_are_shown
+from controller.cli.log_format import LogFormat, formatter
 
 #: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
 _UNLIMITED: Final = 1_000_000
 #: Seconds: a day; the longest interval of a recording.
 LONGEST_PERIOD: Final = 86_400
 DEFAULT_CONF: Final = Path("conf/trimtab.toml")
-_LOG_LINE: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
-_LOG_TIME: Final = "%Y-%m-%dT%H:%M:%S"
 
 #: The option --conf, as ``conf: Conf = DEFAULT_CONF``.
 Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
@@ -52,14 +50,13 @@ def console(*, stderr: bool = False) -> Console:
     return found
 
 
-def start_logging(*chatty: str, quiet: bool = False) -> None:
+def start_logging(*chatty: str, quiet: bool = False, form: LogFormat = LogFormat.TEXT) -> None:
     """Log to stderr at level INFO, or WARNING after --quiet; the loggers named in *chatty* at level WARNING.
 
-    Times are UTC, as in all that trimtab prints.
+    Times are UTC, as in all that trimtab prints.  What a process has set first holds: *form*, too.
     """
-    handler, line = logging.StreamHandler(), LineFormatter(_LOG_LINE, _LOG_TIME)
-    line.converter = time.gmtime
-    handler.setFormatter(line)
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter(form))
     level = logging.WARNING if quiet or long_work.is_quiet() else logging.INFO
     logging.basicConfig(level=level, handlers=[handler])
     for name in chatty:

@@ -12,6 +12,7 @@ from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
+from controller.cli.log_format import LogFormat, LogFormatOption
 from controller.cli.starting import started
 from controller.cli.watched import MetricsAddress, served
 from controller.executor.attempt import PulsarTarget
@@ -27,9 +28,10 @@ _AGAIN_SECONDS: Final = 5.0
 def execute(
     conf: Conf = DEFAULT_CONF,
     metrics: MetricsAddress = "",
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Execute the commands on the cluster until SIGTERM or Ctrl-C.  Several executors share the commands."""
-    start_logging()
+    start_logging(form=log_format)
     settings = read_settings(conf)
     admin, shown = pulsar_admin(settings), ExecutorMetrics()
     try:

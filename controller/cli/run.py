@@ -5,6 +5,7 @@ from controller.adapters.long_work import long_work
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.outages import Part
 from controller.cli.common import DEFAULT_CONF, Conf, start_logging
+from controller.cli.log_format import LogFormat, LogFormatOption
 from controller.cli.starting import started
 from controller.cli.watched import MetricsAddress, served
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -13,9 +14,10 @@ from controller.settings.trimtab_toml import Settings, read_settings
 def run(
     conf: Conf = DEFAULT_CONF,
     metrics: MetricsAddress = "",
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C."""
-    start_logging()
+    start_logging(form=log_format)
     settings = read_settings(conf)
     shown = ControllerMetrics()
     with served(shown, settings, metrics):

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from controller.cli.common import DEFAULT_CONF, start_logging
 from controller.cli.common_options import own_version
+from controller.cli.log_format import format_in
 from controller.settings.small_file import read_small_file
 
 log = logging.getLogger("trimtab")
@@ -31,7 +32,7 @@ def first_line(words: Sequence[str]) -> bool:
     command = next((word for word in words if not word.startswith("-")), "")
     if command not in ROLES or _ASKS & set(words):
         return False
-    start_logging(quiet=bool(_QUIET & set(words)))
+    start_logging(quiet=bool(_QUIET & set(words)), form=format_in(words))
     conf = _conf(words)
     values = _values(conf)
     log.info(

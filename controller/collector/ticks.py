@@ -81,7 +81,8 @@ class TickWriter:
         self._arrivals.end(interval)
         silent = [broker for broker, sweep in roster.items() if sweep is None]
         ended = utc(interval)
-        log.info("interval %s ended with %d of %s", ended, len(roster) - len(silent), counted(len(roster), "broker"))
+        answered, asked = len(roster) - len(silent), counted(len(roster), "broker")
+        log.info("interval %s ended with %d of %s", ended, answered, asked, extra={"interval": ended})
         if silent:
             log.debug("missing in interval %s: %s", ended, ", ".join(silent))
         self._tell_passed_over()

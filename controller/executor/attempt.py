@@ -117,7 +117,8 @@ def _act(command: Command, cluster: Cluster) -> Failure | None:
     try:
         cluster.act(command)
     except PulsarError as error:
-        log.warning("%s of %s: %s", command.action, command.bundle, error)
+        fields = {"command": command.id, "bundle": command.bundle}
+        log.warning("%s of %s: %s", command.action, command.bundle, error, extra=fields)
         return _failure(error)
     failpoint("after-act")
     return None

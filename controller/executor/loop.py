@@ -111,7 +111,8 @@ class Executor:
             memory, command = self._inbox.memory(partition), to_command(event)
             if command.id in memory.answered:
                 # Its result is in the log already; a second one could contradict it.
-                log.info("%s of %s comes again and is passed over", command.action, command.bundle)
+                told = "%s of %s comes again and is passed over"
+                log.info(told, command.action, command.bundle, extra=_fields(command, event.epoch))
                 self._metrics.passed_over("repeated")
                 continue
             job = _Job(partition=partition, command=command, epoch=event.epoch, maybe_begun=command.id in memory.begun)
@@ -190,7 +191,8 @@ class Executor:
 
     def _record(self, job: _Job, outcome: Outcome, started_ms: int) -> AnswerRecord:
         command, answer = job.command, outcome.answer
-        log.info("%s of %s: %s %s", command.action, command.bundle, answer.status, answer.detail)
+        fields = _fields(command, job.epoch)
+        log.info("%s of %s: %s %s", command.action, command.bundle, answer.status, answer.detail, extra=fields)
         result = Result(
             cluster=command.cluster,
             id=command.id,
@@ -208,3 +210,8 @@ class Executor:
 
 def _range(job: _Job) -> str:
     return job.command.bundle.rpartition("/")[2]
+
+
+def _fields(command: Command, epoch: int) -> dict[str, object]:
+    """What a line of the log has beside its text, where it is written as JSON."""
+    return {"command": command.id, "bundle": command.bundle, "epoch": epoch}
