@@ -1,7 +1,7 @@
 """Spark's classes as an archive that a JVM maps into memory: its start takes half of the processor time.
 
-It is a dynamic archive of class data sharing, made by streaming.make_class_archive, in the git-ignored folder of
-fetched jars.  Its name says which Java and which jars it is of: a JVM would not use one of another version, or of other
+It is a dynamic archive of class data sharing, made by streaming.make_class_archive, in the folder of fetched
+jars.  Its name says which Java and which jars it is of: a JVM would not use one of another version, or of other
 jars, and start as if there were none.
 """
 

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from controller.adapters import jars
+from controller.adapters.places import SHIPPED
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 from streaming import class_archive
@@ -27,7 +28,7 @@ from streaming.session import start_session
 from streaming.sources import CONNECTOR
 from streaming.spark_home import spark_home
 
-_SCENARIO: Final = Path(__file__).parents[1] / "conf" / "scenarios" / "demo.toml"
+_SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
 #: How long an archive is kept that is not the newest one.
 _KEPT_SECONDS: Final = 30 * 86_400
 #: The packages of the connector that reading a topic loads classes of.

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,11 +23,11 @@ from xml.sax.saxutils import quoteattr
 
 from controller.adapters.deadline import Deadline
 from controller.adapters.long_work import Done, long_work, megabytes
+from controller.adapters.places import CACHE, SHIPPED, cache_folder
 from controller.model.errors import SettingsError, TrimtabError
 
-_ROOT: Final = Path(__file__).parents[2]
-LOCK: Final = _ROOT / "conf" / "jars.lock"
-FOLDER: Final = _ROOT / ".jars"
+LOCK: Final = SHIPPED / "jars.lock"
+FOLDER: Final = cache_folder()
 #: Environment variable: URL of a Maven repository to fetch from instead of Ivy's default.
 MIRROR: Final = "TRIMTAB_MAVEN_MIRROR"
 
@@ -63,7 +63,7 @@ class Jar:
         try:
             with path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
 
@@ -91,22 +91,31 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
     paths = {jar: target / jar.file_name for jar in read_lock(set_name, lock)}
     missing = [jar for jar, path in paths.items() if not jar.is_at(path)]
     if missing:
-        target.mkdir(parents=True, exist_ok=True)
-        # Beside the target, for a rename into it is atomic on the same file system only.
-        with TemporaryDirectory(dir=folder, prefix=".fetch-") as temporary:
-            what = f"fetching jars ({set_name}, once)"
-            with long_work(what, sum(jar.size for jar in missing), megabytes) as done:
-                words = _run_ivy(missing, Path(temporary), done)
-            fetched = {jar: Path(temporary) / jar.file_name for jar in missing}
-            if not all(path.exists() for path in fetched.values()):
-                # Ivy fetches all jars or none: only its output tells which one is missing.
-                raise TrimtabError(
-                    f"the jars of {set_name!r} could not be fetched.  Behind a firewall set {MIRROR} to the URL of a "
-                    f"Maven repository; without a network copy {target} from a machine that has it.  Ivy says:\n{words}"
-                )
-            for jar, path in fetched.items():
-                _accept(jar, path, paths[jar])
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            # Beside the target, for a rename into it is atomic on the same file system only.
+            with TemporaryDirectory(dir=folder, prefix=".fetch-") as temporary:
+                _fetch_into(target, set_name, missing, Path(temporary))
+        except OSError as error:
+            raise TrimtabError(
+                f"the jars of {set_name!r} cannot be written to {target}: {error.strerror or error}.  Set {CACHE} to a"
+                " folder that can be written to, or that holds them"
+            ) from error
     return list(paths.values())
+
+
+def _fetch_into(target: Path, set_name: str, missing: Sequence[Jar], temporary: Path) -> None:
+    with long_work(f"fetching jars ({set_name}, once)", sum(jar.size for jar in missing), megabytes) as done:
+        words = _run_ivy(missing, temporary, done)
+    fetched = {jar: temporary / jar.file_name for jar in missing}
+    if not all(path.exists() for path in fetched.values()):
+        # Ivy fetches all jars or none: only its output tells which one is missing.
+        raise TrimtabError(
+            f"the jars of {set_name!r} could not be fetched.  Behind a firewall set {MIRROR} to the URL of a "
+            f"Maven repository; without a network copy {target} from a machine that has it.  Ivy says:\n{words}"
+        )
+    for jar, path in fetched.items():
+        _accept(jar, path, target / jar.file_name)
 
 
 def janino() -> list[Path]:

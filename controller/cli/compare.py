@@ -30,8 +30,7 @@ _Scenarios: TypeAlias = Annotated[
     list[str],
     typer.Argument(
         metavar="SCENARIO...",
-        help="Files (docs/simulate.md), or names of scenarios in conf/scenarios/simulated.  They run without their"
-        " cure.",
+        help="Files (docs/simulate.md), or names that `trimtab simulate --list` prints.  They run without their cure.",
         show_default=False,
     ),
 ]

@@ -28,7 +28,7 @@ _Scenario: TypeAlias = Annotated[
     str | None,
     typer.Argument(
         metavar="SCENARIO",
-        help="A file (docs/simulate.md), or the name of a scenario in conf/scenarios/simulated.",
+        help="A file (docs/simulate.md), or the name of a scenario that comes with trimtab: see --list.",
         show_default=False,
     ),
 ]

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Final
 
+from controller.adapters.places import SHIPPED
 from controller.settings.log import FolderLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 
 #: The demo's settings, with a broker.conf beside them.
-SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "demo.toml"
+SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
 
 
 def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:

@@ -17,6 +17,7 @@ from rich.console import Console
 from controller.adapters.deadline import Deadline
 from controller.adapters.long_work import long_work, shown_by
 from controller.adapters.opened import log_system
+from controller.adapters.places import SHIPPED
 from controller.adapters.recent import recent_results
 from controller.lab.demo import command_line
 from controller.lab.demo_settings import new_run
@@ -35,7 +36,7 @@ from controller.wire.readable import counted, in_number
 from controller.wire.results import Result
 
 #: The settings, with a broker.conf beside them.
-SCENARIO: Final = Path(__file__).parents[2] / "conf" / "scenarios" / "pulsar.toml"
+SCENARIO: Final = SHIPPED / "scenarios" / "pulsar.toml"
 #: What `trimtab run` says when it waits for its first interval.
 _READY: Final = "this controller reads the log"
 NAMESPACE: Final = "demo/orders"

@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as error:
     raise SettingsError(
         "the laws of strategies are checked on examples that Hypothesis makes, and it is not installed:"
-        " pip install hypothesis"
+        " pip install 'trimtab[laws]'"
     ) from error
 
 from controller.laws.check import BrokenLaw, broken_laws, laws_of

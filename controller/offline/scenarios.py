@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from controller.adapters.places import SHIPPED
 from controller.model.errors import SettingsError
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.pairs import LOAD_MANAGER, PLACEMENT, SHEDDER, needed_by
 from controller.settings.scenario import Scenario, read_scenario
 from controller.strategies.catalogue import SHEDDERS, is_python_name, short_name
 
-#: Where they lie, from the folder that trimtab is called in.
-LIBRARY: Final = Path("conf/scenarios/simulated")
+#: Where they lie.
+LIBRARY: Final = SHIPPED / "scenarios" / "simulated"
 _SUFFIX: Final = ".toml"
 _CONF_SUFFIX: Final = ".conf"
 
@@ -24,7 +25,7 @@ def shipped(library: Path = LIBRARY) -> Iterator[tuple[str, Scenario]]:
     """
     paths = sorted(library.glob(f"*{_SUFFIX}"))
     if not paths:
-        raise SettingsError(f"{library}: no scenarios in this folder; call trimtab from the folder that has conf/")
+        raise SettingsError(f"{library}: no scenarios in this folder")
     for path in paths:
         yield path.stem, read_scenario(path)
 
@@ -36,7 +37,7 @@ def scenario_path(given: str, library: Path = LIBRARY) -> Path:
     path = library / f"{given}{_SUFFIX}"
     if not path.is_file():
         raise SettingsError(
-            f"{given}: no scenario of that name in {library}; give a file that ends in {_SUFFIX}, or a name that"
+            f"{given}: no scenario of that name comes with trimtab; give a file that ends in {_SUFFIX}, or a name that"
             " `trimtab simulate --list` prints"
         )
     return path

@@ -89,4 +89,4 @@ def test_without_hypothesis_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(builtins, "__import__", without)
     result = run("ThresholdShedder")
     assert isinstance(result.exception, SettingsError)
-    assert str(result.exception).endswith("it is not installed: pip install hypothesis")
+    assert str(result.exception).endswith("it is not installed: pip install 'trimtab[laws]'")

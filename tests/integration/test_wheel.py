@@ -1,0 +1,99 @@
+"""The wheel, installed in a new environment and called from an empty folder: nothing of the checkout is needed.
+
+What trimtab depends on comes from the environment of the tests, so that no network is needed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+_ROOT: Final = Path(__file__).parents[2]
+_BUILT_FROM: Final = ("pyproject.toml", "README.md", "conf", "controller", "streaming")
+#: The one of pyproject.toml, which pip fetches where it may use a network.
+_SETUPTOOLS: Final = 77
+_DECIDE: Final = ("decide", "--strategy", "ThresholdShedder", "--load", "recording")
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(
+        int(version("setuptools").partition(".")[0]) < _SETUPTOOLS, reason="needs the setuptools of requirements.lock"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: a build leaves files in its folder."""
+    source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in _BUILT_FROM:
+        if (_ROOT / name).is_dir():
+            shutil.copytree(_ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(_ROOT / name, source)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(made), str(source)]
+    subprocess.run(command, check=True, capture_output=True, env=_environment(TRIMTAB_CACHE=str(_ROOT / ".jars")))
+    (found,) = made.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def trimtab(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program ``trimtab`` of a new environment."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True, env=_environment())
+    (packages,) = folder.glob("lib/python*/site-packages")
+    # Behind its own; and the .pth files in it, one of which leads to the checkout, are not read.
+    others = [path for path in sys.path if Path(path).name == "site-packages"]
+    (packages / "dependencies.pth").write_text("".join(f"{path}\n" for path in others))
+    return folder / "bin" / "trimtab"
+
+
+def _environment(**more: str) -> dict[str, str]:
+    """That of the tests without what leads to the checkout."""
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "TRIMTAB_CACHE")} | more
+
+
+def _run(trimtab: Path, *words: str, folder: Path, code: int = 0) -> str:
+    environment = _environment(XDG_CACHE_HOME=str(folder / "cache"))
+    run = subprocess.run([trimtab, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == code, run.stderr
+    return run.stdout
+
+
+def test_it_has_all_of_conf_and_the_compiled_query_and_nothing_twice(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as files:
+        names = files.namelist()
+    conf = {f"controller/{path.relative_to(_ROOT)}" for path in (_ROOT / "conf").rglob("*") if path.is_file()}
+    assert conf <= set(names)
+    assert len(names) == len(set(names))
+    assert sum(name.startswith("streaming/jvm/query-") for name in names) == 1
+    own = ("controller/", "streaming/", f"trimtab-{version('trimtab')}.dist-info/")
+    assert [name for name in names if not name.startswith(own) or "__pycache__" in name] == []
+
+
+def test_commands_work_away_from_the_checkout(trimtab: Path, tmp_path: Path) -> None:
+    assert _run(trimtab, "--version", folder=tmp_path) == f"trimtab {version('trimtab')}\n"
+    assert "loadBalancerLoadSheddingStrategy" in _run(trimtab, "options", folder=tmp_path)
+    assert "idle-broker" in _run(trimtab, "simulate", "idle-broker", "--seeds", "1", folder=tmp_path)
+    (tmp_path / "recording").mkdir()
+    shutil.copy(_ROOT / "tests" / "samples" / "load_report_1.json", tmp_path / "recording")
+    assert "brokers" in _run(trimtab, *_DECIDE, folder=tmp_path)
+
+
+def test_the_demo_runs_in_an_empty_folder_and_keeps_what_it_makes_in_the_users_cache(
+    trimtab: Path, tmp_path: Path
+) -> None:
+    assert "Done: 1 interval" in _run(trimtab, "demo", "--intervals", "1", folder=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".trimtab", "cache"]
+    assert (tmp_path / "cache" / "trimtab").is_dir()
