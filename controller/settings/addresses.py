@@ -48,6 +48,15 @@ def _service(url: str) -> str:
     return _with_scheme(url, ("pulsar", "pulsar+ssl"), "pulsar://host:port or pulsar+ssl://host:port") if url else url
 
 
+def _pulsar(url: str) -> str:
+    scheme, _, servers = url.partition("://")
+    for each in servers.split(","):
+        _with_scheme(
+            f"{scheme}://{each}", ("pulsar", "pulsar+ssl"), "pulsar://host:port[,host:port ...] or pulsar+ssl://..."
+        )
+    return url
+
+
 def host_and_port(address: str) -> tuple[str, int]:
     """The host, of an IPv6 address without brackets, and the port of *address*; ValueError where it is none."""
     found = _LISTEN.fullmatch(address)
@@ -96,3 +105,5 @@ ListenAddress: TypeAlias = Annotated[str, AfterValidator(_listen)]
 AdminUrls: TypeAlias = Annotated[tuple[Url, ...], Field(min_length=1, strict=False), AfterValidator(_admin)]
 #: A service URL of Pulsar; "" is allowed.
 ServiceUrl: TypeAlias = Annotated[Url, AfterValidator(_service)]
+#: pulsar://host:port[,host:port ...] or pulsar+ssl://... of Pulsar's brokers.
+PulsarServers: TypeAlias = Annotated[Url, AfterValidator(_pulsar)]

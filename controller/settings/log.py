@@ -3,26 +3,15 @@
 A new log system is a new section here, and a class with that section in the union ``LogSettings``.
 """
 
-import re
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 
 from controller.settings.access import KafkaPrincipals
 from controller.settings.addresses import KafkaServers
 from controller.settings.kafka_client import Scalar, client_options
 from controller.settings.section import PathText, Section, Text
-
-#: Starting positions that are not a time.
-_ENDS: Final = ("earliest", "latest")
-_AGE: Final = re.compile(r"[0-9]{1,6}[mhd]")
-_UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-def _start(text: str) -> str:
-    if text not in _ENDS and not _AGE.fullmatch(text):
-        raise ValueError("allowed: earliest, latest, or a time before now: 90m, 4h, 7d")
-    return text
+from controller.settings.start_at import StartAt, append_time_of
 
 
 class KafkaLogSettings(Section):
@@ -49,7 +38,7 @@ class KafkaLogSettings(Section):
     """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab creates them;
     a week, so that a controller that was down over a weekend can catch up.  The journal has its own retention:
     [journal] retention_days."""
-    start_at: Annotated[str, AfterValidator(_start)] = "4h"
+    start_at: StartAt = "4h"
     """Where a controller without a checkpoint begins to read: so long before now (``90m``, ``4h``, ``7d``), or at the
     ``earliest`` or ``latest`` record.  Four hours are 240 samples for each average; a bundle with stored
     averages (collector.zookeeper) starts from those.  Intervals that are in the journal are not decided again."""
@@ -73,9 +62,7 @@ class KafkaLogSettings(Section):
 
     def start_ms(self, now_ms: int) -> int | None:
         """The append time from which a controller without a checkpoint reads; None for ``earliest`` and ``latest``."""
-        if self.start_at in _ENDS:
-            return None
-        return max(0, now_ms - int(self.start_at[:-1]) * _UNITS_MS[self.start_at[-1]])
+        return append_time_of(self.start_at, now_ms)
 
 
 class FolderLogSettings(Section):

@@ -1,0 +1,96 @@
+"""Connections to the Pulsar that holds the log, with the credentials that [log.pulsar] names.
+
+Secrets are read from their files here, in whichever process connects.
+"""
+
+import os
+from typing import Final, TypeVar
+
+import pulsar
+
+from controller.adapters.pulsar.http import Credentials, PulsarHttp
+from controller.adapters.tls import tls_of
+from controller.model.errors import TrimtabError
+from controller.settings.pulsar_log import PulsarLogSettings
+from controller.settings.secret_files import read_secret
+
+Api = TypeVar("Api", bound=PulsarHttp)
+
+#: How long Pulsar may be unreachable before a call gives up, seconds.
+PATIENCE_SECONDS: Final = 30.0
+#: For an answer of the admin API.
+ANSWER_SECONDS: Final = 10.0
+#: The largest record that is written, in bytes: brokers accept 5 MiB, with the message's own fields.
+LARGEST_RECORD: Final = 5_000_000
+_SECTION: Final = "log.pulsar"
+#: With it the client's own log is written to standard error; what matters comes as an error of a call.
+_DEBUG: Final = "TRIMTAB_PULSAR_CLIENT_LOG"
+
+
+def topic_name(log: PulsarLogSettings, name: str) -> str:
+    """The full name of the partitioned topic *name*, a short name as the settings have it."""
+    return f"persistent://{log.namespace}/{name}"
+
+
+def partition_name(topic: str, partition: int) -> str:
+    """The full name of a partition of *topic*, a full name."""
+    return f"{topic}-partition-{partition}"
+
+
+def where(log: PulsarLogSettings, topic: str = "") -> str:
+    """The place of *topic* (short name), or of the log, for messages."""
+    return f"Pulsar at {log.service_url}" + (f", topic {topic_name(log, topic)!r}" if topic else "")
+
+
+def credentials(log: PulsarLogSettings) -> Credentials:
+    """What *log* says we show.  SettingsError where a file cannot be read."""
+    return Credentials(
+        token=read_secret(log.token_file, f"{_SECTION}.token_file") if log.token_file else "",
+        user=log.user,
+        password=read_secret(log.password_file, f"{_SECTION}.password_file") if log.password_file else "",
+    )
+
+
+def log_client(log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> pulsar.Client:
+    """A client whose calls give up after *seconds*.  TrimtabError where credentials or files cannot be used."""
+    own, tls = credentials(log), tls_of(log.tls)
+    if log.service_url.startswith("pulsar+ssl:"):
+        tls.context(f"Pulsar, [{_SECTION}]")  # the client itself does not say which file is wrong
+    authentication = None
+    if own.token:
+        authentication = pulsar.AuthenticationToken(own.token)
+    elif own.user:
+        authentication = pulsar.AuthenticationBasic(own.user, own.password)
+    elif tls.certificate:
+        authentication = pulsar.AuthenticationTLS(tls.certificate, tls.key)
+    try:
+        return pulsar.Client(
+            log.service_url,
+            authentication=authentication,
+            operation_timeout_seconds=max(1, round(seconds)),
+            connection_timeout_ms=log.connect_timeout_seconds * 1000,
+            tls_trust_certs_file_path=tls.trust_certs or None,
+            tls_validate_hostname=tls.verify_host,
+            logger=_logger(),
+        )
+    except pulsar.PulsarException as error:
+        raise TrimtabError(f"{where(log)}: {error}") from error
+
+
+def log_http(log: PulsarLogSettings, *, seconds: float = ANSWER_SECONDS, api: type[Api] = PulsarHttp) -> Api:  # type: ignore[assignment]
+    """The admin API of the log's Pulsar, as *api*; a call takes *seconds* at most.  TrimtabError as ``log_client``."""
+    return api(
+        log.admin_url,
+        cluster="",
+        credentials=credentials(log),
+        tls=tls_of(log.tls),
+        connect_seconds=min(float(log.connect_timeout_seconds), seconds),
+        read_seconds=seconds,
+        connections=4,
+    )
+
+
+def _logger() -> object:
+    if os.environ.get(_DEBUG):
+        return pulsar.ConsoleLogger(pulsar.LoggerLevel.Info)
+    return pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull)

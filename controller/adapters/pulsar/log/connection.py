@@ -1,0 +1,85 @@
+"""One process's connection to the log: opened when it is needed, shared by all that read and write there."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import pulsar
+
+from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, log_client, topic_name, where
+from controller.adapters.pulsar.log.words import failure
+from controller.adapters.waiting import retry
+from controller.model.errors import TrimtabError
+from controller.settings.pulsar_log import PulsarLogSettings
+
+T = TypeVar("T")
+
+_RETRY_SECONDS: Final = 0.1
+#: What passes by itself: a topic moves between brokers, or a broker has just started.
+_PASSING: Final = (
+    pulsar.ServiceUnitNotReady,
+    pulsar.NotConnected,
+    pulsar.ConnectError,
+    pulsar.LookupError,
+    pulsar.BrokerMetadataError,
+    pulsar.BrokerPersistenceError,
+)
+
+
+class LogConnection:
+    """A connection to the Pulsar that *log* names; used by one thread at a time, unless a method says otherwise."""
+
+    def __init__(self, log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> None:
+        self.log, self.seconds = log, seconds
+        self._client: pulsar.Client | None = None
+
+    @property
+    def client(self) -> pulsar.Client:
+        """The client.  TrimtabError where credentials or files cannot be used."""
+        if self._client is None:
+            self._client = log_client(self.log, seconds=self.seconds)
+        return self._client
+
+    def partitions(self, name: str) -> int:
+        """How many partitions the topic *name* (short name) has now; 0: there is no such topic.  TrimtabError."""
+        full = topic_name(self.log, name)
+        try:
+            found = retry(
+                lambda: self.client.get_topic_partitions(full),
+                self.seconds,
+                again_after=is_passing,
+                every=_RETRY_SECONDS,
+            )
+        except pulsar.TopicNotFound:
+            return 0
+        except pulsar.PulsarException as error:
+            raise failure(where(self.log, name), error, operation="consume") from error
+        return 0 if found == [full] else len(found)
+
+    def existing(self, name: str) -> int:
+        """As ``partitions``; TrimtabError where there is no such topic."""
+        number = self.partitions(name)
+        if not number:
+            raise TrimtabError(f"{where(self.log, name)} does not exist as a partitioned topic, or may not be seen")
+        return number
+
+    def patiently(self, call: Callable[[], T], name: str, operation: str, seconds: float | None = None) -> T:
+        """What *call* returns, made again while its failure may pass by itself, for *seconds*.  TrimtabError."""
+        limit = self.seconds if seconds is None else seconds
+        try:
+            return retry(call, limit, again_after=is_passing, every=_RETRY_SECONDS)
+        except pulsar.PulsarException as error:
+            raise failure(where(self.log, name), error, operation=operation) from error
+
+    def close(self) -> None:
+        """End all that was opened on it."""
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                client.close()
+            except pulsar.PulsarException:
+                client.shutdown()
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether *error* may pass by itself, so that the same call is worth a second try."""
+    return isinstance(error, _PASSING)

@@ -1,0 +1,165 @@
+"""The log's namespace and topics: created where they do not exist, and checked where they do.
+
+Every topic is a partitioned one; the journal and the dead letters have one partition.  A process that may not use the
+admin API works all the same once somebody has created the topics.
+"""
+
+import json
+import logging
+from typing import Any, Final
+
+from controller.adapters.pulsar.http import PulsarError, PulsarHttp
+from controller.adapters.pulsar.log.client import log_http, where
+from controller.adapters.pulsar.log.connection import LogConnection
+from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
+from controller.settings.pulsar_log import PulsarLogSettings
+
+log = logging.getLogger(__name__)
+
+#: What the leading collector is about to tick; one partition.
+TICKS_CONTROL: Final = "ticks-control"
+#: What executors have begun and answered; as many partitions as the command topic.
+EXECUTORS_CONTROL: Final = "executors-control"
+_CONFLICT: Final = 409
+_NOT_FOUND: Final = 404
+_DENIED: Final = frozenset({401, 403})
+
+
+class LogAdmin(PulsarHttp):
+    """The admin API of the log's Pulsar: its namespace and topics.  Every call raises PulsarError."""
+
+    def policies(self, namespace: str) -> dict[str, Any]:
+        """The policies of *namespace*, under Pulsar's names."""
+        return self._object(f"/admin/v2/namespaces/{namespace}")
+
+    def create_namespace(self, namespace: str, policies: dict[str, Any]) -> None:
+        """Create *namespace* with *policies*."""
+        self._call("PUT", f"/admin/v2/namespaces/{namespace}", {}, body=json.dumps(policies).encode())
+
+    def create_topic(self, namespace: str, name: str, partitions: int) -> None:
+        """Create a partitioned topic."""
+        path = f"/admin/v2/persistent/{namespace}/{name}/partitions"
+        self._call("PUT", path, {}, body=str(partitions).encode())
+
+    def cursors(self, namespace: str, name: str) -> tuple[str, ...]:
+        """The names of the subscriptions of a topic."""
+        return self._names(f"/admin/v2/persistent/{namespace}/{name}/subscriptions")
+
+
+def log_admin(settings: PulsarLogSettings) -> LogAdmin:
+    """The admin API of *settings*."""
+    return log_http(settings, api=LogAdmin)
+
+
+def specs(settings: PulsarLogSettings) -> dict[str, int]:
+    """Short name -> number of partitions of every topic, where trimtab creates it."""
+    many = settings.partitions
+    return {
+        settings.metrics_topic: many,
+        settings.results_topic: many,
+        settings.commands_topic: many,
+        settings.dead_letters_topic: 1,
+        settings.journal_topic: 1,
+        TICKS_CONTROL: 1,
+        EXECUTORS_CONTROL: many,
+    }
+
+
+def create_topics(connection: LogConnection, *names: str) -> dict[str, int]:
+    """Create those of the topics *names* (short names), or of all, that do not exist; returns their partitions.
+
+    SettingsError where the namespace cannot hold a log; TrimtabError where Pulsar cannot be reached or refuses.
+    """
+    wanted = {name: number for name, number in specs(connection.log).items() if not names or name in names}
+    _check_namespace(connection.log)
+    found = {name: connection.partitions(name) for name in wanted}
+    for name in [name for name, number in found.items() if not number]:
+        _create_topic(connection.log, name, wanted[name])
+        found[name] = connection.existing(name)
+    for name, number in found.items():
+        if wanted[name] == 1 and number != 1 and name in (connection.log.journal_topic, TICKS_CONTROL):
+            raise SettingsError(
+                f"{where(connection.log, name)} has {number} partitions: it needs to have one, since its records are"
+                " in one order; delete it, or choose another name, and trimtab creates it"
+            )
+    return found
+
+
+def namespace_policies(settings: PulsarLogSettings) -> dict[str, Any]:
+    """The policies of the namespace, where trimtab creates it."""
+    return {
+        "deduplicationEnabled": True,
+        "retention_policies": {"retentionTimeInMinutes": settings.retention_hours * 60, "retentionSizeInMB": -1},
+        "inactive_topic_policies": {
+            "inactiveTopicDeleteMode": "delete_when_no_subscriptions",
+            "maxInactiveDurationSeconds": 60,
+            "deleteWhileInactive": False,
+        },
+        # A topic that somebody misspells is not created.
+        "autoTopicCreationOverride": {"allowAutoTopicCreation": False},
+    }
+
+
+def _check_namespace(settings: PulsarLogSettings) -> None:
+    """Create the namespace where it does not exist; SettingsError where it does not deduplicate."""
+    name, place = settings.namespace, where(settings)
+    admin = log_admin(settings)
+    try:
+        policies = _policies(admin, settings)
+    except PulsarError as error:
+        if error.status in _DENIED:
+            log.debug("%s: the policies of %s may not be read, and are not checked: %s", place, name, error)
+            return
+        raise TrimtabError(f"{place}: namespace {name}: {error}") from error
+    finally:
+        admin.close()
+    if policies is not None and policies.get("deduplicationEnabled") is not True:
+        raise SettingsError(
+            f"{place}: namespace {name} does not deduplicate messages, so a record could be written twice: run"
+            f" `pulsar-admin namespaces set-deduplication {name} --enable`, or name a namespace in [log.pulsar] that"
+            " does not exist, and trimtab creates it"
+        )
+
+
+def _policies(admin: LogAdmin, settings: PulsarLogSettings) -> dict[str, Any] | None:
+    name = settings.namespace
+    try:
+        return admin.policies(name)
+    except PulsarError as error:
+        if error.status != _NOT_FOUND:
+            raise
+    try:
+        admin.create_namespace(name, namespace_policies(settings))
+        log.info("created the namespace %s", name)
+    except PulsarError as error:
+        if error.status == _NOT_FOUND:
+            tenant = name.partition("/")[0]
+            raise SettingsError(
+                f"{where(settings)}: namespace {name} cannot be created, since there is no tenant {tenant}: run"
+                f" `pulsar-admin tenants create {tenant}`, or name another namespace in [log.pulsar]"
+            ) from error
+        if error.status in _DENIED:
+            raise AccessDeniedError(
+                f"{where(settings)}: namespace {name} does not exist, and these credentials may not create it: an"
+                f" administrator runs `pulsar-admin namespaces create {name}` (docs/pulsar_log.md)"
+            ) from error
+        if error.status != _CONFLICT:  # else another process came first
+            raise
+    return admin.policies(name)
+
+
+def _create_topic(settings: PulsarLogSettings, name: str, partitions: int) -> None:
+    admin = log_admin(settings)
+    try:
+        admin.create_topic(settings.namespace, name, partitions)
+    except PulsarError as error:
+        if error.status in _DENIED:
+            raise AccessDeniedError(
+                f"{where(settings, name)} does not exist, and these credentials may not create it: an administrator"
+                f" runs `pulsar-admin topics create-partitioned-topic {settings.namespace}/{name} -p {partitions}`"
+                " (docs/pulsar_log.md)"
+            ) from error
+        if error.status != _CONFLICT:  # else another process came first
+            raise TrimtabError(f"{where(settings, name)} cannot be created: {error}") from error
+    finally:
+        admin.close()
