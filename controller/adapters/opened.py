@@ -6,10 +6,14 @@ A new system is a folder beside this file and a case here.
 from pathlib import Path
 from typing import assert_never
 
+from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.system import FileElection, FolderSystem
 from controller.adapters.folder.tail import FolderTail
 from controller.adapters.kafka.system import KafkaSystem
+from controller.adapters.recordings.reading import Recording, is_recording
 from controller.adapters.zookeeper.system import ZooKeeperElection
+from controller.model.errors import SettingsError
+from controller.ports.records import RECORDED_TOPICS
 from controller.ports.systems import ElectionSystem, LogSystem, LogTail
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.log import LogInFolder, LogInKafka
@@ -41,3 +45,14 @@ def election_system(settings: Settings) -> ElectionSystem:
 def recording(folder: Path) -> LogTail:
     """A log in *folder* that no settings name."""
     return FolderTail(folder)
+
+
+def records_in(folder: Path) -> Recording | FolderRecords:
+    """The records in *folder*: a recording, or a log in a folder that no settings name."""
+    if is_recording(folder):
+        return Recording(folder)
+    if not any((folder / topic).is_dir() for topic in RECORDED_TOPICS):
+        raise SettingsError(
+            f"{folder} is neither a recording, which has a manifest.json, nor a log in a folder, which has metrics/"
+        )
+    return FolderRecords(folder)

@@ -63,6 +63,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "rebalance": Listed(
         "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
     ),
+    "record": Listed("record", "record_log", "Copy a log into a folder of Parquet files, to be replayed.", TRY),
     "simulate": Listed(
         "simulate", "simulate_scenario", "Run a scenario on a modelled cluster, and check what it expects.", TRY
     ),

@@ -33,6 +33,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "demo": ("trimtab demo --intervals 10",),
     "options": ("trimtab options | less",),
     "rebalance": ("trimtab rebalance conf/scenarios/rebalance.toml", "trimtab rebalance --example"),
+    "record": ("trimtab record -o tuesday", "trimtab record -o noon --from 11:55 --to 12:30"),
     "simulate": ("trimtab simulate --list", "trimtab simulate idle-broker"),
     "strategies check": ("trimtab strategies check ThresholdShedder",),
     "ticks": ("trimtab ticks recording --into log",),

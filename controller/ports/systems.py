@@ -15,6 +15,7 @@ from controller.ports.inbox import Inbox
 from controller.ports.journal import Journal
 from controller.ports.leadership import Leader, Leadership
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
+from controller.ports.records import RecordLog
 
 #: Topics that are read backwards.
 ReadTopic: TypeAlias = Literal["metrics", "results", "journal"]
@@ -92,6 +93,10 @@ class LogSystem(Protocol):
 
     def tail(self) -> LogTail:
         """The end of the log, newest first."""
+        ...
+
+    def records(self) -> RecordLog:
+        """The topics as they lie there, byte for byte."""
         ...
 
 

@@ -9,6 +9,7 @@ from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal, read_journal
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
+from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
 from controller.model.journal import JournalEntry
 from controller.ports.leadership import Leader
@@ -53,6 +54,10 @@ class FolderSystem:
     def tail(self) -> FolderTail:
         """See LogSystem."""
         return FolderTail(self._folder)
+
+    def records(self) -> FolderRecords:
+        """See LogSystem."""
+        return FolderRecords(self._folder)
 
 
 class FileElection:

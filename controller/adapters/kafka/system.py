@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.journal import KafkaJournal, read_journal
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog
+from controller.adapters.kafka.records import KafkaRecords
 from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.model.journal import JournalEntry
@@ -50,3 +51,7 @@ class KafkaSystem:
     def tail(self) -> KafkaTail:
         """See LogSystem."""
         return KafkaTail(self._log)
+
+    def records(self) -> KafkaRecords:
+        """See LogSystem."""
+        return KafkaRecords(self._log)

@@ -22,6 +22,7 @@ from controller.wire.answers.offline import (
     RebalanceExampleAnswer,
     TicksAnswer,
 )
+from controller.wire.answers.recordings import RecordAnswer
 from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
 
@@ -45,6 +46,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.option": OptionAnswer,
     "answer.rebalance": RebalanceAnswer,
     "answer.rebalance_example": RebalanceExampleAnswer,
+    "answer.record": RecordAnswer,
     "answer.simulate": SimulateAnswer,
     "answer.simulate_list": ListedScenarioAnswer,
     "answer.status": StatusAnswer,

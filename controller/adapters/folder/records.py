@@ -1,0 +1,75 @@
+"""The log in a folder, record by record.  A folder is one partition; a record's offset is its number in its topic."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from controller.model.errors import TrimtabError
+from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
+
+_PATTERNS: Mapping[RecordedTopic, str] = {
+    "metrics": "*.jsonl",
+    "results": "*.jsonl",
+    "commands": "*.jsonl",
+    # A file for each entry; leaderships ("epoch-...") come behind all entries.
+    "journal": "*.json",
+}
+#: Bytes of a file at most.
+_LARGEST: int = 1 << 30
+
+
+class FolderRecords:
+    """RecordLog on the log in *folder*."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def where(self) -> str:
+        """See RecordLog."""
+        return str(self._folder)
+
+    def extents(self, topic: RecordedTopic) -> Extents:
+        """See RecordLog."""
+        if not (self._folder / topic).is_dir():
+            return {}
+        return {0: Extent(0, sum(len(_records_in(path, topic)) for path in self._files(topic)))}
+
+    def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
+        """See RecordLog.  A file's time is the interval that it is named after."""
+        if not (self._folder / topic).is_dir():
+            return {}
+        earlier = [path for path in self._files(topic) if _interval_of(path) < time_ms]
+        return {0: sum(len(_records_in(path, topic)) for path in earlier)}
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        """See RecordLog."""
+        wanted, offset = extents.get(0, Extent(0, 0)), 0
+        for path in self._files(topic):
+            if offset >= wanted.end:
+                return
+            lines = _records_in(path, topic)
+            modified_ms = path.stat().st_mtime_ns // 1_000_000
+            for number, line in enumerate(lines, start=offset):
+                if wanted.first <= number < wanted.end:
+                    yield StoredRecord(partition=0, offset=number, timestamp_ms=modified_ms, key=None, value=line)
+            offset += len(lines)
+
+    def _files(self, topic: RecordedTopic) -> list[Path]:
+        return sorted(path for path in (self._folder / topic).glob(_PATTERNS[topic]) if not path.name.startswith("."))
+
+
+def _interval_of(path: Path) -> int:
+    """The interval that *path* is named after; of a leadership's file, which has none, when it was written."""
+    number = path.stem.partition("-")[0]
+    return int(number) if number.isdecimal() else path.stat().st_mtime_ns // 1_000_000
+
+
+def _records_in(path: Path, topic: RecordedTopic) -> list[bytes]:
+    """The records in the file *path*: its lines, or all of it as an entry of the journal."""
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise TrimtabError(f"{path}: is no file, or has more than {_LARGEST} bytes: it cannot be read as a log")
+        content = path.read_bytes()
+    except OSError as error:
+        raise TrimtabError(f"{path}: cannot be read: {error.strerror}") from error
+    return [content] if topic == "journal" else [line for line in content.split(b"\n") if line]

@@ -1,0 +1,217 @@
+"""The manifest of a recording: what it holds, each file's SHA-256, and the settings that its decisions depend on."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from controller.adapters.recordings.damaged import RecordingError
+from controller.cycle import Policy
+from controller.model.errors import SettingsError, WireError
+from controller.ports.records import RecordedTopic
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.policy import known_keys, policy_of
+from controller.settings.strategy_kinds import STRATEGY_KINDS
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
+from controller.strategies.catalogue import is_python_name
+from controller.wire.base import Count, Millis, Name, Record, bad_value, encode, read_object, validate
+
+MANIFEST: Final = "manifest.json"
+#: The one version of the format that is written and read.
+FORMAT_VERSION: Final = 1
+#: Bytes of a manifest at most: that of ten thousand files has 5 MB.
+_LARGEST_MANIFEST: Final = 32 << 20
+#: Files of a recording at most.
+MOST_FILES: Final = 50_000
+#: Bytes of one file at most, packed and unpacked.  Files are written with an eighth of that.
+LARGEST_FILE: Final = 512 << 20
+#: Records of one file at most.
+MOST_RECORDS: Final = 1 << 20
+_PATH: Final = r"^(metrics|results|commands|journal)/[0-9]{6}\.parquet$"
+#: So many partitions of a topic at most.
+_MOST_PARTITIONS: Final = 10_000
+
+_Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_Partition: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 31)]
+
+
+class RecordedExtent(Record):
+    """What a recording, or a file of it, holds of one partition."""
+
+    partition: _Partition
+    first: Count
+    """The first offset."""
+    end: Count
+    """The offset behind the last one."""
+    records: Count
+    """How many there are; offsets of transactions' marks have none."""
+
+    @model_validator(mode="after")
+    def _holds_no_more_than_its_offsets(self) -> Self:
+        if self.end < self.first or self.records > self.end - self.first:
+            raise bad_value(f"{self.records} records at the offsets from {self.first} to {self.end}")
+        return self
+
+
+_Extents: TypeAlias = Annotated[tuple[RecordedExtent, ...], Field(max_length=_MOST_PARTITIONS)]
+
+
+class RecordingFile(Record):
+    """One file of a recording."""
+
+    path: Annotated[str, Field(pattern=_PATH)]
+    """Below the recording's folder."""
+    records: Annotated[int, Field(ge=1, le=MOST_RECORDS)]
+    bytes: Annotated[int, Field(ge=1, le=LARGEST_FILE)]
+    """Its size."""
+    unpacked_bytes: Annotated[int, Field(ge=0, le=LARGEST_FILE)]
+    """Of the keys, values and headers in it."""
+    sha256: _Sha256
+    """Of the file, in hex."""
+    first_ms: Millis
+    """The earliest time of a record in it."""
+    last_ms: Millis
+    """The latest time of a record in it."""
+    partitions: _Extents
+
+    @property
+    def topic(self) -> RecordedTopic:
+        """The topic that it is a part of."""
+        topic: RecordedTopic = self.path.partition("/")[0]  # type: ignore[assignment]  # the pattern allows no other
+        return topic
+
+    @model_validator(mode="after")
+    def _counts_its_records_once(self) -> Self:
+        if sum(each.records for each in self.partitions) != self.records:
+            raise bad_value(f"{self.path}: its partitions do not have {self.records} records in all")
+        return self
+
+
+class RecordedSettings(Record):
+    """The settings that decisions depend on."""
+
+    intervals: IntervalSettings
+    decisions: DecisionSettings
+    guardrails: GuardrailSettings
+    whole_every_intervals: Annotated[int, Field(ge=1)]
+    """[journal] whole_every_intervals."""
+    broker_conf: dict[str, str]
+    """Those options of broker.conf that trimtab reads, as they were in force."""
+
+    def policy(self, cluster: str) -> Policy:
+        """The policy that they name.  SettingsError where this trimtab does not have it.
+
+        A recording may come from anywhere, so it names no class of Python: that would be imported.
+        """
+        for kind in STRATEGY_KINDS:
+            name = self.broker_conf.get(kind.key, "")
+            if is_python_name(name):
+                raise SettingsError(
+                    f"the recording was made with {kind.key}={name}, a class that is no part of trimtab: give the"
+                    " settings that name it with --conf"
+                )
+        warm_up, period_ms = self.intervals.warm_up_samples, self.intervals.period_ms
+        return policy_of(self.broker_conf, self.decisions, self.guardrails, warm_up, cluster, period_ms)
+
+
+class Manifest(Record):
+    """What lies in a recording."""
+
+    format: Literal["trimtab-recording"] = "trimtab-recording"
+    version: Literal[1] = FORMAT_VERSION
+    cluster: Name
+    """The Pulsar cluster's name."""
+    made_by: str = ""
+    """The version of trimtab that wrote it."""
+    anonymised: bool = False
+    """Whether names were replaced."""
+    from_ms: Millis | None = None
+    """The time from which records were asked for; none: from the first one on."""
+    to_ms: Millis | None = None
+    """The time up to which they were asked for; none: up to the end there was."""
+    settings: RecordedSettings
+    topics: dict[RecordedTopic, _Extents]
+    """What was copied of each topic, by partition."""
+    files: Annotated[tuple[RecordingFile, ...], Field(max_length=MOST_FILES)]
+    """In the order in which they were written."""
+
+    @model_validator(mode="after")
+    def _names_each_file_once(self) -> Self:
+        if len({file.path for file in self.files}) < len(self.files):
+            raise bad_value("files lists a path twice")
+        return self
+
+    def of_topic(self, topic: RecordedTopic) -> Iterator[RecordingFile]:
+        """The files of *topic*, in the order of their names."""
+        yield from sorted((file for file in self.files if file.topic == topic), key=lambda file: file.path)
+
+
+def recorded_settings(settings: Settings, environment: Mapping[str, str] = os.environ) -> RecordedSettings:
+    """What decisions depend on in *settings*, and in the broker.conf that they name."""
+    conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
+    # Of the other hundreds of keys some hold passwords.
+    known = known_keys(conf)
+    return RecordedSettings(
+        intervals=settings.intervals,
+        decisions=settings.decisions,
+        guardrails=settings.guardrails,
+        whole_every_intervals=settings.journal.whole_every_intervals,
+        broker_conf={key: conf[key] for key in sorted(conf) if key in known},
+    )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of the recording in *folder*.  RecordingError where there is none, or none that can be read."""
+    value = content_of(folder / MANIFEST, _LARGEST_MANIFEST)
+    path = folder / MANIFEST
+    try:
+        fields = read_object(value)
+        _refuse_other_formats(path, fields)
+        return validate(Manifest, value)
+    except WireError as error:
+        raise RecordingError(f"{path}: {error.detail}") from error
+
+
+def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
+    if fields.get("format") != "trimtab-recording":
+        raise RecordingError(
+            f"{path}: this is no manifest of a recording: its format is {_shown(fields.get('format'))}"
+        )
+    version = fields.get("version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise RecordingError(
+            f"{path}: the recording has format version {_shown(version)}, this trimtab reads {FORMAT_VERSION}:"
+            " read it with the trimtab that wrote it"
+        )
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """*manifest* as the content of its file."""
+    return encode(manifest) + b"\n"
+
+
+def content_of(path: Path, most: int) -> bytes:
+    """The content of the file *path*, which may have *most* bytes.  RecordingError where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise RecordingError(f"{path}: is no file; a recording has no links and no devices")
+        if about.st_size > most:
+            raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {most}")
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _shown(value: object) -> str:
+    return re.sub(r"[^ -~]", "?", repr(value)[:60])

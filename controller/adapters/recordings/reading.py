@@ -1,0 +1,115 @@
+"""Reads a recording: each file's SHA-256 is compared before it is unpacked."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import (
+    LARGEST_FILE,
+    MANIFEST,
+    Manifest,
+    RecordedExtent,
+    RecordingFile,
+    content_of,
+    read_manifest,
+)
+from controller.adapters.recordings.records_file import records_of, unpacked
+from controller.adapters.recordings.writing import PROGRESS
+from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
+
+
+def is_recording(folder: Path) -> bool:
+    """Whether *folder* is that of a recording, be it complete or not."""
+    return any((folder / name).exists() for name in (MANIFEST, PROGRESS))
+
+
+class Recording:
+    """RecordLog of the recording in *folder*.  RecordingError where it is incomplete, damaged or of another format."""
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / MANIFEST).exists() and (folder / PROGRESS).exists():
+            raise RecordingError(
+                f"{folder}: the recording is not complete, {MANIFEST} is missing: run the same `trimtab record` again"
+            )
+        self._folder = folder
+        self.manifest: Manifest = read_manifest(folder)
+
+    @property
+    def where(self) -> str:
+        """See RecordLog."""
+        return str(self._folder)
+
+    def extents(self, topic: RecordedTopic) -> Extents:
+        """See RecordLog."""
+        return {each.partition: Extent(each.first, each.end) for each in self.manifest.topics.get(topic, ())}
+
+    def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
+        """See RecordLog."""
+        found = {partition: extent.end for partition, extent in self.extents(topic).items()}
+        for file in self.manifest.of_topic(topic):
+            if file.last_ms < time_ms:
+                continue
+            table = self.table(file)
+            late = table.column("timestamp").to_numpy() >= time_ms
+            partitions, offsets = (table.column(name).to_numpy()[late] for name in ("partition", "offset"))
+            for partition in np.unique(partitions).tolist():
+                found[partition] = min(found[partition], int(offsets[partitions == partition].min()))
+        return found
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        """See RecordLog."""
+        for file in self.manifest.of_topic(topic):
+            if any(_meet(part, extents.get(part.partition)) for part in file.partitions):
+                for record in records_of(self.table(file)):
+                    wanted = extents.get(record.partition)
+                    if wanted is not None and wanted.first <= record.offset < wanted.end:
+                        yield record
+
+    def table(self, file: RecordingFile) -> pa.Table:
+        """The records of *file*, a row each: see controller.adapters.recordings.records_file.SCHEMA."""
+        path = self._folder / file.path
+        content = content_of(path, LARGEST_FILE)
+        if len(content) != file.bytes or hashlib.sha256(content).hexdigest() != file.sha256:
+            raise RecordingError(
+                f"{path}: has {len(content)} bytes and another SHA-256 than {MANIFEST} says ({file.bytes} bytes): it"
+                " was cut off or changed; copy the recording again"
+            )
+        table = unpacked(content, path)
+        _check(table, file, path)
+        return table
+
+
+class _Place(NamedTuple):
+    partition: int
+    records: int
+    first: int
+    last: int
+
+
+def _check(table: pa.Table, file: RecordingFile, path: Path) -> None:
+    """Raise RecordingError where *table* does not hold what the manifest says of *file*."""
+    partition, offset = (table.column(name).to_numpy() for name in ("partition", "offset"))
+    found = [
+        _Place(number, len(here), int(here[0]), int(here[-1]))
+        for number in np.unique(partition).tolist()
+        for here in (offset[partition == number],)
+        if (np.diff(here) > 0).all()
+    ]
+    said = {part.partition: part for part in file.partitions}
+    if len(table) != file.records or not all(_fits(each, said.get(each.partition)) for each in found):
+        raise RecordingError(f"{path}: holds other records than {MANIFEST} says")
+    if sum(each.records for each in found) != len(table):
+        raise RecordingError(f"{path}: holds an offset twice")
+
+
+def _fits(found: _Place, said: RecordedExtent | None) -> bool:
+    return said is not None and found.records == said.records and said.first <= found.first and found.last < said.end
+
+
+def _meet(part: RecordedExtent, wanted: Extent | None) -> bool:
+    return wanted is not None and part.first < wanted.end and wanted.first < part.end

@@ -1,0 +1,216 @@
+"""Writes a recording: whole files under their final names, then the manifest.
+
+``progress.json`` says what is to be copied and which files are done.  A process that is killed leaves it behind, and
+the next one goes on behind the last file that is listed there.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from controller.adapters import files
+from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import (
+    FORMAT_VERSION,
+    LARGEST_FILE,
+    MANIFEST,
+    MOST_FILES,
+    Manifest,
+    RecordedExtent,
+    RecordingFile,
+    content_of,
+    manifest_bytes,
+)
+from controller.adapters.recordings.records_file import packed, unpacked_size
+from controller.model.errors import SettingsError, WireError
+from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
+from controller.wire.base import Record, encode, validate
+
+PROGRESS: Final = "progress.json"
+_LOCK: Final = ".lock"
+_LARGEST_PROGRESS: Final = 64 << 20
+#: A file is written when its records come to so many bytes, or to so many records.
+FILE_BYTES: Final = LARGEST_FILE // 8
+FILE_RECORDS: Final = 100_000
+
+
+class RecordingProgress(Record):
+    """How far a recording has come."""
+
+    version: Literal[1] = FORMAT_VERSION
+    asked: str
+    """What was asked for; only the same is continued."""
+    manifest: Manifest
+    """What will be written at the end; its topics are what is to be copied, its files what is done."""
+
+
+class RecordingWriter:
+    """Writes the recording in a folder, or goes on with it.  One process at a time."""
+
+    def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, file_records: int = FILE_RECORDS) -> None:
+        """SettingsError where *folder* holds something else, or a complete recording."""
+        self._folder, self._file_bytes, self._file_records = folder, file_bytes, file_records
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(folder)
+        try:
+            self._progress = _progress_in(folder)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._waiting: list[StoredRecord] = []
+        self._waiting_bytes = 0
+
+    @property
+    def begun(self) -> str | None:
+        """What the recording was asked for that is to be continued; None where this is a new one."""
+        return None if self._progress is None else self._progress.asked
+
+    def begin(self, asked: str, manifest: Manifest) -> None:
+        """Begin a new recording of what *manifest* says in its topics; *asked* is kept as ``begun``."""
+        self._keep(RecordingProgress(asked=asked, manifest=manifest))
+        for topic in RECORDED_TOPICS:
+            (self._folder / topic).mkdir(exist_ok=True)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What is to be copied, and the files that are done."""
+        assert self._progress is not None, "begin comes first"
+        return self._progress.manifest
+
+    def left(self, topic: RecordedTopic) -> Extents:
+        """What of *topic* is still to be copied."""
+        left = {each.partition: Extent(each.first, each.end) for each in self.manifest.topics.get(topic, ())}
+        for file in self.manifest.of_topic(topic):
+            for part in file.partitions:
+                left[part.partition] = Extent(part.end, left[part.partition].end)
+        return {partition: extent for partition, extent in left.items() if extent.first < extent.end}
+
+    def add(self, topic: RecordedTopic, record: StoredRecord) -> None:
+        """Take *record*, the next one of its partition of *topic*; a topic is ended by ``end_topic``."""
+        size = unpacked_size(record)
+        if self._waiting and (
+            self._waiting_bytes + size > self._file_bytes or len(self._waiting) >= self._file_records
+        ):
+            self._write(topic)
+        self._waiting.append(record)
+        self._waiting_bytes += size
+
+    def end_topic(self, topic: RecordedTopic) -> None:
+        """Write what is left of *topic*."""
+        if self._waiting:
+            self._write(topic)
+
+    def finish(self) -> Manifest:
+        """Write the manifest: the recording is complete."""
+        done = _with_counts(self.manifest)
+        files.replace(self._folder / MANIFEST, manifest_bytes(done))
+        (self._folder / PROGRESS).unlink()
+        (self._folder / _LOCK).unlink(missing_ok=True)
+        return done
+
+    def close(self) -> None:
+        """Let others write."""
+        os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, topic: RecordedTopic) -> None:
+        records, self._waiting = self._waiting, []
+        size, self._waiting_bytes = self._waiting_bytes, 0
+        done = self.manifest
+        if len(done.files) >= MOST_FILES:
+            raise RecordingError(f"{self._folder}: a recording has {MOST_FILES} files at most: record a shorter time")
+        path = f"{topic}/{sum(file.topic == topic for file in done.files):06d}.parquet"
+        content = packed(records)
+        files.replace(self._folder / path, content)
+        file = RecordingFile(
+            path=path,
+            records=len(records),
+            bytes=len(content),
+            unpacked_bytes=size,
+            sha256=hashlib.sha256(content).hexdigest(),
+            first_ms=max(0, min(record.timestamp_ms for record in records)),
+            last_ms=max(0, max(record.timestamp_ms for record in records)),
+            partitions=_parts(records),
+        )
+        assert self._progress is not None
+        manifest = done.model_copy(update={"files": (*done.files, file)})
+        self._keep(self._progress.model_copy(update={"manifest": manifest}))
+
+    def _keep(self, progress: RecordingProgress) -> None:
+        files.replace(self._folder / PROGRESS, encode(progress))
+        self._progress = progress
+
+
+def _parts(records: Sequence[StoredRecord]) -> tuple[RecordedExtent, ...]:
+    counts = Counter(record.partition for record in records)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for record in records:
+        first.setdefault(record.partition, record.offset)
+        last[record.partition] = record.offset
+    return tuple(
+        RecordedExtent(partition=each, first=first[each], end=last[each] + 1, records=counts[each])
+        for each in sorted(counts)
+    )
+
+
+def _with_counts(manifest: Manifest) -> Manifest:
+    """*manifest* whose topics say how many records were copied."""
+    topics = {}
+    for topic, extents in manifest.topics.items():
+        counts: Counter[int] = Counter()
+        for file in manifest.of_topic(topic):
+            counts.update({part.partition: part.records for part in file.partitions})
+        topics[topic] = tuple(each.model_copy(update={"records": counts[each.partition]}) for each in extents)
+    return manifest.model_copy(update={"topics": topics})
+
+
+def _progress_in(folder: Path) -> RecordingProgress | None:
+    """How far the recording in *folder* has come; None where there is none.  Removes what a killed process left."""
+    if (folder / MANIFEST).exists():
+        raise SettingsError(f"{folder} holds a complete recording already: choose another folder with -o")
+    path = folder / PROGRESS
+    if not path.exists():
+        others = sorted(each.name for each in folder.iterdir() if each.name != _LOCK and not _is_temporary(each))
+        if others:
+            raise SettingsError(f"{folder} is not empty, it holds {others[0]!r}: choose another folder with -o")
+        return None
+    try:
+        progress = validate(RecordingProgress, content_of(path, _LARGEST_PROGRESS))
+    except WireError as error:
+        raise RecordingError(f"{path}: {error.detail}: delete {folder} and record again") from error
+    for file in progress.manifest.files:
+        content = content_of(folder / file.path, LARGEST_FILE)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise RecordingError(f"{folder / file.path}: was changed: delete {folder} and record again")
+    for place in (folder, *(folder / topic for topic in RECORDED_TOPICS)):
+        for left in place.glob(".*"):
+            if _is_temporary(left):
+                left.unlink(missing_ok=True)
+    return progress
+
+
+def _is_temporary(path: Path) -> bool:
+    """Whether *path* is what a killed process left of a file that it was writing."""
+    return path.name.startswith(".") and path.name != _LOCK
+
+
+def _locked(folder: Path) -> int:
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise SettingsError(
+            f"{folder}: another `trimtab record` writes there: choose another folder with -o"
+        ) from error
+    return lock

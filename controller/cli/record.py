@@ -1,0 +1,149 @@
+"""``trimtab record``: copy a log into a folder of Parquet files, to be replayed."""
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias, get_args
+
+import typer
+
+from controller.adapters.opened import log_system, records_in
+from controller.adapters.outages import Part
+from controller.adapters.recordings.manifest import Manifest, recorded_settings
+from controller.cli.common import DEFAULT_CONF, Conf, json_option
+from controller.cli.reachable import require
+from controller.cli.times import FORMS, time_of
+from controller.model.errors import TrimtabError
+from controller.offline.record import Wanted, record
+from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.answers.recordings import RecordAnswer
+from controller.wire.readable import counted
+
+_OFFSETS: Final = re.compile(r"(?P<topic>[a-z]+)/(?P<partition>\d{1,9})=(?P<first>\d{1,18}):(?P<end>\d{1,18})")
+_OFFSETS_FORM: Final = "TOPIC/PARTITION=FIRST:END, for example metrics/0=1200:2400; END does not belong to it"
+_TOPICS: Final = ", ".join(RECORDED_TOPICS)
+
+_Log: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FOLDER",
+        help="A log in a folder.  Default: the log of --conf.",
+        exists=True,
+        file_okay=False,
+        show_default=False,
+    ),
+]
+_Into: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="The folder of the recording: a new one, or one whose recording was broken off.",
+        file_okay=False,
+        show_default=False,
+    ),
+]
+_From: TypeAlias = Annotated[
+    str | None, typer.Option("--from", help=f"From this time on: {FORMS}.", show_default=False)
+]
+_To: TypeAlias = Annotated[str | None, typer.Option("--to", help="Up to this time.", show_default=False)]
+_Topics: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--topic", help=f"Only this topic; can be repeated: {_TOPICS}.", show_default="all of them"),
+]
+_Offsets: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help=f"Only these offsets of a topic; can be repeated: {_OFFSETS_FORM}.", show_default=False),
+]
+
+
+def record_log(
+    output: _Into,
+    log: _Log = None,
+    conf: Conf = DEFAULT_CONF,
+    since: _From = None,
+    until: _To = None,
+    topic: _Topics = None,
+    offsets: _Offsets = None,
+    as_json: Annotated[bool, json_option("answer.record")] = False,
+) -> None:
+    """Copy the metrics, results, commands and journal into a folder of Parquet files with a manifest.
+
+    A recording that was broken off goes on when the same command is run again.
+
+    Exit codes: 0 the recording is complete; 1 it failed, or there is nothing to copy; 2 an option or the settings are
+    invalid.
+    """
+    settings = read_settings(conf)
+    wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}")
+    manifest = record(_opened(settings, log), output, wanted, recorded_settings(settings), settings.cluster.name)
+    answer = _answer(output, manifest)
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        parts = ", ".join(counted(number, name.removesuffix("s")) for name, number in answer.records.items())
+        typer.echo(f"{output}: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
+
+
+def _opened(settings: Settings, folder: Path | None) -> RecordLog:
+    if folder is not None:
+        return records_in(folder)
+    require(settings, Part.LOG)
+    return log_system(settings).records()
+
+
+def _wanted(since: str | None, until: str | None, topics: Sequence[str], offsets: Sequence[str], log: str) -> Wanted:
+    now_ms = time.time_ns() // 1_000_000
+    from_ms = None if since is None else time_of(since, now_ms=now_ms, of="--from")
+    to_ms = None if until is None else time_of(until, now_ms=now_ms, of="--to")
+    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
+        raise typer.BadParameter("it is not after --from", param_hint="--to")
+    said = (("--from", since), ("--to", until), *(("--topic", each) for each in topics))
+    asked = [*(f"{name} {value}" for name, value in said if value), *(f"--offsets {each}" for each in offsets)]
+    return Wanted(
+        topics=tuple(dict.fromkeys(_topic(each, "--topic") for each in topics)) or RECORDED_TOPICS,
+        from_ms=None if from_ms is None else max(0, from_ms),
+        to_ms=None if to_ms is None else max(0, to_ms),
+        offsets=_offsets(offsets),
+        asked=" ".join([log.strip(), *asked]),
+    )
+
+
+def _topic(text: str, option: str) -> RecordedTopic:
+    for known in get_args(RecordedTopic):
+        if known == text:
+            found: RecordedTopic = known
+            return found
+    raise typer.BadParameter(f"{text!r} is no topic: give one of {_TOPICS}", param_hint=option)
+
+
+def _offsets(texts: Sequence[str]) -> dict[RecordedTopic, dict[int, Extent]]:
+    found: dict[RecordedTopic, dict[int, Extent]] = {}
+    for text in texts:
+        match = _OFFSETS.fullmatch(text)
+        if match is None or int(match["first"]) >= int(match["end"]):
+            raise typer.BadParameter(f"{text!r}: give {_OFFSETS_FORM}", param_hint="--offsets")
+        of_topic = found.setdefault(_topic(match["topic"], "--offsets"), {})
+        if int(match["partition"]) in of_topic:
+            raise typer.BadParameter(f"{text!r}: the partition is given twice", param_hint="--offsets")
+        of_topic[int(match["partition"])] = Extent(int(match["first"]), int(match["end"]))
+    return found
+
+
+def _answer(folder: Path, manifest: Manifest) -> RecordAnswer:
+    times = [(file.first_ms, file.last_ms) for file in manifest.files]
+    if not times:
+        raise TrimtabError(f"{folder}: nothing was copied, the offsets hold no committed records")
+    return RecordAnswer(
+        folder=str(folder),
+        cluster=manifest.cluster,
+        records={topic: sum(each.records for each in parts) for topic, parts in manifest.topics.items()},
+        first_ms=min(first for first, _ in times),
+        last_ms=max(last for _, last in times),
+        files=len(manifest.files),
+        bytes=sum(file.bytes for file in manifest.files),
+        unpacked_bytes=sum(file.unpacked_bytes for file in manifest.files),
+    )

@@ -1,0 +1,130 @@
+"""Copies a log into a recording: the same records, byte for byte, or with their names replaced."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from controller.adapters.long_work import long_work, pieces
+from controller.adapters.recordings.manifest import Manifest, RecordedExtent, RecordedSettings
+from controller.adapters.recordings.writing import RecordingWriter
+from controller.model.errors import SettingsError, TrimtabError
+from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog, StoredRecord
+from controller.wire.readable import utc
+
+#: What is written in place of a record.
+Rewrite: TypeAlias = Callable[[RecordedTopic, StoredRecord], StoredRecord]
+#: So many records are copied between two words about how far it is.
+_TOLD_EVERY: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be copied."""
+
+    topics: Sequence[RecordedTopic] = RECORDED_TOPICS
+    #: The stretch of time, epoch ms; None: from the first record on, or up to the present end.
+    from_ms: int | None = None
+    to_ms: int | None = None
+    #: Topic -> partition -> offsets, instead of what the time says; other partitions of such a topic are left out.
+    offsets: Mapping[RecordedTopic, Extents] = field(default_factory=dict)
+    #: As the user asked for it: a recording that was broken off is continued if this is the same.
+    asked: str = ""
+
+
+def record(
+    log: RecordLog,
+    folder: Path,
+    wanted: Wanted,
+    settings: RecordedSettings,
+    cluster: str,
+    *,
+    rewrite: Rewrite | None = None,
+    writer: RecordingWriter | None = None,
+) -> Manifest:
+    """Copy what is *wanted* of *log* into *folder*, or go on with that; returns the manifest.
+
+    *settings* are kept in the manifest.  *rewrite* replaces names.  *writer*: of *folder*.  TrimtabError where there is
+    nothing to copy, or where the log lost records since the recording was begun.
+    """
+    with writer or RecordingWriter(folder) as out:
+        if out.begun is None:
+            out.begin(wanted.asked, _begun(log, wanted, settings, cluster, anonymised=rewrite is not None))
+        elif out.begun != wanted.asked:
+            raise SettingsError(
+                f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
+                " same options to go on, or choose another folder with -o"
+            )
+        total = sum(each.end - each.first for extents in out.manifest.topics.values() for each in extents)
+        left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
+        with long_work("recording, records", total, pieces) as tell:
+            done = total - sum(extent.end - extent.first for extents in left.values() for extent in extents.values())
+            for topic, extents in left.items():
+                for number, found in enumerate(log.read(topic, extents) if extents else ()):
+                    out.add(topic, found if rewrite is None else rewrite(topic, found))
+                    if number % _TOLD_EVERY == 0:
+                        tell(done + number)
+                out.end_topic(topic)
+                done += sum(extent.end - extent.first for extent in extents.values())
+        return out.finish()
+
+
+def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str, *, anonymised: bool) -> Manifest:
+    topics = {topic: _extents(log, wanted, topic, settings) for topic in wanted.topics}
+    if not any(extent.end > extent.first for extents in topics.values() for extent in extents.values()):
+        span = " to ".join(utc(each) if each is not None else "..." for each in (wanted.from_ms, wanted.to_ms))
+        raise TrimtabError(f"{log.where} holds no record of {', '.join(wanted.topics)} from {span}")
+    return Manifest(
+        cluster=cluster,
+        made_by=f"trimtab {version('trimtab')}",
+        anonymised=anonymised,
+        from_ms=wanted.from_ms,
+        to_ms=wanted.to_ms,
+        settings=settings,
+        topics={topic: _listed(extents) for topic, extents in topics.items()},
+        files=(),
+    )
+
+
+def _listed(extents: Extents) -> tuple[RecordedExtent, ...]:
+    return tuple(
+        RecordedExtent(partition=each, first=extents[each].first, end=extents[each].end, records=0)
+        for each in sorted(extents)
+    )
+
+
+def _extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, settings: RecordedSettings) -> Extents:
+    """What of *topic* is copied: what is there, within the offsets or the time that are wanted."""
+    there = log.extents(topic)
+    if topic in wanted.offsets:
+        return {
+            partition: _within(there[partition], asked.first, asked.end)
+            for partition, asked in wanted.offsets[topic].items()
+            if partition in there
+        }
+    begin = wanted.from_ms
+    if begin is not None and topic == "journal":
+        # Entries hold what changed in the memory: back to one that holds it whole.
+        begin = max(0, begin - (settings.whole_every_intervals + 1) * settings.intervals.period_ms)
+    first = {} if begin is None else log.since(topic, begin)
+    end = {} if wanted.to_ms is None else log.since(topic, wanted.to_ms)
+    return {each: _within(at, first.get(each, at.first), end.get(each, at.end)) for each, at in there.items()}
+
+
+def _within(there: Extent, first: int, end: int) -> Extent:
+    first = min(max(there.first, first), there.end)
+    return Extent(first, max(first, min(there.end, end)))
+
+
+def _left(log: RecordLog, out: RecordingWriter, topic: RecordedTopic) -> Extents:
+    """What of *topic* is still to be copied, all of which the log must still have."""
+    left = out.left(topic)
+    there = log.extents(topic) if left else {}
+    for partition, extent in left.items():
+        if partition not in there or there[partition].first > extent.first or there[partition].end < extent.end:
+            raise TrimtabError(
+                f"{log.where}: records of {topic}, partition {partition}, from offset {extent.first} on are gone since"
+                " the recording was begun: delete it and record again"
+            )
+    return left

@@ -1,0 +1,71 @@
+"""Small recordings, and a log in memory to make them of."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from controller.adapters.recordings.manifest import Manifest, RecordedSettings
+from controller.adapters.recordings.writing import RecordingWriter
+from controller.offline.record import Wanted, record
+from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
+from tests.records import CLUSTER, T
+
+SETTINGS = RecordedSettings(
+    intervals=IntervalSettings(),
+    decisions=DecisionSettings(mode="active", seed=3),
+    guardrails=GuardrailSettings(),
+    whole_every_intervals=60,
+    broker_conf={"loadBalancerLoadSheddingStrategy": "OverloadShedder"},
+)
+
+
+class KeptLog:
+    """RecordLog in memory."""
+
+    where = "memory"
+
+    def __init__(self, topics: Mapping[RecordedTopic, Sequence[StoredRecord]]) -> None:
+        self.topics = topics
+
+    def extents(self, topic: RecordedTopic) -> Extents:
+        found: dict[int, Extent] = {}
+        for each in self.topics.get(topic, ()):
+            at = found.get(each.partition, Extent(each.offset, 0))
+            found[each.partition] = Extent(min(at.first, each.offset), max(at.end, each.offset + 1))
+        return found
+
+    def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
+        found = {partition: extent.end for partition, extent in self.extents(topic).items()}
+        for each in self.topics.get(topic, ()):
+            if each.timestamp_ms >= time_ms:
+                found[each.partition] = min(found[each.partition], each.offset)
+        return found
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        for each in self.topics.get(topic, ()):
+            wanted = extents.get(each.partition, Extent(0, 0))
+            if wanted.first <= each.offset < wanted.end:
+                yield each
+
+
+def stored(
+    offset: int, value: bytes = b"{}", *, partition: int = 0, at: int | None = None, **more: object
+) -> StoredRecord:
+    time_ms = T + offset if at is None else at
+    key: bytes | None = b"key"
+    return StoredRecord(partition, offset, time_ms, key, value)._replace(**more)  # type: ignore[arg-type]
+
+
+def some_log(records: int = 20) -> KeptLog:
+    """Three partitions with gaps between offsets, in the order of time; and a journal."""
+    metrics = [
+        stored(3 * i, b"%d" % i * 7, partition=i % 3, at=T + i, key=b"broker-%d" % (i % 2), headers=(("a", b"\xff"),))
+        for i in range(records)
+    ]
+    return KeptLog({"metrics": metrics, "journal": [stored(0, b"\x00\n\r", key=None), stored(1, b"")]})
+
+
+def made(folder: Path, log: KeptLog, wanted: Wanted | None = None, *, file_records: int = 6) -> Manifest:
+    writer = RecordingWriter(folder, file_records=file_records)
+    return record(log, folder, wanted or Wanted(), SETTINGS, CLUSTER, writer=writer)

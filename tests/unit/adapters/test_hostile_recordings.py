@@ -1,0 +1,203 @@
+"""Recordings that were made to harm, or that suffered: each is refused with the name of the file."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from controller.adapters.recordings import manifest
+from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.records_file import SCHEMA
+from tests.recordings import made, some_log
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made(tmp_path / "new", some_log())
+    return tmp_path / "new"
+
+
+def read(folder: Path) -> None:
+    recording = Recording(folder)
+    for topic in recording.manifest.topics:
+        for _ in recording.read(topic, recording.extents(topic)):
+            pass
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(RecordingError) as raised:
+        read(folder)
+    return str(raised.value)
+
+
+def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    path = folder / "manifest.json"
+    fields = json.loads(path.read_bytes())
+    edit(fields)
+    path.write_text(json.dumps(fields))
+
+
+def replace_first(folder: Path, content: bytes, **more: Any) -> None:
+    """Put *content* in place of the first file, and let the manifest agree."""
+
+    def edit(fields: dict[str, Any]) -> None:
+        fields["files"][0] |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), **more}
+
+    (folder / "metrics" / "000000.parquet").write_bytes(content)
+    change(folder, edit)
+
+
+def parquet(table: pa.Table, **options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **{"compression": "zstd", "use_dictionary": False, "store_schema": False, **options})
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def table_of(values: list[bytes]) -> pa.Table:
+    columns = [
+        [0] * len(values),
+        [*range(len(values))],
+        [0] * len(values),
+        [None] * len(values),
+        values,
+        [[]] * len(values),
+    ]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None, True, 10**30])
+def test_another_format_version(folder: Path, version: object) -> None:
+    change(folder, lambda fields: fields.update(version=version))
+    assert "manifest.json: the recording has format version" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"{}", b'{"format":"other"}', b"\xff\xfe", b"[" * 100_000], ids=range(8)
+)
+def test_a_manifest_that_is_none(folder: Path, content: bytes) -> None:
+    (folder / "manifest.json").write_bytes(content)
+    assert "manifest.json: " in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../new/metrics/000000.parquet",
+        "/etc/passwd",
+        "metrics/../journal/000000.parquet",
+        "metrics/1.parquet",
+        "",
+        "a" * 9999,
+    ],
+)
+def test_a_path_that_leads_elsewhere(folder: Path, path: str) -> None:
+    change(folder, lambda fields: fields["files"][0].update(path=path))
+    assert "manifest.json: files.0.path" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "change_of",
+    [
+        {"records": 5}, {"records": -1}, {"records": 1 << 40}, {"bytes": 1 << 60}, {"sha256": "no"}, {"partitions": []},
+        {"partitions": [{"partition": 0, "first": 0, "end": 2, "records": 6}]}, {"unpackedBytes": 1 << 60},
+    ],
+)  # fmt: skip
+def test_a_manifest_that_contradicts_itself(folder: Path, change_of: dict[str, Any]) -> None:
+    change(folder, lambda fields: fields["files"][0].update(change_of))
+    assert "manifest.json: files.0" in refused(folder)
+
+
+def test_a_file_listed_twice(folder: Path) -> None:
+    change(folder, lambda fields: fields["files"].append(fields["files"][0]))
+    assert "lists a path twice" in refused(folder)
+
+
+def test_a_file_that_was_cut_off_changed_or_lost(folder: Path) -> None:
+    path = folder / "metrics" / "000001.parquet"
+    content = path.read_bytes()
+    for spoilt in (content[:-1], b"", content[:100] + b"\x00" + content[101:], content + b"\x00"):
+        path.write_bytes(spoilt)
+        assert "000001.parquet: has" in refused(folder)
+    path.unlink()
+    assert "000001.parquet: cannot be read" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["metrics/000000.parquet", "manifest.json"])
+def test_links_devices_and_pipes(folder: Path, name: str) -> None:
+    path = folder / name
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert path.name in refused(folder)
+    path.unlink()
+    os.mkfifo(path)
+    assert f"{path.name}: is no file" in refused(folder)
+
+
+def test_a_manifest_and_a_file_that_are_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (folder / "manifest.json").open("ab") as file:
+        file.truncate(1 << 40)  # takes no room on the disk
+    assert "manifest.json: has 1099511627776 bytes" in refused(folder)
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"PAR1" * 20, b"PAR1" + b"\xff" * 90 + b"PAR1", b"x" * 1000])
+def test_a_file_that_is_no_parquet(folder: Path, content: bytes) -> None:
+    replace_first(folder, content)
+    assert "000000.parquet: is no Parquet file of a recording" in refused(folder)
+
+
+def test_a_file_with_other_columns(folder: Path) -> None:
+    replace_first(folder, parquet(pa.table({"value": [b"x"] * 6})))
+    assert "000000.parquet: has the columns value" in refused(folder)
+
+
+def test_other_records_than_the_manifest_says(folder: Path) -> None:
+    replace_first(folder, parquet(table_of([b"x"] * 6)))
+    assert "000000.parquet: holds other records" in refused(folder)
+
+
+def test_an_offset_twice(folder: Path) -> None:
+    twice = pa.concat_tables([table_of([b"x"] * 3)] * 2)
+    parts = [{"partition": 0, "first": 0, "end": 6, "records": 6}]
+    replace_first(folder, parquet(twice), partitions=parts)
+    assert "000000.parquet: holds an offset twice" in refused(folder)
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_file_that_unpacks_to_gigabytes(folder: Path, monkeypatch: pytest.MonkeyPatch, dictionary: bool) -> None:
+    """Its footer and its pages agree, or a dictionary names one value again and again."""
+    monkeypatch.setattr("controller.adapters.recordings.pages.LARGEST_FILE", 1 << 20)
+    bomb = parquet(table_of([bytes(1 << 19)] * 6), use_dictionary=["value"] if dictionary else False)
+    assert len(bomb) < 5000
+    parts = [{"partition": 0, "first": 0, "end": 6, "records": 6}]
+    replace_first(folder, bomb, partitions=parts)
+    said = refused(folder)
+    assert "000000.parquet" in said
+    assert ("not as trimtab writes it" if dictionary else "unpacks to more than") in said
+
+
+def test_every_byte_of_a_file_may_be_wrong(folder: Path) -> None:
+    """Whatever is changed, with the manifest agreeing: the records, or an error that names the file."""
+    good = (folder / "metrics" / "000000.parquet").read_bytes()
+    for at in range(0, len(good), 7):
+        replace_first(folder, good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :])
+        said = "000000.parquet"
+        try:
+            read(folder)
+        except RecordingError as error:
+            said = str(error)
+        assert "000000.parquet" in said
+
+
+def test_the_limits_hold_for_what_is_written() -> None:
+    from controller.adapters.recordings.writing import FILE_BYTES, FILE_RECORDS
+
+    assert FILE_BYTES + (16 << 20) < manifest.LARGEST_FILE
+    assert FILE_RECORDS < manifest.MOST_RECORDS

@@ -1,0 +1,160 @@
+"""Copying a log into a recording, and reading it back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.opened import records_in
+from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.reading import Recording
+from controller.model.errors import SettingsError, TrimtabError
+from controller.offline.record import Wanted
+from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
+from controller.strategies.shedding.overload_shedder import OverloadShedder
+from tests.recordings import SETTINGS, KeptLog, made, some_log, stored
+from tests.records import CLUSTER, T
+
+
+def held(folder: Path) -> dict[str, list[StoredRecord]]:
+    recording = Recording(folder)
+    return {topic: [*recording.read(topic, recording.extents(topic))] for topic in RECORDED_TOPICS}
+
+
+def test_a_recording_holds_the_records_byte_for_byte_in_their_order(tmp_path: Path) -> None:
+    log = some_log()
+    manifest = made(tmp_path / "new", log)
+    assert held(tmp_path / "new") == {
+        "metrics": [*log.topics["metrics"]], "results": [], "commands": [], "journal": [*log.topics["journal"]],
+    }  # fmt: skip
+    assert [file.path for file in manifest.of_topic("metrics")] == [f"metrics/00000{i}.parquet" for i in range(4)]
+    assert sum(each.records for each in manifest.topics["metrics"]) == 20
+
+
+def test_the_manifest_carries_the_settings_that_decisions_depend_on(tmp_path: Path) -> None:
+    made(tmp_path / "new", some_log())
+    manifest = Recording(tmp_path / "new").manifest
+    assert (manifest.cluster, manifest.settings) == (CLUSTER, SETTINGS)
+    assert isinstance(manifest.settings.policy(CLUSTER).shedder, OverloadShedder)
+
+
+def test_a_recording_names_no_class_that_would_be_imported() -> None:
+    hostile = SETTINGS.model_copy(update={"broker_conf": {"loadBalancerLoadSheddingStrategy": "my.own.Shedder"}})
+    with pytest.raises(SettingsError, match="no part of trimtab"):
+        hostile.policy(CLUSTER)
+
+
+@pytest.mark.parametrize("records", [0, 1])
+def test_no_record_or_one(tmp_path: Path, records: int) -> None:
+    log = KeptLog({"metrics": [stored(7, b"x" * records)][:records]})
+    if not records:
+        with pytest.raises(TrimtabError, match="memory holds no record of metrics, results, commands, journal"):
+            made(tmp_path / "new", log)
+    else:
+        made(tmp_path / "new", log)
+        assert held(tmp_path / "new")["metrics"] == [stored(7, b"x")]
+
+
+def test_a_span_of_time_is_copied_with_the_journal_from_an_entry_with_the_whole_memory_on(tmp_path: Path) -> None:
+    minute = 60_000
+    metrics = [stored(i, at=T + i * minute) for i in range(200)]
+    log = KeptLog({"metrics": metrics, "journal": metrics})
+    made(tmp_path / "new", log, Wanted(from_ms=T + 100 * minute, to_ms=T + 120 * minute), file_records=100)
+    found = held(tmp_path / "new")
+    assert [each.offset for each in found["metrics"]] == [*range(100, 120)]
+    assert [each.offset for each in found["journal"]] == [*range(39, 120)]
+
+
+def test_offsets_are_copied_and_other_partitions_of_that_topic_are_not(tmp_path: Path) -> None:
+    wanted = Wanted(topics=("metrics",), offsets={"metrics": {0: Extent(9, 28), 9: Extent(0, 5)}})
+    made(tmp_path / "new", some_log(), wanted)
+    assert [(each.partition, each.offset) for each in held(tmp_path / "new")["metrics"]] == [(0, 9), (0, 18), (0, 27)]
+
+
+def test_a_recording_is_itself_a_log_that_a_part_is_copied_of(tmp_path: Path) -> None:
+    made(tmp_path / "all", some_log(), file_records=4)
+    part = Recording(tmp_path / "all")
+    assert part.since("metrics", T + 5) == {0: 18, 1: 21, 2: 15}
+    assert part.since("metrics", T + 500) == {each: extent.end for each, extent in part.extents("metrics").items()}
+    assert [each.offset for each in part.read("metrics", {1: Extent(20, 40)})] == [21, 30, 39]
+
+
+class KilledError(Exception):
+    """In place of kill -9."""
+
+
+class DyingLog(KeptLog):
+    """Dies after so many records."""
+
+    def __init__(self, log: KeptLog, after: int) -> None:
+        super().__init__(log.topics)
+        self.after = after
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        for each in super().read(topic, extents):
+            if self.after == 0:
+                raise KilledError
+            self.after -= 1
+            yield each
+
+
+@pytest.mark.parametrize("after", range(0, 22, 3))
+def test_a_recording_that_was_killed_goes_on_where_it_was_and_is_the_same_in_the_end(
+    tmp_path: Path, after: int
+) -> None:
+    log, folder = some_log(), tmp_path / "new"
+    with pytest.raises(KilledError):
+        made(folder, DyingLog(log, after))
+    (folder / "metrics" / ".000009.parquet.0f").write_bytes(b"half")  # what a kill in the midst of a file leaves
+    with pytest.raises(RecordingError, match="not complete"):
+        Recording(folder)
+    made(folder, log)
+    assert held(folder) == {"results": [], "commands": [], **{topic: [*of] for topic, of in log.topics.items()}}
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "commands",
+        "journal",
+        "manifest.json",
+        "metrics",
+        "results",
+    ]
+    assert not [*folder.rglob(".*")]
+
+
+def test_records_that_came_meanwhile_are_not_copied_when_it_goes_on(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        made(tmp_path / "new", DyingLog(some_log(), 10))
+    made(tmp_path / "new", some_log(40))
+    assert len(held(tmp_path / "new")["metrics"]) == 20
+
+
+def test_a_recording_goes_on_only_as_it_was_begun_and_while_the_log_has_its_records(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        made(tmp_path / "new", DyingLog(some_log(), 10))
+    with pytest.raises(SettingsError, match="the beginning of another recording"):
+        made(tmp_path / "new", some_log(), Wanted(asked="--topic metrics"))
+    kept = KeptLog({**some_log().topics, "metrics": some_log().topics["metrics"][9:]})
+    with pytest.raises(TrimtabError, match="gone since the recording was begun"):
+        made(tmp_path / "new", kept)
+
+
+def test_a_folder_with_something_else_or_with_a_whole_recording_is_left_alone(tmp_path: Path) -> None:
+    made(tmp_path / "new", some_log())
+    with pytest.raises(SettingsError, match="a complete recording already"):
+        made(tmp_path / "new", some_log())
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "diary.txt").write_text("dear diary")
+    with pytest.raises(SettingsError, match=r"not empty, it holds 'diary\.txt'"):
+        made(tmp_path / "other", some_log())
+
+
+def test_a_folder_that_is_neither_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="neither a recording"):
+        records_in(tmp_path)
+
+
+def test_the_first_file_that_is_in_the_way_of_going_on_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        made(tmp_path / "new", DyingLog(some_log(), 10))
+    (tmp_path / "new" / "metrics" / "000000.parquet").write_bytes(b"")
+    with pytest.raises(RecordingError, match=r"000000\.parquet: was changed"):
+        made(tmp_path / "new", some_log())
