@@ -38,6 +38,7 @@ TRY: Final = "Try, without a cluster"
 COMMANDS: Final[Mapping[str, Listed]] = {
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
     "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),
+    "init": Listed("init", "init", "Write commented settings to begin with.", OPERATE),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),
     "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker.", OPERATE),

@@ -7,6 +7,7 @@ from typing import Final
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "collect": ("trimtab collect --conf conf/trimtab.toml", "trimtab collect --dry-run"),
     "execute": ("trimtab execute --conf conf/trimtab.toml",),
+    "init": ("trimtab init my-cluster --kafka kafka-1:9092", "trimtab init here --log folder"),
     "mode": ('trimtab mode dry_run --reason "watch it for a day"',),
     "pause": ('trimtab pause --reason "broker upgrade"',),
     "resume": ('trimtab resume --reason "upgrade done"',),

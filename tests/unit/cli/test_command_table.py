@@ -64,7 +64,7 @@ def test_every_command_that_prints_an_answer_prints_json_too_and_names_its_schem
         (stem, several) = re.findall(r"docs/schemas/([\w.*]+)(?:\{([\w,]+)\})?\.json", helps[0])[0]
         for each in several.split(","):
             assert list(FOLDER.glob(f"{stem}{each}.json")), (name, helps)
-    assert without == {"demo", "run", "collect", "execute"}, "collect --dry-run prints JSON only"
+    assert without == {"demo", "run", "collect", "execute", "init"}, "collect --dry-run prints JSON only"
 
 
 def test_no_help_is_cut_at_80_columns_and_brackets_are_printed() -> None:

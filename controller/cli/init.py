@@ -1,0 +1,138 @@
+"""``trimtab init``: write settings to begin with."""
+
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final
+
+import typer
+
+from controller.adapters.files import create
+from controller.adapters.places import SHIPPED
+from controller.cli.common import DEFAULT_CONF
+from controller.model.errors import SettingsError, TrimtabError
+from controller.settings.starter import Values, starter
+from controller.settings.trimtab_toml import read_settings
+
+_SETTINGS: Final = "trimtab.toml"
+_RULES: Final = "broker.conf"
+#: The second line of the template, which is about a checkout.
+_OF_THE_CHECKOUT: Final = (
+    "# Unchanged, it works with the servers that scripts/kafka and scripts/zookeeper start on this machine."
+)
+_KAFKA: Final = "127.0.0.1:9092"
+_ZOOKEEPER: Final = "127.0.0.1:2181"
+_ADMIN: Final = "http://127.0.0.1:8080"
+
+
+class Log(StrEnum):
+    """Where metrics, commands and journal lie."""
+
+    KAFKA = "kafka"
+    FOLDER = "folder"
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to.")] = DEFAULT_CONF.parent,
+    log: Annotated[
+        Log,
+        typer.Option(
+            metavar="<kind>",
+            help="kafka: metrics, commands and journal lie in Kafka, the election in ZooKeeper; for production."
+            "  folder: all in a folder of this machine, without a server; to try trimtab on a cluster.",
+        ),
+    ] = Log.KAFKA,
+    cluster: Annotated[str, typer.Option(help="The Pulsar cluster's name.")] = "standalone",
+    kafka: Annotated[str, typer.Option(help="host:port[,host:port ...] of Kafka.")] = _KAFKA,
+    zookeeper: Annotated[str, typer.Option(help="host:port[,host:port ...] of ZooKeeper.")] = _ZOOKEEPER,
+    admin_url: Annotated[
+        list[str] | None, typer.Option(help="URL of a broker's admin API; may be repeated.", show_default=_ADMIN)
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the checkpoint, and for what --log folder keeps.", show_default="DIR/../.trimtab"
+        ),
+    ] = None,
+) -> None:
+    """Write commented settings to begin with: DIR/trimtab.toml and DIR/broker.conf.
+
+    Nothing is overwritten.  The mode is dry_run: trimtab decides and explains, and moves nothing.
+
+    Exit codes: 0 written; 1 a file is there already, or cannot be written; 2 a value is invalid.
+    """
+    values: dict[tuple[str, str], str | list[str]] = {
+        ("cluster", "name"): cluster,
+        ("pulsar", "admin_url"): admin_url or [_ADMIN],
+        **_places("../.trimtab" if state is None else str(state.absolute()), log),
+    }
+    if log is Log.KAFKA:
+        values |= {("log.kafka", "bootstrap"): kafka, ("election", "hosts"): zookeeper}
+    files = {_SETTINGS: _settings(values, log), _RULES: (SHIPPED / _RULES).read_text(encoding="utf-8")}
+    _write(folder, files)
+    for line in _next_steps(folder, log):
+        typer.echo(line)
+
+
+def _places(state: str, log: Log) -> dict[tuple[str, str], str]:
+    places = {("checkpoint", "path"): f"{state}/checkpoint"}
+    if log is Log.FOLDER:
+        places |= {
+            ("log", "kind"): "folder",
+            ("log.folder", "path"): f"{state}/log",
+            ("election", "kind"): "file",
+            ("election", "hosts"): "",
+            ("election", "path"): f"{state}/election",
+        }
+    return places
+
+
+def _settings(values: Values, log: Log) -> str:
+    """The settings file, or SettingsError where trimtab would refuse it."""
+    template = (SHIPPED / _SETTINGS).read_text(encoding="utf-8").replace(f"{_OF_THE_CHECKOUT}\n", "")
+    in_folder = log is Log.FOLDER
+    text = starter(
+        template,
+        values,
+        shown=("log.folder",) if in_folder else (),
+        left_out=("log.kafka", "log.kafka.client") if in_folder else (),
+    )
+    with TemporaryDirectory(prefix=".trimtab-") as made:
+        path = Path(made, _SETTINGS)
+        path.write_text(text, encoding="utf-8")
+        try:
+            read_settings(path)
+        except SettingsError as error:
+            raise SettingsError(str(error).replace(f"{path}: ", "")) from None
+    return text
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    there = [str(folder / name) for name in files if (folder / name).exists()]
+    if there:
+        raise TrimtabError(
+            f"{', '.join(there)}: already there, nothing is written; choose another folder, or remove it"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            create(folder / name, text.encode())
+    except OSError as error:
+        raise TrimtabError(f"{folder} cannot be written to: {error.strerror}; choose another folder") from error
+
+
+def _next_steps(folder: Path, log: Log) -> list[str]:
+    conf = "" if folder == DEFAULT_CONF.parent else f" --conf {folder / _SETTINGS}"
+    servers = "addresses of Kafka, ZooKeeper and the brokers" if log is Log.KAFKA else "URLs of the brokers"
+    return [
+        f"Written: {folder / _SETTINGS}, {folder / _RULES}",
+        "",
+        "What to do next:",
+        f"1. Read {folder / _SETTINGS}: the cluster's name, the {servers}, and their credentials.",
+        f"2. Replace {folder / _RULES} by the file of your brokers: strategies and thresholds are read from it.",
+        f"3. trimtab doctor{conf}     says what else is missing, and what to change on the brokers.",
+        f"4. trimtab collect{conf}    and beside it",
+        f"   trimtab run{conf}        decides, and moves nothing: the mode is dry_run.",
+        f"5. trimtab status{conf}     shows what it would do.  To move load: `trimtab execute{conf}`, then",
+        f"   `trimtab mode active{conf}`.",
+    ]

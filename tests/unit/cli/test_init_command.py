@@ -1,0 +1,101 @@
+"""``trimtab init``: the settings that it writes, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from controller.cli.init import init
+from controller.model.errors import SettingsError, TrimtabError
+from controller.settings.broker_conf import read_broker_conf
+from controller.settings.log import LogInFolder, LogInKafka
+from controller.settings.trimtab_toml import read_settings
+
+CONF = Path(__file__).parents[3] / "conf"
+
+app = typer.Typer()
+app.command()(init)
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def test_settings_for_kafka_are_those_that_come_with_trimtab_with_the_given_addresses() -> None:
+    result = run(
+        "mine", "--cluster", "east", "--kafka", "k1:9092,k2:9092", "--zookeeper", "z:2181", "--admin-url", "http://b:80"
+    )
+    assert result.exit_code == 0, result.output
+    made, shipped = read_settings(Path("mine/trimtab.toml")), read_settings(CONF / "trimtab.toml")
+    assert isinstance(made.log, LogInKafka)
+    assert made.log.kafka.bootstrap == "k1:9092,k2:9092"
+    assert made.pulsar is not None
+    assert made.pulsar.admin_url == ("http://b:80",)
+    assert (made.cluster.name, made.election.hosts) == ("east", "z:2181")
+    for same in ("intervals", "journal", "decisions", "guardrails", "executor", "collector", "metrics"):
+        assert getattr(made, same) == getattr(shipped, same)
+    assert read_broker_conf(Path("mine/broker.conf")) == read_broker_conf(CONF / "broker.conf")
+
+
+def test_settings_for_a_folder_name_no_server() -> None:
+    assert run("mine", "--log", "folder", "--state", "kept").exit_code == 0
+    made, text = read_settings(Path("mine/trimtab.toml")), Path("mine/trimtab.toml").read_text()
+    assert isinstance(made.log, LogInFolder)
+    assert made.election.kind == "file"
+    assert {made.log.folder.path, made.election.path, made.checkpoint.path} == {
+        str(Path("kept").absolute() / name) for name in ("log", "election", "checkpoint")
+    }
+    assert "9092" not in text
+    assert "2181" not in text
+
+
+def test_it_says_what_to_do_next_with_the_files_that_it_wrote() -> None:
+    by_default = run().stdout
+    assert "Written: conf/trimtab.toml, conf/broker.conf" in by_default
+    assert "trimtab doctor " in by_default
+    assert "--conf" not in by_default
+    assert "trimtab doctor --conf other/trimtab.toml" in run("other").stdout
+
+
+@pytest.mark.parametrize("name", ["trimtab.toml", "broker.conf"])
+def test_nothing_is_written_where_one_of_the_files_is_there(name: str, empty: Path) -> None:
+    (empty / "conf").mkdir()
+    (empty / "conf" / name).write_text("mine")
+    error = run().exception
+    assert isinstance(error, TrimtabError)
+    assert str(error).startswith(f"conf/{name}: already there, nothing is written")
+    assert [path.name for path in (empty / "conf").iterdir()] == [name]
+    assert (empty / "conf" / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--kafka", "nowhere"), "log.kafka.bootstrap = 'nowhere'"),
+        (("--zookeeper", "z:0:1"), "election.hosts = 'z:0:1'"),
+        (("--cluster", 'a"\n[x]'), "cluster.name = "),
+        (("--cluster", "x" * 100_000 + "\x7f"), "not TOML"),
+        (("--admin-url", "b:8080"), "pulsar.admin_url"),
+    ],
+)
+def test_a_value_that_trimtab_would_refuse_is_refused_and_nothing_is_written(
+    words: tuple[str, str], told: str, empty: Path
+) -> None:
+    error = run(*words).exception
+    assert isinstance(error, SettingsError)
+    assert told in str(error)
+    assert list(empty.iterdir()) == []
+
+
+def test_a_place_where_nothing_can_be_written_is_an_error(empty: Path) -> None:
+    (empty / "file").touch()
+    error = run("file/conf").exception
+    assert isinstance(error, TrimtabError)
+    assert "file/conf cannot be written to" in str(error)
