@@ -3,8 +3,7 @@
 import gc
 import os
 import signal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,12 +11,9 @@ from hypothesis import HealthCheck, settings
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from tests.conformance.summary import ConformanceSummary
+from tests.effort import THOROUGH
 from tests.shared_servers import begin_run, end_run, shared
-
-if TYPE_CHECKING:
-    from xdist.remote import Producer
-
-    from tests.scheduling import GroupScheduling
+from tests.workers import Workers, run_folder
 
 # Their asserts are to say as much as those of test files.
 pytest.register_assert_rewrite(
@@ -28,7 +24,7 @@ pytest.register_assert_rewrite(
 # the same examples each time.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=4, **_PATIENT)
-settings.register_profile("thorough", max_examples=80, **_PATIENT)
+settings.register_profile(THOROUGH, max_examples=80, **_PATIENT)
 settings.register_profile("repeatable", max_examples=4, derandomize=True, **_PATIENT)
 settings.load_profile("quick")
 
@@ -36,35 +32,32 @@ settings.load_profile("quick")
 _LEFT = pytest.StashKey[list[str]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("trimtab")._addoption(  # the public way has no short option
+        "-n",
+        dest="workers",
+        default="auto",
+        help="how many workers run the tests; 0: none but this process; auto: one for each processor, none where files "
+        "or folders are named",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ConformanceSummary())
-    # The width of a terminal, which workers get from whoever starts them, is no part of a test.
+    # The width of the terminal is no part of a test.
     os.environ.pop("COLUMNS", None)
-    if not _is_worker(config):
-        begin_run()
-        # Whoever ends the run by SIGTERM ends its servers, too, as Ctrl-C does.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    begin_run()
+    # Whoever ends the run by SIGTERM ends its servers, too, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if workers := _workers(config):
+        config.pluginmanager.register(Workers(workers))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A worker for each processor for all tests; none where some are named: they end sooner than it starts."""
+def _workers(config: pytest.Config) -> int:
+    given = config.getoption("workers")
+    if given != "auto":
+        return int(given)
     return (os.cpu_count() or 1) if config.args_source is config.ArgsSource.TESTPATHS else 0
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "GroupScheduling":
-    # Here, because a test that is named runs without xdist.
-    from tests.scheduling import GroupScheduling
-
-    return GroupScheduling(config, log)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if _is_worker(config):
-        from tests.scheduling import in_order
-
-        items[:] = [items[nth] for nth in in_order([item.nodeid for item in items])]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -77,8 +70,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """After all workers: end the servers, and whatever failed or interrupted tests have left behind."""
-    if not _is_worker(session.config):
-        session.config.stash[_LEFT] = end_run(_run_folder(session.config))
+    session.config.stash[_LEFT] = end_run(run_folder(session.config))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -86,29 +78,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"left running by a test, and killed: {command}", yellow=True)
 
 
-def _is_worker(config: pytest.Config) -> bool:
-    return hasattr(config, "workerinput")
-
-
-def _run_folder(config: pytest.Config) -> Path:
-    """The temporary folder of the run; each worker's own lies in it."""
-    folder: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-    return folder.parent if _is_worker(config) else folder
-
-
 @pytest.fixture(scope="session")
 def kafka(pytestconfig: pytest.Config) -> KafkaServer:
     """One broker for all: a test uses topics of its own, and leaves it running."""
-    return shared(_run_folder(pytestconfig), "kafka", KafkaServer)
+    return shared(run_folder(pytestconfig), "kafka", KafkaServer)
 
 
 @pytest.fixture(scope="session")
 def zookeeper(pytestconfig: pytest.Config) -> ZooKeeperServer:
     """One server for all: a test uses paths of its own, and leaves it running."""
-    return shared(_run_folder(pytestconfig), "zookeeper", ZooKeeperServer)
+    return shared(run_folder(pytestconfig), "zookeeper", ZooKeeperServer)
 
 
 @pytest.fixture(scope="session")
 def pulsar(pytestconfig: pytest.Config) -> PulsarCluster:
     """Three brokers for all, in one JVM: a test uses namespaces of its own."""
-    return shared(_run_folder(pytestconfig), "pulsar", PulsarCluster)
+    return shared(run_folder(pytestconfig), "pulsar", PulsarCluster)

@@ -1,17 +1,13 @@
-"""Which tests stay together when several workers share the work (pytest-xdist), and which begin.
+"""Which tests stay together when several workers share the work (tests/workers.py), and which begin.
 
-Most of the slow tests wait for processes, so there may be more workers than processors.  The tests of a file stay
-together, in their order: they share servers and sessions.
+The tests of a file stay together, in their order: they share servers and sessions.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
-from xdist.scheduler import LoadScopeScheduling
-from xdist.workermanage import WorkerController
-
 #: Files whose test functions need nothing from each other: each function is a group.
-BY_FUNCTION: Final = ("tests/e2e/test_ending.py",)
+BY_FUNCTION: Final = ("tests/e2e/test_ending.py", "tests/e2e/test_two_controllers.py")
 #: Groups that take long, the longest first.  They begin; whatever is not listed is quick.
 LONGEST: Final = (
     "tests/e2e/test_two_controllers.py",
@@ -78,29 +74,9 @@ def rank(group: str) -> int:
     return next(matching, len(LONGEST))
 
 
-class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Hands out groups, the longest first.
-
-    A worker must have its next test before it begins the last one it has.  So whoever has a long group gets a quick
-    one next: no long group waits behind another one while a worker has nothing to do.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid)
-
-    def schedule(self) -> None:
-        """See LoadScopeScheduling; the order is ours, not that of the number of tests."""
-        self.config.option.loadscopereorder = False
-        super().schedule()
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        open_groups = (group for group, tests in self.assigned_work[node].items() if not all(tests.values()))
-        if any(rank(group) < len(LONGEST) for group in open_groups):
-            quickest = next(reversed(self.workqueue))
-            self.workqueue.move_to_end(quickest, last=False)
-        super()._assign_work_unit(node)
-
-
-def in_order(nodeids: Sequence[str]) -> list[int]:
-    """The positions of *nodeids* in the order in which they begin; what is equally long stays as it is."""
-    return sorted(range(len(nodeids)), key=lambda nth: rank(group_of(nodeids[nth])))
+def groups_of(nodeids: Sequence[str]) -> list[list[int]]:
+    """The positions of *nodeids*, those of a group together, in the order in which groups begin."""
+    found: dict[str, list[int]] = {}
+    for nth, nodeid in enumerate(nodeids):
+        found.setdefault(group_of(nodeid), []).append(nth)
+    return [found[group] for group in sorted(found, key=rank)]

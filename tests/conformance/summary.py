@@ -1,7 +1,7 @@
 """What the tests on Pulsar's recorded answers come to, one line for each component, however many workers ran them."""
 
-from collections import Counter
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import pytest
 
@@ -9,48 +9,50 @@ import pytest
 PROPERTY: Final = "conformance"
 
 
-def about(component: str, *, invariant: str = "", elsewhere: str = "") -> tuple[str, dict[str, str]]:
-    """What a test says of itself.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What tests of a component say of their cases."""
 
-    *invariant*: what is checked of an order-sensitive case; *elsewhere*: the folder that does not have *component*.
+    component: str
+    cases: int
+    agree: int
+    sensitive: int
+    invariant: str
+    elsewhere: str
+
+
+def about(
+    component: str, *, cases: int, agree: int, sensitive: int = 0, invariant: str = "", elsewhere: str = ""
+) -> tuple[str, dict[str, Any]]:
+    """What a test says of itself: so many cases it has, and so many of them agree.
+
+    *sensitive* of them are order-sensitive, and *invariant* says what is checked of those; *elsewhere*: the folder that
+    does not have *component*.
     """
-    return PROPERTY, {"component": component, "invariant": invariant, "elsewhere": elsewhere}
+    told = _Told(
+        component=component, cases=cases, agree=agree, sensitive=sensitive, invariant=invariant, elsewhere=elsewhere
+    )
+    return PROPERTY, asdict(told)
 
 
 class ConformanceSummary:
-    """A plugin that counts the reports: where there are workers, it sees those of all."""
+    """A plugin that counts what the reports tell: where there are workers, it sees those of all."""
 
     def __init__(self) -> None:
-        self._passed: Counter[str] = Counter()
-        self._ran: Counter[str] = Counter()
-        self._sensitive: Counter[str] = Counter()
-        #: Component -> what is checked for its order-sensitive cases.
-        self._invariants: dict[str, str] = {}
-        #: Component -> the folder without it.
-        self._elsewhere: dict[str, str] = {}
+        #: Test -> what it tells.
+        self._told: dict[str, _Told] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = dict(report.user_properties).get(PROPERTY)
-        if report.when != "call" or not isinstance(told, dict):
-            return
-        component = told["component"]
-        self._ran[component] += 1
-        self._passed[component] += report.passed
-        if told["invariant"]:
-            self._sensitive[component] += 1
-            self._invariants[component] = told["invariant"]
-        if told["elsewhere"]:
-            self._elsewhere[component] = told["elsewhere"]
+        if report.when == "call" and isinstance(told, dict):
+            self._told[report.nodeid] = _Told(**told)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if not self._ran:
+        if not self._told:
             return
         terminalreporter.section("conformance with Pulsar")
-        for component in sorted(self._ran):
-            folder = self._elsewhere.get(component)
-            note = f"  (not in {folder}: the committed ones)" if folder else ""
-            agree = f"{self._passed[component]} of {self._ran[component]} cases agree"
-            terminalreporter.write_line(f"{component}: {agree}{note}")
-            if component in self._invariants:
-                invariant = self._invariants[component]
-                terminalreporter.write_line(f"    {self._sensitive[component]} of them order-sensitive: {invariant}")
+        for told in sorted(self._told.values(), key=lambda told: told.component):
+            note = f"  (not in {told.elsewhere}: the committed ones)" if told.elsewhere else ""
+            terminalreporter.write_line(f"{told.component}: {told.agree} of {told.cases} cases agree{note}")
+            if told.sensitive:
+                terminalreporter.write_line(f"    {told.sensitive} of them order-sensitive: {told.invariant}")

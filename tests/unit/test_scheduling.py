@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("xdist")
-
-from tests.scheduling import BY_FUNCTION, IN_SPARK, LONGEST, ON_PULSAR, group_of, in_order, rank
+from tests.scheduling import BY_FUNCTION, IN_SPARK, LONGEST, ON_PULSAR, group_of, groups_of, rank
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +34,6 @@ def test_a_file_is_a_group_unless_its_functions_are() -> None:
 
 
 def test_the_longest_begin_and_the_rest_keeps_its_order() -> None:
-    nodeids = ["tests/unit/b.py::t", "tests/unit/a.py::t", "tests/property/p.py::t", "tests/e2e/test_ending.py::t"]
-    assert in_order(nodeids) == [3, 2, 0, 1]
+    files = ["tests/unit/b.py", "tests/unit/a.py", "tests/property/p.py", "tests/e2e/test_ending.py", "tests/unit/b.py"]
+    assert groups_of([f"{file}::test" for file in files]) == [[3], [2], [0, 4], [1]]
     assert rank("tests/unit/a.py") == len(LONGEST)

@@ -1,0 +1,13 @@
+"""How hard tests try: the profile of hypothesis says it, also for tests that count their tries themselves."""
+
+from typing import Final
+
+from hypothesis import settings
+
+#: The profile of scripts/test.
+THOROUGH: Final = "thorough"
+
+
+def tries(*, plain: int, thorough: int) -> int:
+    """*plain* of them with plain pytest, *thorough* with scripts/test."""
+    return thorough if settings.get_current_profile_name() == THOROUGH else plain
