@@ -61,6 +61,7 @@ _FOREIGN: Final = {
     "head",
     "less",
     "pip",
+    "pip-audit",
     "pre-commit",
     "pulsar-admin",
     "uv",
