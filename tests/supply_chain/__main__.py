@@ -13,18 +13,19 @@ PAGE: Final = ROOT / "docs" / "licences.md"
 _ABOVE: Final = """\
 # Licences of what trimtab uses
 
-This page is for those who pass trimtab on, in a container for example. `scripts/sbom --licences` writes it; a test compares it
-with what is installed, and refuses a licence that asks for more than to keep the licence's text.
+This page is for those who pass trimtab on, in a container for example. `scripts/sbom --licences` writes it; a test
+compares it with what is installed, and refuses a licence that asks for more than to keep the licence's text.
 
-`scripts/sbom` prints the whole bill of materials in CycloneDX 1.6: every package and jar with version, SHA-256 and licence.
+`scripts/sbom` prints the whole bill of materials in CycloneDX 1.6: every package and jar with version, SHA-256 and
+licence.
 
 | part | licence | needed by |
 | --- | --- | --- |
 """
 _NEEDED_BY: Final = {"required": "trimtab", "optional": "an extra"}
 _BELOW: Final = """
-PySpark also brings Spark's own jars. Their licences are in the folder `licenses` of the package, and in Spark's `LICENSE` and
-`NOTICE`. Packages that only developers of trimtab need are in the bill of materials alone.
+PySpark also brings Spark's own jars. Their licences are in the folder `licenses` of the package, and in Spark's
+`LICENSE` and `NOTICE`. Packages that only developers of trimtab need are in the bill of materials alone.
 """
 
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 ROOT: Final = Path(__file__).parents[2]
 #: Sets of conf/jars.lock that a controller needs; all others are for tests, benches and the demo on Pulsar.
 JARS_NEEDED: Final = ("connector",)
-#: The licences that a part may have: they ask those who pass a part on to keep its licence, not to give away their own code.
+#: The licences that a part may have.  Who passes the part on must keep its licence, and need give away no other code.
 ALLOWED: Final = frozenset(
-    "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 EPL-2.0 ISC MIT MPL-2.0 PSF-2.0 Zlib".split()
+    {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "PSF-2.0", "Zlib"}
 )
 #: What packages call their licences in place of the SPDX name.
 _SPDX: Final = {
@@ -32,6 +32,8 @@ _SPDX: Final = {
 #: Packages that say no more than BSD, by the text of their licence.
 _BY_TEXT: Final = {"cronsim": "BSD-3-Clause", "nodeenv": "BSD-3-Clause", "py4j": "BSD-3-Clause"}
 _PINNED: Final = re.compile(r"^([\w.-]+)==(\S+)((?: \\\n +--hash=sha256:[0-9a-f]{64})*)", re.MULTILINE)
+#: Name -> version and hashes.
+_Pinned: TypeAlias = dict[NormalizedName, tuple[str, str]]
 _WORDS: Final = re.compile(r"[\w.-]+")
 
 
@@ -53,7 +55,8 @@ class Package:
 
 def packages(lock: Path = ROOT / "requirements.lock") -> list[Package]:
     """All packages of *lock*, by name; what they depend on and their licences are read from this environment."""
-    pinned = {canonicalize_name(name): (version, hashes) for name, version, hashes in _PINNED.findall(lock.read_text())}
+    found = _PINNED.findall(lock.read_text(encoding="utf-8"))
+    pinned: _Pinned = {canonicalize_name(name): (version, hashes) for name, version, hashes in found}
     required = _closure(_project()["dependencies"], pinned)
     optional = _closure([each for extra in _project()["optional-dependencies"].values() for each in extra], pinned)
     return [
@@ -100,8 +103,8 @@ def _project() -> Any:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def _closure(wanted: Sequence[str], pinned: dict[str, tuple[str, str]]) -> set[str]:
-    found: set[str] = set()
+def _closure(wanted: Sequence[str], pinned: _Pinned) -> set[NormalizedName]:
+    found: set[NormalizedName] = set()
     left = [canonicalize_name(Requirement(each).name) for each in wanted]
     while left:
         name = left.pop()
@@ -111,7 +114,7 @@ def _closure(wanted: Sequence[str], pinned: dict[str, tuple[str, str]]) -> set[s
     return found
 
 
-def _needs(name: str, pinned: dict[str, tuple[str, str]]) -> Iterator[str]:
+def _needs(name: str, pinned: _Pinned) -> Iterator[NormalizedName]:
     try:
         lines = requires(name) or []
     except PackageNotFoundError:
