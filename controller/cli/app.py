@@ -61,6 +61,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "options": Listed(
         "options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads.", TRY
     ),
+    "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
     "rebalance": Listed(
         "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
     ),

@@ -25,6 +25,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "trimtab lookup persistent://acme/orders/created --bundles 16",
         "trimtab lookup persistent://acme/orders/created --live",
     ),
+    "plan": (
+        'trimtab plan --budget "20 moves" --to 1.1 -o plan.json',
+        "trimtab plan --drain broker-1:8080 --by 14:05",
+        "trimtab plan --load recording --headroom 30 --add 2",
+    ),
     "status": ("trimtab status", "trimtab status acme/orders/0x00000000_0x40000000"),
     "bench balance": ("trimtab bench balance --seeds 1",),
     "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),

@@ -21,6 +21,12 @@ class ViewError(TrimtabError):
     """A ClusterView that was built by hand is inconsistent, or holds an impossible number."""
 
 
+class PlanRefusedError(TrimtabError):
+    """A plan's file is no plan, was changed, or says something that is not so."""
+
+    exit_code = 2
+
+
 class AccessDeniedError(TrimtabError):
     """A server refuses our credentials, or we lack a right.  A retry does not help."""
 

@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from controller.wire import commands, journal_records, metrics, results
 from controller.wire.answers import catalogue as answers
 from controller.wire.dead_letter import DeadLetter
+from controller.wire.plan import PlanFile
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "schemas"
 
@@ -23,6 +24,7 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     **commands.MODELS,
     **{f"journal.{name}": model for name, model in journal_records.RECORDS.items()},
     "dead_letter": DeadLetter,
+    "plan": PlanFile,
     **answers.MODELS,
 }
 

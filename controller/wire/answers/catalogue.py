@@ -22,6 +22,7 @@ from controller.wire.answers.offline import (
     RebalanceExampleAnswer,
     TicksAnswer,
 )
+from controller.wire.answers.plan import PlanAnswer, RightsizingAnswer
 from controller.wire.answers.recordings import RecordAnswer
 from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
@@ -44,9 +45,11 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.journal": JournalAnswer,
     "answer.lookup": LookupAnswer,
     "answer.option": OptionAnswer,
+    "answer.plan": PlanAnswer,
     "answer.rebalance": RebalanceAnswer,
     "answer.rebalance_example": RebalanceExampleAnswer,
     "answer.record": RecordAnswer,
+    "answer.rightsizing": RightsizingAnswer,
     "answer.simulate": SimulateAnswer,
     "answer.simulate_list": ListedScenarioAnswer,
     "answer.status": StatusAnswer,

@@ -106,13 +106,14 @@ class PeakShedder(ResourceWeights):
         """Plan the moves of this round."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), memory
-        found = stated(view, self._stays(view), self._counted)
+        found = stated(view, self._stays(view), self.counted)
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
         return self._decided(view, found), memory
 
     @property
-    def _counted(self) -> Counted:
+    def counted(self) -> Counted:
+        """Which resources count, and how much: for all plans of the cluster."""
         return Counted(
             weights={
                 "cpu": self.cpu_weight,

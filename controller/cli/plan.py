@@ -1,0 +1,262 @@
+"""``trimtab plan``: make a plan that a person checks and approves; nothing is moved."""
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from controller.adapters import files
+from controller.adapters.long_work import long_work
+from controller.adapters.outages import Part
+from controller.cli.common import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option
+from controller.cli.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
+from controller.cli.reachable import require
+from controller.cli.times import time_of
+from controller.model.errors import SettingsError, TrimtabError
+from controller.offline.plan_source import PlanSource, source_of_load, source_of_log
+from controller.offline.planner import Asked, planned_cluster
+from controller.offline.rightsizing import rightsizing
+from controller.planning.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
+from controller.settings.trimtab_toml import read_settings
+from controller.wire.plan import encode_plan
+from controller.wire.readable import utc
+
+_NOT_IN_TIME: Final = 1
+_DAY_MS: Final = 86_400_000
+_MOVES: Final = re.compile(r"(\d{1,6}) ?moves?")
+_RATE: Final = re.compile(r"(\d{1,9}) ?connections/(s|min|h)")
+_SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
+_KINDS: Final = "--drain, --join, --rolling-restart, --remove, or --headroom with --add"
+
+_Load: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Plan for this load, as `trimtab decide` reads it; can be repeated.  No live cluster is asked.",
+        exists=True,
+        show_default="the live cluster of --conf",
+    ),
+]
+_Budget: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="N moves|N connections/min",
+        help="So many moves at most; or so many reconnecting producers and consumers in a second (/s), minute (/min) or"
+        " hour (/h).  Can be given once for each.",
+        show_default="no limit",
+    ),
+]
+_To: TypeAlias = Annotated[
+    float, typer.Option(min=1.0, max=100.0, help="Until the highest usage is so many times the mean usage.")
+]
+_Drain: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="BROKER", help="Move all bundles off this broker; can be repeated.", show_default=False),
+]
+_Join: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="BROKER", help="Fill this new broker from the others; can be repeated.", show_default=False),
+]
+_By: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Say whether the plan can be carried out by then: 14:05 (UTC, of the next 24 hours), or"
+        " 2025-01-31T14:05:00Z.",
+        show_default=False,
+    ),
+]
+_Remove: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=10_000, help="Empty so many brokers, those whose bundles disturb the fewest clients.")
+]
+_Add: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=10_000, help="Say what so many more brokers, each like the average one, would change.")
+]
+_Headroom: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0, max=99.0, help="Say how many brokers keep so many percent of each free.", show_default="30, with --add"
+    ),
+]
+_Below: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        min=1.0, max=100.0, help="With --drain, --rolling-restart and --remove: no other broker goes above so many %."
+    ),
+]
+_WaveMoves: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=100, help="Moves of one wave; half as many off and to any one broker.")
+]
+_Output: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write the plan to this file.", dir_okay=False, show_default=False),
+]
+_BrokerConf: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --load: the options, by Pulsar's names.",
+        exists=True,
+        dir_okay=False,
+        show_default="Pulsar's defaults",
+    ),
+]
+_Cluster: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="With --load: use the records of this cluster.", show_default="that of the first record that names one"
+    ),
+]
+_Period: TypeAlias = Annotated[int, typer.Option(min=1, max=LONGEST_PERIOD, help="With --load: length of an interval.")]
+_Intervals: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=10_000, help="Without --load: read so many intervals of the log, for averages.")
+]
+
+
+def plan(
+    load: _Load = None,
+    budget: _Budget = None,
+    to: _To = 1.05,
+    drain: _Drain = None,
+    join: _Join = None,
+    rolling_restart: Annotated[bool, typer.Option(help="Restart every broker: empty one, then the next.")] = False,
+    zone: Annotated[
+        bool, typer.Option("--zone", help="With --rolling-restart: a failure domain at a time, not a broker.")
+    ] = False,
+    remove: _Remove = 0,
+    headroom: _Headroom = None,
+    add: _Add = 0,
+    by: _By = None,
+    peers_below: _Below = 100.0,
+    wave_moves: _WaveMoves = 20,
+    output: _Output = None,
+    broker_conf: _BrokerConf = None,
+    cluster: _Cluster = None,
+    period_seconds: _Period = 60,
+    intervals: _Intervals = 30,
+    conf: Conf = DEFAULT_CONF,
+    as_json: Annotated[bool, json_option("answer.{plan,rightsizing}")] = False,
+) -> None:
+    """Make a plan: moves in waves, what they do to each broker, and what is proved of them.  Nothing is moved.
+
+    Without another kind, the plan spreads the load.
+
+    Exit codes: 0 there is a plan; 1 it does not meet --by, or bundles stay on a broker that is to be empty, or there is
+    no plan; 2 an option or the load is invalid.
+    """
+    asked = _asked(drain, join, rolling_restart, zone, remove)
+    sizes = headroom is not None or add > 0
+    if sizes and (asked.kind != BALANCE or output is not None):
+        raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
+    now_ms = time.time_ns() // 1_000_000
+    deadline_ms = None if by is None else _deadline(by, now_ms)
+    asked = _limited(asked, budget or [], to, peers_below / 100, wave_moves)
+    source = _source(load, broker_conf, cluster, period_seconds * 1000, conf, intervals)
+    if sizes:
+        _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, as_json=as_json)
+        return
+    _tell_plan(source, asked, output, now_ms, deadline_ms, as_json=as_json)
+
+
+def _tell_plan(
+    source: PlanSource, asked: Asked, output: Path | None, now_ms: int, deadline_ms: int | None, *, as_json: bool
+) -> None:
+    with long_work("making the plan"):
+        found = planned_cluster(source, asked)
+    if output is not None:
+        _write(output, encode_plan(found.plan))
+    answer = plan_answer(found, file="" if output is None else str(output), now_ms=now_ms, deadline_ms=deadline_ms)
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        print_plan(console(), answer)
+    if answer.in_time is False or found.stays:
+        raise typer.Exit(_NOT_IN_TIME)
+
+
+def _asked(drain: list[str] | None, join: list[str] | None, rolling_restart: bool, zone: bool, remove: int) -> Asked:
+    """The kind of plan; typer.BadParameter where more than one is given."""
+    given = [each for each in (drain, join, rolling_restart, remove) if each]
+    if len(given) > 1:
+        raise typer.BadParameter(f"give one of {_KINDS}")
+    if zone and not rolling_restart:
+        raise typer.BadParameter("needs --rolling-restart", param_hint="--zone")
+    if drain:
+        return Asked(kind=DRAIN, brokers=tuple(drain), text=f"drain {', '.join(sorted(set(drain)))}"[:900])
+    if join:
+        return Asked(kind=JOIN, brokers=tuple(join), text=f"fill {', '.join(sorted(set(join)))}"[:900])
+    if rolling_restart:
+        return Asked(kind=RESTART, by_zone=zone, text=f"restart every {'failure domain' if zone else 'broker'}")
+    if remove:
+        return Asked(kind=REMOVE, number=remove, text=f"remove {remove} brokers")
+    return Asked(text="spread the load")
+
+
+def _limited(asked: Asked, budget: list[str], to: float, ceiling: float, wave_moves: int) -> Asked:
+    if not to >= 1:  # NaN
+        raise typer.BadParameter("is no number", param_hint="--to")
+    asked = replace(
+        asked, to=to, ceiling=ceiling, wave_moves=wave_moves, wave_moves_per_broker=max(1, (wave_moves + 1) // 2)
+    )
+    if asked.kind == BALANCE:
+        asked = replace(asked, text=f"{asked.text} to {to:g} times the mean")
+    for each in budget:
+        moves, rate = _MOVES.fullmatch(each.strip()), _RATE.fullmatch(each.strip())
+        if moves is not None and asked.kind in (BALANCE, JOIN):
+            asked = replace(asked, max_moves=min(asked.max_moves, int(moves[1])))
+        elif moves is not None:
+            raise typer.BadParameter(f"{each!r}: emptying a broker takes as many moves as it has bundles")
+        elif rate is not None and int(rate[1]) > 0:
+            asked = replace(asked, connections_per_second=int(rate[1]) / _SECONDS[rate[2]])
+        else:
+            raise typer.BadParameter(f"{each!r}: give '20 moves' or '500 connections/min'", param_hint="--budget")
+        asked = replace(asked, text=f"{asked.text}, at most {each.strip()}")
+    return asked
+
+
+def _deadline(text: str, now_ms: int) -> int:
+    found = time_of(text, now_ms=now_ms, of="--by")
+    if found <= now_ms and ":" in text and "-" not in text:
+        found += _DAY_MS
+    if found <= now_ms:
+        raise typer.BadParameter(f"{text} is {utc(found)}, which is past", param_hint="--by")
+    return found
+
+
+def _source(
+    load: list[Path] | None, broker_conf: Path | None, cluster: str | None, period_ms: int, conf: Path, before: int
+) -> PlanSource:
+    if load:
+        with long_work("reading the load"):
+            return source_of_load(load, broker_conf, cluster=cluster, period_ms=period_ms)
+    if broker_conf is not None or cluster is not None:
+        raise typer.BadParameter(
+            "need --load: of a live cluster, --conf names them", param_hint="--broker-conf, --cluster"
+        )
+    settings = read_settings(conf)
+    with long_work("reading the journal and the log"):
+        require(settings, Part.LOG)
+        return source_of_log(settings, before=before)
+
+
+def _tell_rightsizing(source: PlanSource, headroom: float, added: int, *, as_json: bool) -> None:
+    with long_work("making the plan"):
+        found = rightsizing(source, headroom=headroom, added=added)
+    answer = rightsizing_answer(source, found)
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        print_rightsizing(console(), answer)
+
+
+def _write(path: Path, content: bytes) -> None:
+    why = files.why_not_writable(path.parent)
+    if why:
+        raise SettingsError(f"--output {path}: {why}")
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"--output {path}: it is no file")
+    try:
+        files.replace(path, content)
+    except OSError as error:
+        raise TrimtabError(f"--output {path}: {error.strerror}") from error

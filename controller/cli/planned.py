@@ -1,0 +1,204 @@
+"""Prints plans: what they do to each broker, their waves, whom they disturb, and what is proved of them."""
+
+from typing import Final
+
+from rich.console import Console
+
+from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.offline.plan_source import PlanSource
+from controller.offline.planner import PlannedCluster
+from controller.offline.rightsizing import Rightsizing
+from controller.planning.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
+from controller.planning.problem import PlannedMove
+from controller.wire.answers.plan import (
+    BrokerChangeAnswer,
+    DisturbedAnswer,
+    PlanAnswer,
+    PlannedMoveAnswer,
+    PlanStepAnswer,
+    RightsizingAnswer,
+)
+from controller.wire.plan import hash_of
+from controller.wire.readable import counted, lasting, utc
+
+#: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
+_FEW: Final = 10
+
+
+def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: int | None) -> PlanAnswer:
+    """*found*, which was written to *file*, for --json and for print_plan."""
+    plan, changes = found.plan, broker_changes(found.plan)
+    moves = plan.moves
+    return PlanAnswer(
+        cluster=plan.cluster,
+        interval=plan.interval,
+        kind=plan.kind,  # type: ignore[arg-type]  # one of them, or an error
+        sha256=hash_of(plan),
+        file=file,
+        moves=len(moves),
+        fewest_moves=found.fewest_moves,
+        waves=sum(len(step.waves) for step in plan.steps),
+        seconds=plan.seconds,
+        connections=int(sum(plan.problem.connections[move.bundle] for move in moves)),
+        deadline_ms=deadline_ms,
+        in_time=None if deadline_ms is None else now_ms + plan.seconds * 1000 <= deadline_ms and not found.stays,
+        before=max((change.before for change in changes), default=0.0),
+        after=max((change.after for change in changes), default=0.0),
+        brokers=[
+            BrokerChangeAnswer(**{name: getattr(change, name) for name in BrokerChangeAnswer.model_fields})
+            for change in changes
+        ],
+        steps=[_step(plan, number, step) for number, step in enumerate(plan.steps)],
+        disturbed=[
+            DisturbedAnswer(
+                namespace=each.namespace, moves=each.moves, connections=int(each.connections), msg_rate=each.msg_rate
+            )
+            for each in disturbed(plan)
+        ],
+        stays=found.stays,
+        notes=list(found.notes),
+    )
+
+
+def _step(plan: Plan, number: int, step: PlanStep) -> PlanStepAnswer:
+    return PlanStepAnswer(
+        task=step.task,  # type: ignore[arg-type]  # one of them, or an error
+        brokers=[plan.brokers[row] for row in step.brokers],
+        seconds=plan.seconds_of(number),
+        reached=step.certificate.reached,
+        bound=step.certificate.bound,
+        bound_kind=step.certificate.kind,
+        waves=[[move_answer(plan, move) for move in wave] for wave in step.waves],
+    )
+
+
+def move_answer(plan: Plan, move: PlannedMove) -> PlannedMoveAnswer:
+    """*move* by name."""
+    return PlannedMoveAnswer(
+        bundle=plan.bundles[move.bundle],
+        source=plan.brokers[move.source],
+        destination=plan.brokers[move.destination],
+        connections=int(plan.problem.connections[move.bundle]),
+        msg_rate=float(plan.msg_rate[move.bundle]),
+    )
+
+
+def print_plan(out: Console, answer: PlanAnswer) -> None:
+    """Print *answer* for a person who is to approve it."""
+    _print_moves(out, answer)
+    header = columns("broker", "before", "by", "after", "highest on the way", "bundles")
+    changed = [each for each in answer.brokers if each.before != each.after]
+    rest = [each for each in answer.brokers if each.before == each.after]
+    shown = [*changed, *rest[: _FEW if changed else None]]
+    rows = [
+        (
+            each.broker,
+            f"{each.before:.1%}",
+            each.resource,
+            f"{each.after:.1%}",
+            f"{each.highest:.1%}",
+            f"{each.bundles_before} to {each.bundles_after}",
+        )
+        for each in shown
+    ]
+    print_table(out, header, rows, title="Brokers")
+    if len(shown) < len(answer.brokers):
+        print_line(out, f"and {counted(len(answer.brokers) - len(shown), 'broker')} that stay as they are")
+    out.print()
+    _print_disturbed(out, answer)
+    for bundle, why in list(answer.stays.items())[:_FEW]:
+        print_line(out, f"stays: {bundle}: {why}")
+    if len(answer.stays) > _FEW:
+        print_line(out, f"stays: {len(answer.stays) - _FEW} more; --json names all")
+    for note in answer.notes:
+        print_line(out, note)
+    print_fields(out, _summary(answer))
+
+
+def _print_moves(out: Console, answer: PlanAnswer) -> None:
+    header = columns("wave", "bundle", "from", "to", "connections", "msg/s", numbers=("wave", "connections", "msg/s"))
+    for number, step in enumerate(answer.steps, 1):
+        title = f"Step {number} of {len(answer.steps)}: {_task(step)}" if len(answer.steps) > 1 else _task(step)
+        rows = [
+            (str(wave), move.bundle, move.source, move.destination, str(move.connections), f"{move.msg_rate:,.0f}")
+            for wave, moves in enumerate(step.waves, 1)
+            for move in moves
+        ]
+        if rows:
+            print_table(out, header, rows, title=title, head=2, shared=1)
+        else:
+            print_line(out, f"{title}: no moves", style="italic")
+        out.print()
+
+
+def _task(step: PlanStepAnswer) -> str:
+    names = ", ".join(step.brokers[:_FEW])
+    return {EMPTY: f"empty {names}", FILL: f"fill {names}"}.get(step.task, "spread the load")
+
+
+def _print_disturbed(out: Console, answer: PlanAnswer) -> None:
+    if not answer.disturbed:
+        return
+    header = columns("namespace", "bundles", "connections", "msg/s", numbers=("bundles", "connections", "msg/s"))
+    rows = [
+        (each.namespace, str(each.moves), str(each.connections), f"{each.msg_rate:,.0f}")
+        for each in answer.disturbed[:_FEW]
+    ]
+    print_table(out, header, rows, title="Whose clients reconnect")
+    if len(answer.disturbed) > _FEW:
+        print_line(out, f"and {counted(len(answer.disturbed) - _FEW, 'namespace')} with fewer connections")
+    out.print()
+
+
+def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
+    least = "" if answer.fewest_moves is None else f"; at least {answer.fewest_moves} are needed"
+    rows = [
+        ("load of", utc(answer.interval)),
+        ("moves", f"{counted(answer.moves, 'move')} in {counted(answer.waves, 'wave')}{least}"),
+        ("usage", f"highest {answer.before:.1%} before, {answer.after:.1%} after"),
+        ("time", f"{lasting(answer.seconds)}, {counted(answer.connections, 'connection')} reconnect"),
+    ]
+    for number, step in enumerate(answer.steps, 1):
+        gap = 0.0 if step.bound <= 0 else max(0.0, step.reached / step.bound - 1)
+        proved = (
+            f"highest usage {step.reached:.3g}; no plan of as many moves ends below {step.bound:.3g}"
+            f" ({step.bound_kind}); gap {gap:.1%}"
+        )
+        rows.append((f"step {number}" if len(answer.steps) > 1 else "proved", proved))
+    if answer.deadline_ms is not None:
+        said = "it can be met" if answer.in_time else "it cannot be met"
+        rows.append(("deadline", f"{utc(answer.deadline_ms)}: {said}"))
+    if answer.file:
+        rows.append(("file", answer.file))
+    return [*rows, ("hash", answer.sha256)]
+
+
+def rightsizing_answer(source: PlanSource, found: Rightsizing) -> RightsizingAnswer:
+    """*found* for --json and for print_rightsizing."""
+    fields = {name: getattr(found, name) for name in RightsizingAnswer.model_fields if hasattr(found, name)}
+    return RightsizingAnswer(cluster=source.cluster, interval=source.view.as_of_ms, notes=list(source.notes), **fields)
+
+
+def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:
+    """Print *answer* for a person."""
+    for note in answer.notes:
+        print_line(out, note)
+    if answer.needed is None:
+        need = f"no number of brokers keeps {answer.headroom:.0%} free: a bundle, or a broker's own use, is too large"
+    else:
+        more = answer.needed - answer.brokers
+        change = f"{more} more" if more > 0 else f"{-more} fewer" if more < 0 else "as many as there are"
+        need = f"{counted(answer.needed, 'broker')} keep {answer.headroom:.0%} free, {change} (by {answer.resource})"
+    rows = [
+        ("brokers", f"{answer.brokers}, highest usage {answer.highest:.1%}, mean {answer.mean:.1%}"),
+        ("needed", need),
+    ]
+    if answer.added:
+        rows.append(
+            (
+                f"{answer.added} more",
+                f"highest usage {answer.highest_after:.1%} after {counted(answer.moves, 'move')};"
+                f" no placement is below {answer.bound:.1%}",
+            )
+        )
+    print_fields(out, rows)

@@ -1,0 +1,135 @@
+"""The cluster that a plan is made for: from load reports or a recording, or from a live cluster's log."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from controller.adapters.opened import log_system
+from controller.adapters.recent import last_tick
+from controller.cycle import Policy, untouchable_in, view_of
+from controller.cycle.guardrails import undescribed
+from controller.cycle.limits import Limits
+from controller.cycle.untouchable import Untouchable
+from controller.model.errors import TrimtabError
+from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
+from controller.model.memory import Memory
+from controller.offline.reconstruction import snapshot_at
+from controller.offline.recorded_load import notes_on, read_load
+from controller.offline.recorded_policy import recorded_policy
+from controller.offline.what_if import what_would_be_done
+from controller.planning.from_view import StatedProblem, stated
+from controller.planning.sequence import Allowed
+from controller.settings.broker_conf import build, read_broker_conf
+from controller.settings.policy import read_policy
+from controller.settings.trimtab_toml import Settings
+from controller.strategies.common.movable import broker_own
+from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.destinations import Destinations
+
+#: The shedder whose options say what counts as load.
+_SHEDDER = "PeakShedder"
+#: More than any broker carries.
+_MOST = 1e15
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanSource:
+    """A cluster as of one interval, with all that says what may move, and where to."""
+
+    cluster: str
+    period_ms: int
+    view: ClusterView
+    #: That of the controllers, or of the options.
+    policy: Policy
+    #: What the controllers remember: commands in flight, failures.
+    memory: Memory
+    #: Says what counts as load; its other options are not used.
+    shedder: PeakShedder
+    notes: tuple[str, ...] = ()
+
+    def problem(self, *, recently_unloaded_too: bool) -> StatedProblem:
+        """The balance problem; *recently_unloaded_too*: bundles in their grace period may move as well."""
+        stays = self.guarded if recently_unloaded_too else self.guarded | self.view.recently_unloaded
+        return stated(self.view, stays, self.shedder.counted)
+
+    @cached_property
+    def guarded(self) -> Bools:
+        """(bundles,) that must not move: Pulsar's own, excluded, in flight, after a failure, of unknown namespaces."""
+        return self._untouchable.mask | broker_own(self.view)
+
+    @cached_property
+    def _untouchable(self) -> Untouchable:
+        return untouchable_in(self.view, self.memory, self.policy)
+
+    @cached_property
+    def unknown_namespaces(self) -> int:
+        """How many bundles stay because nothing describes their namespace."""
+        return int(undescribed(self.view, self.policy).sum())
+
+    def why_guarded(self, row: int) -> str:
+        """Why the bundle at *row* of the view, which is guarded, must not move."""
+        verdict = self._untouchable.verdict(self.view.bundles.names[row])
+        return "it serves its broker alone" if verdict is None else f"{verdict.reason} ({verdict.by})"
+
+    def allowed(self, found: StatedProblem) -> Allowed | None:
+        """Where the filters let the bundles of *found* go; None: there are no filters."""
+        if not self.policy.filters:
+            return None
+        return Destinations(view=self.view, rows=found.rows, filters=self.policy.filters).allowed
+
+    def msg_rate(self, found: StatedProblem) -> Floats:
+        """(m,) messages/s in and out of the bundles of *found*, by short-term averages."""
+        short = self.view.bundles.short_term[found.rows]
+        rate: Floats = np.nan_to_num(short[:, RATE_IN] + short[:, RATE_OUT], nan=0.0, posinf=_MOST).clip(0.0, _MOST)
+        return rate
+
+
+def source_of_load(
+    load: Sequence[Path], broker_conf: Path | None, *, cluster: str | None, period_ms: int
+) -> PlanSource:
+    """The cluster at the end of *load*, as ``trimtab decide`` reads it.  No guardrails of a controller apply."""
+    policy = recorded_policy(_SHEDDER, None, broker_conf, split=False, period_ms=period_ms)
+    policy = replace(policy, limits=Limits())
+    recorded = read_load(load, cluster=cluster, period_ms=period_ms)
+    found = what_would_be_done(recorded.records, policy)
+    shedder = policy.shedder
+    if not isinstance(shedder, PeakShedder):
+        raise TrimtabError(f"{_SHEDDER} is not {type(shedder).__name__}")
+    return PlanSource(
+        cluster=recorded.cluster,
+        period_ms=period_ms,
+        view=found.view,
+        policy=policy,
+        memory=policy.initial_memory(0),
+        shedder=shedder,
+        notes=tuple(notes_on(recorded, found.view.brokers.names)),
+    )
+
+
+def source_of_log(settings: Settings, *, before: int, environment: Mapping[str, str] = os.environ) -> PlanSource:
+    """The live cluster of *settings*, at the newest interval that ended; *before*: intervals read for averages.
+
+    TrimtabError where the log has no interval, or cannot be read.
+    """
+    policy, tail = read_policy(settings, environment), log_system(settings).tail()
+    interval = last_tick(settings)
+    if interval is None:
+        raise TrimtabError("the log has no interval yet: start `trimtab collect`, or give recorded load with --load")
+    snapshot = snapshot_at(tail, settings, policy, interval, before=before)
+    if snapshot is None:
+        raise TrimtabError(f"the log does not hold the load of interval {interval}: wait for the next one")
+    last = tail.last_entry(settings.cluster.name)
+    memory = policy.initial_memory(settings.decisions.seed) if last is None else last.memory
+    conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
+    return PlanSource(
+        cluster=settings.cluster.name,
+        period_ms=settings.intervals.period_ms,
+        view=view_of([snapshot], memory, policy),
+        policy=policy,
+        memory=memory,
+        shedder=build(PeakShedder, conf),
+    )

@@ -1,0 +1,230 @@
+"""Makes the plan that a person asks for, of a cluster as it is, and says what it cannot do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from controller.model.errors import SettingsError, TrimtabError
+from controller.model.names import is_broker_own, is_untouchable, namespace_of
+from controller.offline.plan_source import PlanSource
+from controller.planning.from_view import StatedProblem
+from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanStep
+from controller.planning.plan_checker import plan_flaws
+from controller.planning.plan_steps import (
+    MOST_MOVES,
+    PlanLimits,
+    emptied_step,
+    empty_step,
+    fill_step,
+    restart_steps,
+    spread_step,
+)
+from controller.planning.problem import BalanceProblem
+from controller.planning.rightsizing import removable
+from controller.planning.waves import WaveLimits, WavePace
+from controller.wire.readable import counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a person asks a plan for."""
+
+    #: One of the kinds in controller.planning.plan.
+    kind: str = BALANCE
+    #: Names of brokers to drain or to fill.
+    brokers: tuple[str, ...] = ()
+    #: Of a balance: the highest usage as a multiple of the mean.
+    to: float = 1.05
+    #: Of a rolling restart: one failure domain at a time, not one broker.
+    by_zone: bool = False
+    #: Of a removal: so many brokers.
+    number: int = 0
+    max_moves: int = MOST_MOVES
+    #: Producers and consumers that reconnect in a second, at most; None: any number.
+    connections_per_second: float | None = None
+    #: Moves of a wave, and off and to any one broker in it.
+    wave_moves: int = 20
+    wave_moves_per_broker: int = 10
+    #: Brokers that get bundles of drained ones stay at or below this share of their capacity.
+    ceiling: float = 1.0
+    #: In words, for the plan.
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCluster:
+    """A verified plan, and what should be known about it."""
+
+    plan: Plan
+    notes: tuple[str, ...]
+    #: Of a rolling restart, a drain, a removal: no plan that does the same has fewer moves.
+    fewest_moves: int | None = None
+    #: Bundles that stay on brokers that are to be empty, by name, and why.
+    stays: dict[str, str] = field(default_factory=dict)
+
+
+class _Planner:
+    """One plan that is being made."""
+
+    def __init__(self, source: PlanSource, asked: Asked) -> None:
+        self._source, self._asked = source, asked
+        self._found: StatedProblem = source.problem(recently_unloaded_too=asked.kind != BALANCE)
+        if not len(source.view.brokers) or not self._found.problem.resources:
+            raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
+        self._allowed = source.allowed(self._found)
+        wave_seconds = 2 * source.period_ms / 1000
+        self._pace = WavePace(wave_seconds=wave_seconds, connections_per_second=asked.connections_per_second)
+        rate = asked.connections_per_second
+        self._limits = PlanLimits(
+            max_moves=asked.max_moves,
+            waves=WaveLimits(
+                max_moves=asked.wave_moves,
+                max_per_broker=asked.wave_moves_per_broker,
+                max_connections=None if rate is None else rate * wave_seconds,
+            ),
+            ceiling=asked.ceiling,
+            effort=source.shedder.effort,
+        )
+        self.fewest: int | None = None
+        self.notes = list(source.notes)
+
+    @property
+    def problem(self) -> BalanceProblem:
+        return self._found.problem
+
+    def steps(self) -> Sequence[PlanStep]:
+        asked, rows = self._asked, self._rows(self._asked.brokers)
+        if asked.kind == BALANCE:
+            return [spread_step(self.problem, self._limits, asked.to, self._allowed)]
+        if asked.kind == DRAIN:
+            self.fewest = int(np.isin(self.problem.owner, rows).sum())
+            return [empty_step(self.problem, rows, self._limits, self._allowed)]
+        if asked.kind == JOIN:
+            return [fill_step(self.problem, rows, self._limits, allowed=self._allowed)]
+        if asked.kind == RESTART:
+            return self._restart()
+        return self._removal()
+
+    def _restart(self) -> Sequence[PlanStep]:
+        found, steps = restart_steps(self.problem, self._groups(), self._limits, self._allowed)
+        self.fewest = found.fewest
+        again = int((found.times() > 1).sum())
+        most = int(found.times().max(initial=0))
+        self.notes.append(
+            f"{counted(found.moves, 'move')} to empty every broker once, at least {found.fewest} are needed;"
+            f" {counted(again, 'bundle')} move more than once, at most {counted(most, 'time')}"
+        )
+        if steps and steps[-1].task == FILL:
+            back = len(found.steps[-1].moves)
+            self.notes.append(
+                f"the last step fills what was restarted last, with {counted(len(steps[-1].moves), 'move')};"
+                f" to bring its own bundles back would be {back}"
+            )
+        return steps
+
+    def _removal(self) -> Sequence[PlanStep]:
+        asked = self._asked
+        if asked.number >= len(self._source.view.brokers):
+            raise SettingsError(f"--remove {asked.number}: the cluster has {len(self._source.view.brokers)} brokers")
+        found = removable(self.problem, asked.number, asked.ceiling, self._allowed)
+        if not found.enough:
+            raise TrimtabError(
+                f"{asked.number} brokers cannot be removed: {len(found.brokers)} can, and then the bundles of the next"
+                f" one fit nowhere below {asked.ceiling:.0%} of the capacity"
+            )
+        self.fewest = int(np.isin(self.problem.owner, list(found.brokers)).sum())
+        return [emptied_step(self.problem, found.brokers, found.emptied, self._limits, self._allowed)]
+
+    def _groups(self) -> list[list[int]]:
+        names = self._source.view.brokers.names
+        if not self._asked.by_zone:
+            return [[row] for row in range(len(names))]
+        zones: dict[str, list[int]] = {}
+        for row, name in enumerate(names):
+            zone = self._source.view.policies.failure_domain.get(name)
+            if zone is None:
+                raise TrimtabError(f"--zone: broker {name} is in no failure domain; set one, or leave --zone out")
+            zones.setdefault(zone, []).append(row)
+        return [zones[zone] for zone in sorted(zones)]
+
+    def _rows(self, names: Sequence[str]) -> list[int]:
+        view = self._source.view
+        for name in names:
+            if name in view.missing:
+                raise TrimtabError(f"broker {name} has no complete data in this interval: wait for the next one")
+            if name not in view.brokers.code_of:
+                have = ", ".join(view.brokers.names[:5])
+                raise TrimtabError(f"there is no broker {name!r} in the load; it has {have}")
+        return sorted({view.brokers.code_of[name] for name in names})
+
+    def plan(self) -> Plan:
+        steps, view = self.steps(), self._source.view
+        kept = [step for step in steps if step.waves or step.stuck or step.task == EMPTY]
+        plan = Plan(
+            cluster=self._source.cluster,
+            interval=view.as_of_ms,
+            kind=self._asked.kind,
+            asked=self._asked.text,
+            period_ms=self._source.period_ms,
+            pace=self._pace,
+            ceiling=self._asked.ceiling,
+            brokers=view.brokers.names,
+            bundles=tuple(view.bundles.names[row] for row in self._found.rows.tolist()),
+            problem=self.problem,
+            msg_rate=self._source.msg_rate(self._found),
+            steps=tuple(kept),
+        )
+        wrong = plan_flaws(plan)
+        if wrong:
+            raise TrimtabError(f"no plan is given: the checker refuses the one that was found: {'; '.join(wrong[:3])}")
+        return plan
+
+    def stays(self, plan: Plan) -> dict[str, str]:
+        """Why bundles stay on brokers that are to be empty."""
+        found: dict[str, str] = {}
+        for number, step in enumerate(plan.steps):
+            before = [move for earlier in plan.steps[: number + 1] for move in earlier.moves]
+            for bundle in step.stuck:
+                others = None if self._allowed is None else self._allowed(bundle, before)
+                if others is not None:
+                    others[list(step.brokers)] = False
+                no_room = others is None or others.any()
+                why = (
+                    f"no other broker has room for it below {plan.ceiling:.0%}" if no_room else "filters allow no other"
+                )
+                found[plan.bundles[bundle]] = why
+        return found | self._guarded({row for step in plan.steps if step.task == EMPTY for row in step.brokers})
+
+    def _guarded(self, emptied: set[int]) -> dict[str, str]:
+        """Bundles that must not move although their broker is *emptied*, and why."""
+        view, source, found, pulsars = self._source.view, self._source, dict[str, str](), 0
+        on_them = np.isin(view.bundles.broker, list(emptied)) & source.guarded
+        for row in np.flatnonzero(on_them).tolist():
+            name = view.bundles.names[row]
+            if is_untouchable(namespace_of(name)):
+                pulsars += not is_broker_own(namespace_of(name))
+            else:
+                found[name] = source.why_guarded(row)
+        if pulsars:
+            self.notes.append(
+                f"{counted(pulsars, 'bundle')} of Pulsar's own namespaces are not moved: Pulsar moves them when the"
+                " broker stops"
+            )
+        return found
+
+
+def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:
+    """The plan that *asked* describes, of *source*, verified.
+
+    TrimtabError where there is none, or where a broker is not known.
+    """
+    planner = _Planner(source, asked)
+    plan = planner.plan()
+    stays = planner.stays(plan)
+    if source.unknown_namespaces:
+        planner.notes.append(
+            f"{counted(source.unknown_namespaces, 'bundle')} of namespaces without a namespace_state record stay"
+            " (guardrails.move_undescribed)"
+        )
+    return PlannedCluster(plan=plan, notes=tuple(planner.notes), fewest_moves=planner.fewest, stays=stays)

@@ -1,0 +1,88 @@
+"""Empties brokers: every bundle that can move goes to a broker where it can stay, and none moves that need not."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.model.load import Bools, Floats, Ints
+from controller.planning.objective import loads
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.sequence import Allowed
+
+#: Rounding does not decide whether a bundle fits.
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck:
+    """A bundle that has no other broker to go to."""
+
+    bundle: int
+    #: True: brokers may have it, and none has room for it.  False: no broker may have it.
+    no_room: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emptied:
+    """The moves that empty brokers, one for each bundle, and the bundles that stay."""
+
+    moves: tuple[PlannedMove, ...]
+    stuck: tuple[Stuck, ...]
+
+
+def emptied(
+    problem: BalanceProblem,
+    brokers: Collection[int],
+    ceiling: float,
+    *,
+    owner: Ints | None = None,
+    closed: Collection[int] = (),
+    last_choice: Collection[int] = (),
+    allowed: Allowed | None = None,
+) -> Emptied:
+    """Move every bundle off *brokers*, the largest first, each to the broker that is emptiest with it.
+
+    No broker gets above *ceiling*, even while all of them move at the same time.  None of *closed* gets a bundle, nor
+    one of *brokers*; one of *last_choice* gets those that fit nowhere else.  *owner* (m,) is where the bundles are
+    now, if that is not the problem's.
+    """
+    placed = problem.owner if owner is None else owner
+    load, capacity = loads(problem, placed), problem.capacity
+    shut, later = _marked(len(capacity), [*brokers, *closed]), _marked(len(capacity), last_choice)
+    rows = _largest_first(problem, placed, brokers)
+    moves, stuck = list[PlannedMove](), list[Stuck]()
+    for bundle in rows.tolist():
+        may = ~shut if allowed is None else allowed(bundle, moves) & ~shut
+        to = _emptiest(load, capacity, problem.size[bundle], may, later, ceiling)
+        if to is None:
+            stuck.append(Stuck(bundle=bundle, no_room=bool(may.any())))
+            continue
+        moves.append(PlannedMove(bundle, int(placed[bundle]), to))
+        load[to] += problem.size[bundle]
+    return Emptied(moves=tuple(moves), stuck=tuple(stuck))
+
+
+def _marked(n: int, rows: Sequence[int] | Collection[int]) -> Bools:
+    found = np.zeros(n, np.bool_)
+    found[list(rows)] = True
+    return found
+
+
+def _largest_first(problem: BalanceProblem, owner: Ints, brokers: Collection[int]) -> Ints:
+    """Rows of the bundles on *brokers*, by the largest share of any resource of the widest broker."""
+    rows = np.flatnonzero(np.isin(owner, list(brokers)))
+    widest = problem.capacity.max(axis=0, initial=0.0)
+    share = (problem.size[rows] / widest).max(axis=1, initial=0.0) if len(rows) else np.zeros(0)
+    return rows[np.argsort(-share, kind="stable")]
+
+
+def _emptiest(load: Floats, capacity: Floats, size: Floats, may: Bools, later: Bools, ceiling: float) -> int | None:
+    """The row that is emptiest with *size*, none of *later* if there is another; None where there is no room."""
+    filled = ((load + size) / capacity).max(axis=1, initial=0.0)
+    room = may & (filled <= ceiling + _ROUNDING)
+    for rows in (room & ~later, room):
+        if rows.any():
+            return int(np.where(rows, filled, np.inf).argmin())
+    return None

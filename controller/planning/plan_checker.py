@@ -1,0 +1,106 @@
+"""Checks a whole plan: every certificate, every wave, and that brokers end as the plan says.
+
+What is checked are the plan's own numbers.  Whether they are those of today's cluster is checked before the plan is
+carried out (controller/offline/plan_today.py).
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from controller.model.names import is_untouchable, namespace_of
+from controller.planning.checker import flaws
+from controller.planning.plan import EMPTY, FILL, KINDS, TASKS, Plan, PlanStep
+from controller.planning.problem import BalanceProblem
+from controller.planning.wave_checker import wave_flaws
+
+_ROUNDING: Final = 1e-7
+
+
+def plan_flaws(plan: Plan) -> list[str]:
+    """What is wrong with *plan*, a sentence each; empty: it is verified."""
+    found = _shapes(plan)
+    if found:
+        return found
+    for number in range(len(plan.steps)):
+        found += [f"step {number + 1}: {flaw}" for flaw in step_flaws(plan, number)]
+    return found
+
+
+def step_flaws(plan: Plan, number: int) -> list[str]:
+    """What is wrong with the step *number* (from 0) of *plan*."""
+    step, problem = plan.steps[number], plan.before(number)
+    emptied = step.brokers if step.task == EMPTY else ()
+    found = flaws(problem, step.moves, step.certificate)
+    allowed = plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)
+    found += wave_flaws(problem, step.waves, allowed, emptied)
+    if found:
+        return found
+    if step.task == FILL:
+        found += [
+            f"bundle {plan.bundles[bundle]} goes to {plan.brokers[to]}, which is not to be filled"
+            for bundle, _, to in step.moves
+            if to not in step.brokers
+        ]
+    guarded = {plan.bundles[move.bundle] for move in step.moves}
+    found += [f"{name} belongs to Pulsar itself and must not move" for name in sorted(guarded) if _is_guarded(name)]
+    return found + _left_behind(plan, step, problem)
+
+
+def _is_guarded(bundle: str) -> bool:
+    return is_untouchable(namespace_of(bundle))
+
+
+def _left_behind(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str]:
+    """Bundles that an emptying step leaves, although it does not say so."""
+    if step.task != EMPTY:
+        return []
+    moved = {move.bundle for move in step.moves}
+    on_them = np.flatnonzero(np.isin(problem.owner, list(step.brokers))).tolist()
+    told = set(step.stuck)
+    left = [bundle for bundle in on_them if bundle not in moved and bundle not in told]
+    found = [f"{plan.bundles[bundle]} stays on a broker that is to be empty" for bundle in left]
+    return found + [f"bundle {bundle} both moves and stays" for bundle in sorted(told & moved)]
+
+
+def _shapes(plan: Plan) -> list[str]:
+    """What contradicts itself in *plan*, before its numbers are looked at."""
+    n, m, resources = len(plan.brokers), len(plan.bundles), len(plan.problem.resources)
+    problem = plan.problem
+    wanted = {
+        "capacity": (problem.capacity.shape, (n, resources)),
+        "fixed": (problem.fixed.shape, (n, resources)),
+        "size": (problem.size.shape, (m, resources)),
+        "owner": (problem.owner.shape, (m,)),
+        "connections": (problem.connections.shape, (m,)),
+        "disturbance": (problem.disturbance.shape, (m,)),
+        "msg_rate": (plan.msg_rate.shape, (m,)),
+    }
+    found = [f"{name} has the shape {has}, expected {want}" for name, (has, want) in wanted.items() if has != want]
+    if found:
+        return found
+    if len(set(plan.brokers)) < n or len(set(plan.bundles)) < m:
+        found.append("a broker or a bundle is named twice")
+    if m and not (problem.owner.min() >= 0 and problem.owner.max() < n):
+        found.append("a bundle is on a broker that is not in the plan")
+    numbers = (problem.connections, plan.msg_rate, problem.disturbance)
+    if not all(np.isfinite(each).all() and (each >= 0).all() for each in numbers):
+        found.append("a number of connections or messages is not finite, or below 0")
+    if plan.kind not in KINDS or any(step.task not in TASKS for step in plan.steps):
+        found.append("the kind of the plan or of a step is unknown")
+    if not (math.isfinite(plan.ceiling) and 0 < plan.ceiling <= 1 + _ROUNDING):
+        found.append("the ceiling is not above 0 and at most 1")
+    for step in plan.steps:
+        if any(not 0 <= row < n for row in step.brokers) or any(not 0 <= row < m for row in step.stuck):
+            found.append("a step names a broker or a bundle that is not in the plan")
+    return found + _pace(plan)
+
+
+def _pace(plan: Plan) -> list[str]:
+    rate = plan.pace.connections_per_second
+    if not (math.isfinite(plan.pace.wave_seconds) and plan.pace.wave_seconds > 0):
+        return ["the time of a wave is not above 0"]
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        return ["the connections in a second are not above 0"]
+    return []

@@ -1,0 +1,47 @@
+"""Checks the waves of a plan, in plain steps.  It shares no code with what makes them."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from controller.planning import problem as nouns
+
+_ROUNDING: Final = 1e-7
+
+
+def wave_flaws(
+    problem: nouns.BalanceProblem,
+    waves: Sequence[Sequence[nouns.PlannedMove]],
+    ceiling: float,
+    emptied: Sequence[int] = (),
+) -> list[str]:
+    """What is wrong with *waves*, a sentence each; empty: nothing.
+
+    No receiving broker may be above *ceiling* during a wave, with the bundles that come and without any that leave.  No
+    bundle may come to a broker of *emptied*.
+    """
+    if not math.isfinite(ceiling) or ceiling < 0:
+        return ["the capacity that brokers are kept under is no number"]
+    n, m = problem.capacity.shape[0], len(problem.owner)
+    load, owner, found = problem.fixed.copy(), problem.owner.tolist(), list[str]()
+    np.add.at(load, problem.owner, problem.size)
+    for number, wave in enumerate(waves, 1):
+        if not wave:
+            found.append(f"wave {number} is empty")
+        during = load.copy()
+        for bundle, source, to in wave:
+            if not (0 <= bundle < m and 0 <= to < n and owner[bundle] == source != to):
+                return [*found, f"wave {number}: bundle {bundle} cannot move from broker {source} to broker {to}"]
+            if to in emptied:
+                found.append(f"wave {number}: bundle {bundle} goes to broker {to}, which is to be empty")
+            during[to] += problem.size[bundle]
+            load[source] -= problem.size[bundle]
+            load[to] += problem.size[bundle]
+            owner[bundle] = to
+        for to in sorted({move[2] for move in wave}):
+            full = float((during[to] / problem.capacity[to]).max(initial=0.0))
+            if full > ceiling + _ROUNDING:
+                found.append(f"wave {number}: broker {to} is at {full:g} of its capacity, {ceiling:g} is allowed")
+    return found

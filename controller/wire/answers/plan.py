@@ -1,0 +1,115 @@
+"""The answers of ``trimtab plan``."""
+
+from typing import Literal
+
+from controller.wire.answers.base import JsonAnswer
+
+
+class BrokerChangeAnswer(JsonAnswer):
+    """How full a broker is before the plan and after it; usages are shares of the capacity."""
+
+    broker: str
+    resource: str
+    """Its fullest resource before the plan."""
+    before: float
+    after: float
+    highest: float
+    """On the way, with bundles that move counted on both of their brokers."""
+    bundles_before: int
+    """Of those that may move."""
+    bundles_after: int
+
+
+class PlannedMoveAnswer(JsonAnswer):
+    """One move."""
+
+    bundle: str
+    source: str
+    destination: str
+    connections: int
+    """Producers and consumers that reconnect."""
+    msg_rate: float
+    """Messages/s in and out."""
+
+
+class PlanStepAnswer(JsonAnswer):
+    """Waves of moves that are carried out together."""
+
+    task: Literal["spread", "empty", "fill"]
+    brokers: list[str]
+    """Those that are emptied, or filled."""
+    seconds: float
+    reached: float
+    """The highest usage after it."""
+    bound: float
+    """No step of as many moves ends below this."""
+    bound_kind: str
+    """Why: docs/objective.md."""
+    waves: list[list[PlannedMoveAnswer]]
+
+
+class DisturbedAnswer(JsonAnswer):
+    """Whose clients reconnect."""
+
+    namespace: str
+    moves: int
+    connections: int
+    msg_rate: float
+
+
+class PlanAnswer(JsonAnswer):
+    """``trimtab plan --json``."""
+
+    cluster: str
+    interval: int
+    """T of the load, epoch ms."""
+    kind: Literal["balance", "drain", "join", "rolling_restart", "remove"]
+    sha256: str
+    """What is approved: the hash of the plan."""
+    file: str
+    """Where the plan was written; "": it was not."""
+    moves: int
+    fewest_moves: int | None
+    """No plan that empties the same brokers has fewer; null: not known."""
+    waves: int
+    seconds: float
+    """Of all waves; what a person does between steps is not counted."""
+    connections: int
+    deadline_ms: int | None
+    """Epoch ms; null: none was given."""
+    in_time: bool | None
+    before: float
+    """The highest usage of any broker."""
+    after: float
+    brokers: list[BrokerChangeAnswer]
+    steps: list[PlanStepAnswer]
+    disturbed: list[DisturbedAnswer]
+    stays: dict[str, str]
+    """Bundle that stays on a broker that is to be empty -> why."""
+    notes: list[str]
+
+
+class RightsizingAnswer(JsonAnswer):
+    """``trimtab plan --headroom`` and ``--add``, with --json."""
+
+    cluster: str
+    interval: int
+    """T of the load, epoch ms."""
+    brokers: int
+    highest: float
+    """The highest usage of any broker, a share of the capacity."""
+    mean: float
+    """The mean usage of the scarcest resource."""
+    headroom: float
+    needed: int | None
+    """Brokers like the average one that keep the headroom; null: no number does."""
+    resource: str
+    """What needs the most brokers."""
+    added: int
+    highest_after: float
+    """With the brokers of --add, after a balance."""
+    moves: int
+    """Of that balance."""
+    bound: float
+    """No placement on these brokers is below it."""
+    notes: list[str]

@@ -1,0 +1,267 @@
+"""A plan as a file: JSON with everything that it was made from, and a hash over it that a person approves.
+
+The hash is SHA-256 over the plan as JSON with sorted keys and without blanks, so it does not depend on how the file is
+laid out.  What is read is never more than MAX_BYTES, and is checked before any of it is used.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Final, Literal, TypeAlias
+
+import numpy as np
+from pydantic import ConfigDict, Field
+
+from controller.model.errors import PlanRefusedError, WireError
+from controller.model.load import Floats, Ints
+from controller.planning.objective import disturbance
+from controller.planning.plan import Plan, PlanStep
+from controller.planning.plan_checker import plan_flaws
+from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
+from controller.planning.waves import WavePace
+from controller.wire.base import (
+    VERSION,
+    AnyText,
+    BundleText,
+    Items,
+    Millis,
+    Name,
+    NameOrEmpty,
+    Record,
+    read_object,
+    reader,
+    refuse_too_large,
+    validate,
+)
+
+#: A cluster of 10,000 brokers with 500,000 bundles comes to half of it.
+MAX_BYTES: Final = 128 * 1024 * 1024
+_MOST_BROKERS: Final = 10_000
+_MOST_BUNDLES: Final = 1_000_000
+_MOST_MOVES: Final = 100_000
+_MOST_RESOURCES: Final = 16
+#: So many flaws are told.
+_TOLD: Final = 5
+
+#: Load and capacity in the unit of the resource; seconds; a share.
+Amount: TypeAlias = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
+_Row: TypeAlias = Annotated[int, Field(ge=0, lt=_MOST_BUNDLES)]
+_Amounts: TypeAlias = Annotated[Items[Amount], Field(max_length=_MOST_RESOURCES)]
+
+
+class PlanPart(Record):
+    """Base of the parts of a plan's file: an unknown field is an error, since it would not be part of the hash."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CertificateRecord(PlanPart):
+    """What a step reaches, and a level that no step of as many moves can be below."""
+
+    max_moves: Annotated[int, Field(ge=0, le=_MOST_MOVES)]
+    before: Amount
+    """The highest usage of any broker in any resource, a share of the capacity."""
+    reached: Amount
+    bound: Amount
+    kind: Annotated[str, Field(max_length=20)]
+    """Why no plan is below the bound: docs/objective.md."""
+    resource: Annotated[int, Field(ge=-1, lt=_MOST_RESOURCES)]
+    size: Amount
+
+
+class StepRecord(PlanPart):
+    """Waves that are carried out together.  Between two steps a person acts."""
+
+    task: Literal["spread", "empty", "fill"]
+    brokers: Annotated[Items[_Row], Field(max_length=_MOST_BROKERS)]
+    """Rows of the brokers that are emptied, or filled."""
+    waves: Annotated[
+        Items[Annotated[Items[tuple[_Row, _Row, _Row]], Field(max_length=_MOST_MOVES)]], Field(max_length=_MOST_MOVES)
+    ]
+    """Moves: rows of the bundle, of its owner, and of the broker that it goes to."""
+    certificate: CertificateRecord
+    stuck: Annotated[Items[_Row], Field(max_length=_MOST_BUNDLES)]
+    """Rows of bundles that stay on a broker that is emptied."""
+
+
+class PlanRecord(PlanPart):
+    """Everything that a plan says.  All of it is part of the hash."""
+
+    v: Literal[1] = VERSION
+    type: Literal["plan"] = "plan"
+    cluster: NameOrEmpty
+    interval: Millis
+    """T of the load that it was made for."""
+    kind: Literal["balance", "drain", "join", "rolling_restart", "remove"]
+    asked: Annotated[AnyText, Field(max_length=1000)]
+    period_ms: Annotated[int, Field(ge=1, le=86_400_000)]
+    """Length of the cluster's intervals."""
+    wave_seconds: Amount
+    """From one wave to the next, at least."""
+    connections_per_second: Amount | None
+    """Producers and consumers that may have to reconnect in a second; null: any number."""
+    ceiling: Amount
+    """Brokers that get bundles of emptied ones stay at or below this share of their capacity."""
+    resources: Annotated[Items[Name], Field(max_length=_MOST_RESOURCES)]
+    brokers: Annotated[Items[Name], Field(max_length=_MOST_BROKERS)]
+    capacity: Annotated[Items[_Amounts], Field(max_length=_MOST_BROKERS)]
+    """For each broker, what it can carry of each resource."""
+    fixed: Annotated[Items[_Amounts], Field(max_length=_MOST_BROKERS)]
+    """For each broker, the load that no move changes."""
+    bundles: Annotated[Items[BundleText], Field(max_length=_MOST_BUNDLES)]
+    """The bundles that may move."""
+    size: Annotated[Items[_Amounts], Field(max_length=_MOST_BUNDLES)]
+    """For each bundle, what it takes of each resource."""
+    owner: Annotated[Items[_Row], Field(max_length=_MOST_BUNDLES)]
+    """For each bundle, the row of its broker."""
+    connections: Annotated[Items[Amount], Field(max_length=_MOST_BUNDLES)]
+    """For each bundle, its producers and consumers."""
+    msg_rate: Annotated[Items[Amount], Field(max_length=_MOST_BUNDLES)]
+    """For each bundle, messages/s in and out."""
+    steps: Annotated[Items[StepRecord], Field(max_length=_MOST_BROKERS + 1)]
+
+
+class PlanFile(PlanPart):
+    """``trimtab plan -o FILE``: a plan and its hash."""
+
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """Of the plan as JSON with sorted keys and without blanks."""
+    plan: PlanRecord
+
+
+def hash_of(plan: Plan) -> str:
+    """The hash that a person approves: any change of *plan* changes it."""
+    return _hash_of(plan_record(plan))
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """The file of *plan*."""
+    record = plan_record(plan)
+    found = PlanFile(sha256=_hash_of(record), plan=record)
+    return found.model_dump_json(by_alias=True).encode() + b"\n"
+
+
+def parse_plan(value: bytes) -> tuple[Plan, str]:
+    """The verified plan in *value*, and its hash; PlanRefusedError where it is no plan, or says something untrue."""
+    try:
+        file = _read(value)
+    except WireError as error:
+        raise PlanRefusedError(f"this is no plan: {error}") from error
+    found = _hash_of(file.plan)
+    if found != file.sha256:
+        raise PlanRefusedError(f"the plan was changed: its hash is {found}, and the file says {file.sha256}")
+    plan = _plan(file.plan)
+    wrong = plan_flaws(plan)
+    if wrong:
+        more = f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+        raise PlanRefusedError(f"the checker refuses the plan: {'; '.join(wrong[:_TOLD])}{more}")
+    return plan, found
+
+
+@reader
+def _read(value: bytes) -> PlanFile:
+    refuse_too_large(value, MAX_BYTES)
+    read_object(value)
+    return validate(PlanFile, value)
+
+
+def _hash_of(record: PlanRecord) -> str:
+    told = json.dumps(record.model_dump(mode="json", by_alias=True), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def plan_record(plan: Plan) -> PlanRecord:
+    """*plan* as it is written."""
+    problem = plan.problem
+    return PlanRecord(
+        cluster=plan.cluster,
+        interval=plan.interval,
+        kind=plan.kind,  # type: ignore[arg-type]  # one of them, or an error
+        asked=plan.asked,
+        period_ms=plan.period_ms,
+        wave_seconds=plan.pace.wave_seconds,
+        connections_per_second=plan.pace.connections_per_second,
+        ceiling=plan.ceiling,
+        resources=problem.resources,
+        brokers=plan.brokers,
+        capacity=_rows(problem.capacity),
+        fixed=_rows(problem.fixed),
+        bundles=plan.bundles,
+        size=_rows(problem.size),
+        owner=tuple(problem.owner.tolist()),
+        connections=tuple(problem.connections.tolist()),
+        msg_rate=tuple(plan.msg_rate.tolist()),
+        steps=tuple(map(_step_record, plan.steps)),
+    )
+
+
+def _rows(values: Floats) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, values.tolist()))
+
+
+def _step_record(step: PlanStep) -> StepRecord:
+    certificate = step.certificate
+    return StepRecord(
+        task=step.task,  # type: ignore[arg-type]  # one of them, or an error
+        brokers=step.brokers,
+        waves=tuple(tuple((move.bundle, move.source, move.destination) for move in wave) for wave in step.waves),
+        certificate=CertificateRecord(
+            max_moves=certificate.max_moves,
+            before=certificate.before,
+            reached=certificate.reached,
+            bound=certificate.bound,
+            kind=certificate.kind,
+            resource=certificate.resource,
+            size=certificate.size,
+        ),
+        stuck=step.stuck,
+    )
+
+
+def _plan(record: PlanRecord) -> Plan:
+    n, m, width = len(record.brokers), len(record.bundles), len(record.resources)
+    connections, msg_rate = _column(record.connections), _column(record.msg_rate)
+    if connections.shape != msg_rate.shape:
+        raise PlanRefusedError("the plan has connections and message rates of unequal length")
+    owner: Ints = np.array(record.owner, np.int64)
+    return Plan(
+        cluster=record.cluster,
+        interval=record.interval,
+        kind=record.kind,
+        asked=record.asked,
+        period_ms=record.period_ms,
+        pace=WavePace(wave_seconds=record.wave_seconds, connections_per_second=record.connections_per_second),
+        ceiling=record.ceiling,
+        brokers=record.brokers,
+        bundles=record.bundles,
+        problem=BalanceProblem(
+            resources=record.resources,
+            capacity=_table("capacity", record.capacity, n, width),
+            fixed=_table("fixed", record.fixed, n, width),
+            size=_table("size", record.size, m, width),
+            owner=owner,
+            connections=connections,
+            disturbance=disturbance(connections, msg_rate),
+        ),
+        msg_rate=msg_rate,
+        steps=tuple(map(_step, record.steps)),
+    )
+
+
+def _column(values: tuple[float, ...]) -> Floats:
+    return np.array(values, np.float64)
+
+
+def _table(name: str, values: tuple[tuple[float, ...], ...], rows: int, width: int) -> Floats:
+    if len(values) != rows or any(len(row) != width for row in values):
+        raise PlanRefusedError(f"the plan's {name} is not {rows} rows of {width} numbers")
+    return np.array(values, np.float64).reshape(rows, width)
+
+
+def _step(record: StepRecord) -> PlanStep:
+    return PlanStep(
+        task=record.task,
+        brokers=record.brokers,
+        waves=tuple(tuple(PlannedMove(*move) for move in wave) for wave in record.waves),
+        certificate=Certificate(**dict(record.certificate)),
+        stuck=record.stuck,
+    )

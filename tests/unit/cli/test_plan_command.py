@@ -1,0 +1,172 @@
+"""``trimtab plan`` on a recorded load and on the log of a modelled cluster."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from controller.cli.plan import plan
+from controller.model.errors import SettingsError, TrimtabError
+from controller.wire.plan import parse_plan
+from tests.modelled_log import ACTIVE, played, settings_in
+from tests.records import SAMPLES
+
+REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
+app = typer.Typer()
+app.command()(plan)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def answer(*arguments: object, code: int = 0) -> Any:
+    result = run(*arguments, "--json")
+    assert result.exit_code == code, (result.output, result.exception)
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster with a log and a journal, in which nothing was moved."""
+    found = settings_in(tmp_path_factory.mktemp("plan"), more="guardrails.move_undescribed = true")
+    played(found, 3, controls=lambda _: replace(ACTIVE, mode="observe"))
+    return found
+
+
+def names(conf: Path) -> list[str]:
+    return [each["broker"] for each in answer("--conf", conf)["brokers"]]
+
+
+def test_a_live_cluster_is_spread_and_the_plan_is_verified_when_it_is_read(conf: Path, tmp_path: Path) -> None:
+    said = answer("--conf", conf, "--to", "1.0", "-o", tmp_path / "plan.json")
+    found, sha256 = parse_plan((tmp_path / "plan.json").read_bytes())
+    assert said["sha256"] == sha256
+    assert said["moves"] == len(found.moves) > 0
+    assert said["after"] < said["before"]
+    assert all(each["highest"] <= 1 for each in said["brokers"])
+
+
+def test_a_plan_of_a_recording_is_that_of_the_log_in_its_folder(conf: Path) -> None:
+    said = answer("--load", conf.parent / "log", "--to", "1.0")
+    assert said["moves"] > 0
+    assert len(said["brokers"]) == len(names(conf))
+
+
+def test_a_budget_of_moves_is_kept(conf: Path) -> None:
+    assert answer("--conf", conf, "--to", "1.0", "--budget", "2 moves")["moves"] == 2
+
+
+def test_fewer_connections_a_second_take_longer(conf: Path) -> None:
+    broker = names(conf)[0]
+    fast = answer("--conf", conf, "--drain", broker)
+    slow = answer("--conf", conf, "--drain", broker, "--budget", "1 connections/h")
+    assert slow["seconds"] > fast["seconds"]
+    assert slow["seconds"] >= slow["connections"] * 3600 > 0
+
+
+def test_a_drained_broker_ends_empty_with_as_many_moves_as_are_needed(conf: Path) -> None:
+    broker = names(conf)[0]
+    said = answer("--conf", conf, "--drain", broker)
+    drained = next(each for each in said["brokers"] if each["broker"] == broker)
+    assert (drained["bundlesAfter"], said["moves"]) == (0, said["fewestMoves"])
+    assert drained["bundlesBefore"] == said["moves"] > 0
+
+
+def test_a_deadline_that_cannot_be_met_is_told_before_anything_begins(conf: Path) -> None:
+    broker = names(conf)[0]
+    late = run("--conf", conf, "--drain", broker, "--budget", "1 connections/h", "--by", "2999-01-01T00:00:00Z")
+    assert late.exit_code == 0
+    assert "it can be met" in late.stdout
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 60))
+    result = run("--conf", conf, "--drain", broker, "--by", soon)
+    assert result.exit_code == 1
+    assert "it cannot be met" in result.stdout
+
+
+def test_peers_that_may_not_get_full_keep_bundles_where_they_are(conf: Path) -> None:
+    result = run("--conf", conf, "--drain", names(conf)[0], "--peers-below", "1")
+    assert result.exit_code == 1
+    assert "no other broker has room for it below 1%" in result.stdout
+
+
+def test_a_rolling_restart_states_the_fewest_moves(conf: Path) -> None:
+    said = answer("--conf", conf, "--rolling-restart")
+    emptied = [each["brokers"][0] for each in said["steps"] if each["task"] == "empty"]
+    assert sorted(emptied) == names(conf)
+    assert said["moves"] >= said["fewestMoves"]
+    assert any("are needed" in note for note in said["notes"])
+
+
+def test_a_zone_needs_failure_domains(conf: Path) -> None:
+    result = run("--conf", conf, "--rolling-restart", "--zone")
+    assert isinstance(result.exception, TrimtabError)
+    assert "failure domain" in str(result.exception)
+
+
+def test_brokers_needed_and_what_more_of_them_would_change(conf: Path) -> None:
+    said = answer("--conf", conf, "--headroom", "20", "--add", "2")
+    assert said["needed"] >= 1
+    assert said["bound"] <= said["highestAfter"] <= said["highest"]
+    assert "2 more" in run("--conf", conf, "--add", "2").stdout
+
+
+def test_a_broker_that_can_be_removed_is_chosen(conf: Path) -> None:
+    said = answer("--conf", conf, "--remove", "1")
+    assert said["kind"] == "remove"
+    assert [each["bundlesAfter"] for each in said["brokers"]].count(0) >= 1
+
+
+def test_tables_show_brokers_waves_hash_and_proof() -> None:
+    result = run("--load", REPORTS, "--drain", "127.0.0.1:18082")
+    assert result.exit_code == 0
+    for expected in ("empty 127.0.0.1:18082", "Whose clients reconnect", "hash", "no plan of as many moves ends below"):
+        assert expected in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--drain", "nobody:1"], "there is no broker 'nobody:1'"),
+        (["--remove", "3"], "the cluster has 3 brokers"),
+    ],
+)
+def test_what_cannot_be_planned_is_told(arguments: list[str], said: str) -> None:
+    result = run("--load", REPORTS, *arguments)
+    assert isinstance(result.exception, TrimtabError)
+    assert said in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--drain", "a:1", "--join", "b:1"],
+        ["--zone"],
+        ["--budget", "many"],
+        ["--budget", "0 connections/min"],
+        ["--budget", "9999999 moves"],
+        ["--drain", "a:1", "--budget", "3 moves"],
+        ["--to", "0.5"],
+        ["--to", "nan"],
+        ["--by", "yesterday"],
+        ["--by", "2001-01-01T00:00:00Z"],
+        ["--headroom", "20", "--drain", "a:1"],
+        ["--headroom", "100"],
+        ["--peers-below", "0"],
+        ["--wave-moves", "0"],
+        ["--wave-moves", "101"],
+    ],
+)
+def test_options_that_make_no_sense_are_refused(arguments: list[str]) -> None:
+    assert run("--load", REPORTS, *arguments).exit_code == 2
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = run("--load", REPORTS, "-o", tmp_path / "file" / "plan.json")
+    assert isinstance(result.exception, SettingsError)

@@ -1,0 +1,209 @@
+"""Drains, joins, rolling restarts and rightsizing, on problems whose answer is known and on random ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controller.planning.emptying import emptied
+from controller.planning.plan import EMPTY, FILL, PlanStep, broker_changes, disturbed
+from controller.planning.plan_checker import plan_flaws
+from controller.planning.plan_steps import PlanLimits, empty_step, fill_step, restart_steps, spread_step
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.restarting import fewest_restart_moves, rolling_restart
+from controller.planning.rightsizing import brokers_needed, removable, with_more_brokers
+from controller.planning.waves import WaveLimits
+from tests.balance_problems import problem
+from tests.plans import plan_of, some_problem
+
+LIMITS = PlanLimits(waves=WaveLimits(max_moves=5, max_per_broker=3), effort=2000)
+
+
+def owner_after(one: BalanceProblem, *steps: PlanStep) -> np.ndarray:
+    owner = one.owner.copy()
+    for step in steps:
+        for move in step.moves:
+            owner[move.bundle] = move.destination
+    return owner
+
+
+def test_a_drained_broker_ends_empty_and_each_of_its_bundles_moves_once() -> None:
+    one = problem([[10.0]] * 3, [(0, [3.0]), (0, [2.0]), (1, [4.0]), (2, [1.0])])
+    step = empty_step(one, [0], LIMITS)
+    assert sorted(move.bundle for move in step.moves) == [0, 1]
+    assert not (owner_after(one, step) == 0).any()
+    assert step.certificate.reached == pytest.approx(0.6)
+    assert plan_flaws(plan_of(one, [step])) == []
+
+
+def test_a_bundle_without_room_elsewhere_stays_and_is_told() -> None:
+    one = problem([[10.0]] * 2, [(0, [3.0]), (0, [1.0]), (1, [8.0])])
+    found = emptied(one, [0], 1.0)
+    assert [(each.bundle, each.no_room) for each in found.stuck] == [(0, True)]
+    assert found.moves == (PlannedMove(1, 0, 1),)
+
+
+def test_a_bundle_that_no_broker_may_have_is_told_apart() -> None:
+    one = problem([[10.0]] * 2, [(0, [3.0])])
+    found = emptied(one, [0], 1.0, allowed=lambda _bundle, _moves: np.zeros(2, np.bool_))
+    assert [(each.bundle, each.no_room) for each in found.stuck] == [(0, False)]
+
+
+def test_a_lower_ceiling_leaves_peers_more_room() -> None:
+    one = problem([[10.0]] * 2, [(0, [3.0]), (1, [6.0])])
+    assert empty_step(one, [0], PlanLimits(ceiling=0.8)).stuck == (0,)
+    assert empty_step(one, [0], PlanLimits(ceiling=0.9)).stuck == ()
+
+
+@pytest.mark.parametrize("mean", [0.3, 0.6, 0.95])
+def test_every_random_drain_is_verified_and_leaves_only_what_it_names(mean: float) -> None:
+    for seed in range(150):
+        one = some_problem(seed, mean)
+        drained = seed % len(one.capacity)
+        step = empty_step(one, [drained], LIMITS)
+        assert plan_flaws(plan_of(one, [step])) == []
+        assert set(np.flatnonzero(owner_after(one, step) == drained)) == set(step.stuck)
+
+
+def test_a_broker_that_joins_is_filled_to_the_mean_by_moves_to_it_alone() -> None:
+    one = problem([[10.0]] * 3, [(0, [1.0])] * 6 + [(1, [1.0])] * 6)
+    step = fill_step(one, [2], LIMITS)
+    assert step.task == FILL
+    assert {move.destination for move in step.moves} == {2}
+    assert len(step.moves) == 4
+    assert step.certificate.reached == pytest.approx(0.4)
+    assert plan_flaws(plan_of(one, [step], "join")) == []
+
+
+def test_every_random_join_is_verified() -> None:
+    for seed in range(80):
+        one = some_problem(seed)
+        empty = seed % len(one.capacity)
+        one = replace(one, owner=np.where(one.owner == empty, (empty + 1) % len(one.capacity), one.owner))
+        step = fill_step(one, [empty], LIMITS)
+        assert plan_flaws(plan_of(one, [step], "join")) == []
+
+
+def test_a_rolling_restart_begins_where_the_fewest_bundles_are_and_moves_only_these_twice() -> None:
+    one = problem([[10.0]] * 3, [(0, [1.0])] * 4 + [(1, [2.0])] * 2 + [(2, [1.0])] * 4)
+    found, steps = restart_steps(one, [[0], [1], [2]], LIMITS)
+    assert found.fewest == 12
+    assert found.moves == 12
+    assert [step.brokers for step in steps[:3]] == [(1,), (0,), (2,)]
+    assert sorted(found.times().tolist()) == [1] * 8 + [2] * 2
+    assert plan_flaws(plan_of(one, steps, "rolling_restart")) == []
+
+
+def test_what_is_not_restarted_takes_bundles_for_good() -> None:
+    one = problem([[10.0]] * 3, [(0, [1.0])] * 3 + [(1, [1.0])] * 3)
+    assert fewest_restart_moves(one, [[0], [1]]) == 6
+    assert rolling_restart(one, [[0], [1]], 1.0).moves == 6
+
+
+@pytest.mark.parametrize("mean", [0.2, 0.5])
+def test_no_random_restart_is_below_its_lower_bound_and_each_step_ends_empty(mean: float) -> None:
+    at_bound = 0
+    for seed in range(60):
+        one = some_problem(seed, mean)
+        groups = [[row] for row in range(len(one.capacity))]
+        found, steps = restart_steps(one, groups, LIMITS)
+        owner = one.owner.copy()
+        for step in found.steps:
+            for move in step.moves:
+                owner[move.bundle] = move.destination
+            assert set(np.flatnonzero(np.isin(owner, step.brokers))) == {each.bundle for each in step.stuck}
+        if not any(step.stuck for step in found.steps):
+            assert found.moves >= found.fewest
+            at_bound += found.moves == found.fewest
+        assert plan_flaws(plan_of(one, steps, "rolling_restart")) == []
+    assert at_bound > 20
+
+
+def test_a_zone_is_restarted_together() -> None:
+    one = problem([[10.0]] * 4, [(0, [1.0]), (1, [1.0]), (2, [1.0]), (3, [1.0])])
+    found, _ = restart_steps(one, [[0, 1], [2, 3]], LIMITS)
+    assert found.fewest == 6
+    assert found.moves == 6
+
+
+def test_no_brokers_are_no_restart() -> None:
+    found, steps = restart_steps(problem([[1.0]], []), [], LIMITS)
+    assert (found.moves, found.fewest, steps) == (0, 0, [])
+
+
+def test_so_many_brokers_are_needed_for_a_headroom() -> None:
+    one = problem([[10.0]] * 4, [(0, [3.0])] * 8)
+    assert brokers_needed(one, 0.0).brokers == 3
+    assert brokers_needed(one, 0.4).brokers == 4
+    assert brokers_needed(one, 0.5).brokers == 5
+    assert brokers_needed(one, 0.8).brokers is None
+    assert brokers_needed(one, 1.0).brokers is None
+
+
+def test_what_a_broker_uses_by_itself_is_needed_again_for_each() -> None:
+    one = problem([[10.0]] * 2, [(0, [1.0])] * 8, fixed=[[2.0], [2.0]])
+    assert brokers_needed(one, 0.0).brokers == 1
+    assert brokers_needed(one, 0.4).brokers == 2
+    more = with_more_brokers(one, 2)
+    assert more.capacity.tolist() == [[10.0]] * 4
+    assert more.fixed.tolist() == [[2.0]] * 4
+
+
+def test_the_brokers_whose_bundles_disturb_least_are_removed() -> None:
+    one = problem([[10.0]] * 3, [(0, [3.0]), (1, [3.0]), (2, [3.0])], disturbance=[30.0, 10.0, 20.0])
+    found = removable(one, 2, 1.0)
+    assert found.brokers == (1, 2)
+    assert found.enough
+    assert not removable(one, 2, 0.7).enough
+    assert removable(one, 2, 0.7).brokers == (1,)
+    assert not removable(one, 3, 1.0).enough
+
+
+def test_the_changes_of_a_broker_and_whose_clients_reconnect_are_told() -> None:
+    one = problem([[10.0]] * 2, [(0, [3.0]), (0, [2.0]), (1, [1.0])], connections=[7.0, 5.0, 1.0])
+    plan = plan_of(one, [empty_step(one, [0], LIMITS)])
+    first, second = broker_changes(plan)
+    assert (first.before, first.after, first.highest) == pytest.approx((0.5, 0.0, 0.5))
+    assert (second.before, second.after, second.highest) == pytest.approx((0.1, 0.6, 0.6))
+    assert (first.bundles_before, first.bundles_after, second.bundles_after) == (2, 0, 3)
+    assert [(each.namespace, each.connections, each.msg_rate) for each in disturbed(plan)] == [
+        ("acme/ns0", 7.0, 0.0),
+        ("acme/ns1", 5.0, 1.0),
+    ]
+
+
+def test_random_plans_are_verified_and_with_a_false_certificate_they_are_not() -> None:
+    for seed in range(350):
+        one = some_problem(seed, (0.4, 0.7, 1.2)[seed % 3])
+        step = spread_step(one, PlanLimits(max_moves=seed % 12, effort=0, waves=LIMITS.waves), 1.05)
+        plan = plan_of(one, [step], "balance")
+        assert plan_flaws(plan) == []
+        lie = replace(step.certificate, bound=step.certificate.bound * 1.01 + 1e-3)
+        assert plan_flaws(replace(plan, steps=(replace(step, certificate=lie),)))
+
+
+def test_what_a_forged_plan_says_of_its_brokers_is_refused() -> None:
+    one = problem([[10.0]] * 3, [(0, [3.0]), (0, [2.0]), (1, [4.0]), (2, [1.0])])
+    step = empty_step(one, [0], LIMITS)
+    honest = plan_of(one, [step])
+    less = fill_step(one, [2], LIMITS)
+
+    def flaw(**changes: object) -> str:
+        return " ".join(plan_flaws(replace(honest, **changes)))  # type: ignore[arg-type]
+
+    assert "stays on a broker that is to be empty" in flaw(steps=(replace(less, task=EMPTY, brokers=(0,)),))
+    assert "is not to be filled" in flaw(steps=(replace(step, task=FILL, brokers=(2,)),))
+    assert "both moves and stays" in flaw(steps=(replace(step, stuck=(step.moves[0].bundle,)),))
+    assert "unknown" in flaw(kind="trust me")
+    assert "unknown" in flaw(steps=(replace(step, task="trust me"),))
+    assert "is not in the plan" in flaw(steps=(replace(step, brokers=(3,)),))
+    assert "named twice" in flaw(brokers=("a:1", "a:1", "b:1"))
+    assert "has the shape" in flaw(bundles=("acme/a/0x00000000_0x80000000",))
+    assert "not finite" in flaw(msg_rate=np.array([np.nan, 0, 0, 0]))
+    assert "ceiling" in flaw(ceiling=1.5)
+    assert "ceiling" in flaw(ceiling=float("nan"))
+    assert "not in the plan" in flaw(problem=replace(one, owner=np.array([0, 0, 1, 7])))
+    assert "time of a wave" in flaw(pace=replace(honest.pace, wave_seconds=0.0))
+    assert "connections in a second" in flaw(pace=replace(honest.pace, connections_per_second=-1.0))
+    own = ("pulsar/system/0x00000000_0x80000000", *honest.bundles[1:])
+    assert "belongs to Pulsar itself" in flaw(bundles=own)

@@ -1,0 +1,110 @@
+"""Waves: no broker above its capacity while bundles count on both of their brokers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from controller.model.load import Bools
+from controller.planning.certify import planned
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.search import SearchLimits
+from controller.planning.wave_checker import wave_flaws
+from controller.planning.waves import WaveLimits, WavePace, waves_of
+from tests.balance_problems import problem, tiny_problems
+from tests.plans import some_problem
+
+LIMITS = WaveLimits(max_moves=4, max_per_broker=2, max_connections=60)
+
+
+def test_a_bundle_that_needs_the_room_of_another_one_waits_for_the_next_wave() -> None:
+    two = problem([[10.0], [10.0]], [(0, [6.0]), (1, [4.0]), (1, [4.0])])
+    away, there = PlannedMove(1, 1, 0), PlannedMove(0, 0, 1)
+    assert waves_of(two, [away, there], WaveLimits(), 1.0) == ((away,), (there,))
+
+
+def test_moves_that_do_not_need_each_other_share_a_wave() -> None:
+    three = problem([[10.0]] * 3, [(0, [2.0]), (0, [2.0]), (1, [1.0])])
+    moves = [PlannedMove(0, 0, 1), PlannedMove(1, 0, 2), PlannedMove(2, 1, 2)]
+    assert waves_of(three, moves, WaveLimits(), 1.0) == (tuple(moves),)
+
+
+def test_a_bundle_with_more_connections_than_a_wave_may_have_moves_alone() -> None:
+    two = problem([[10.0], [10.0]], [(0, [1.0])] * 3, connections=[5.0, 500.0, 5.0])
+    moves = [PlannedMove(i, 0, 1) for i in range(3)]
+    assert [len(wave) for wave in waves_of(two, moves, WaveLimits(max_connections=10), 1.0)] == [1, 1, 1]
+
+
+def test_no_broker_gives_or_gets_more_in_a_wave_than_it_may() -> None:
+    two = problem([[10.0], [10.0]], [(0, [1.0])] * 5)
+    waves = waves_of(two, [PlannedMove(i, 0, 1) for i in range(5)], WaveLimits(max_per_broker=2), 1.0)
+    assert [len(wave) for wave in waves] == [2, 2, 1]
+
+
+def test_moves_that_no_order_carries_out_are_refused() -> None:
+    full = problem([[10.0], [10.0]], [(0, [6.0]), (1, [6.0])])
+    with pytest.raises(ValueError, match="not possible"):
+        waves_of(full, [PlannedMove(0, 0, 1), PlannedMove(1, 1, 0)], WaveLimits(), 1.0)
+
+
+def test_no_moves_are_no_waves() -> None:
+    assert waves_of(problem([[1.0]], []), [], WaveLimits(), 1.0) == ()
+
+
+def test_a_filter_that_forbids_overtaking_keeps_the_order() -> None:
+    four = problem([[10.0]] * 4, [(0, [8.0]), (1, [8.0]), (2, [1.0])])
+    # The second waits for the first to leave; the third could overtake it.
+    moves = [PlannedMove(0, 0, 3), PlannedMove(1, 1, 0), PlannedMove(2, 2, 1)]
+    assert [len(wave) for wave in waves_of(four, moves, WaveLimits(max_moves=3), 1.0)] == [2, 1]
+
+    def in_order(bundle: int, before: Sequence[PlannedMove]) -> Bools:
+        return np.full(4, len(before) >= bundle)
+
+    assert [len(wave) for wave in waves_of(four, moves, WaveLimits(max_moves=3), 1.0, in_order)] == [1, 2]
+
+
+def test_the_time_of_a_wave_follows_from_its_connections() -> None:
+    one = problem([[10.0], [10.0]], [(0, [1.0])] * 2, connections=[100.0, 20.0])
+    pace = WavePace(wave_seconds=30.0, connections_per_second=2.0)
+    assert pace.seconds(one, (PlannedMove(0, 0, 1),)) == 50.0
+    assert pace.seconds(one, (PlannedMove(1, 0, 1),)) == 30.0
+    assert WavePace(wave_seconds=30.0).seconds(one, (PlannedMove(0, 0, 1),)) == 30.0
+
+
+def _waves_keep_their_promise(one: BalanceProblem, max_moves: int, effort: int) -> None:
+    plan = planned(one, SearchLimits(max_moves=max_moves, effort=effort))
+    ceiling = max(1.0, plan.certificate.reached)
+    waves = waves_of(one, plan.moves, LIMITS, ceiling)
+    assert wave_flaws(one, waves, ceiling) == []
+    assert sorted(move for wave in waves for move in wave) == sorted(plan.moves)
+    for wave in waves:
+        assert len(wave) <= LIMITS.max_moves
+        connections = sum(one.connections[move.bundle] for move in wave)
+        assert connections <= (LIMITS.max_connections or 0) or len(wave) == 1
+        for rows in ([move.source for move in wave], [move.destination for move in wave]):
+            assert max(np.bincount(rows)) <= LIMITS.max_per_broker
+
+
+def test_the_waves_of_200_random_plans_keep_every_broker_under_capacity() -> None:
+    for seed in range(200):
+        _waves_keep_their_promise(some_problem(seed, (0.3, 0.6, 0.9)[seed % 3]), 1 + seed % 20, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tiny_problems())
+def test_the_waves_of_any_plan_keep_every_broker_under_capacity(one: BalanceProblem) -> None:
+    _waves_keep_their_promise(one, 5, 1000)
+
+
+def test_the_checker_refuses_forged_waves() -> None:
+    two = problem([[10.0], [10.0]], [(0, [6.0]), (1, [4.0]), (1, [4.0])])
+    away, there = PlannedMove(1, 1, 0), PlannedMove(0, 0, 1)
+    assert wave_flaws(two, [(away,), (there,)], 1.0) == []
+    assert "is at 1.4" in wave_flaws(two, [(away, there)], 1.0)[0]
+    assert "wave 2 is empty" in wave_flaws(two, [(away,), ()], 1.0)[0]
+    assert "which is to be empty" in wave_flaws(two, [(away,)], 1.0, [0])[0]
+    assert "cannot move" in wave_flaws(two, [(away,), (away,)], 1.0)[0]
+    assert "cannot move" in wave_flaws(two, [(PlannedMove(9, 0, 1),)], 1.0)[0]
+    assert "cannot move" in wave_flaws(two, [(PlannedMove(0, 0, 2),)], 1.0)[0]
+    assert "is no number" in wave_flaws(two, [(away,)], float("nan"))[0]
