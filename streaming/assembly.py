@@ -6,6 +6,7 @@ Query and sink do not know which system holds the log: adapters/opened.py and st
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,7 +30,7 @@ from controller.ports.leadership import Leadership
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
-from streaming.catching_up import Turn, offsets_read, turns
+from streaming.catching_up import Turn, offset_read, turns
 from streaming.checkpoint import CheckpointFiles, checkpoint_files
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
@@ -174,7 +175,8 @@ class Assembly:
             yield time.sleep
             return
         with closing(ticks):
-            gate = BatchGate(spark, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
+            opens = partial(self._source.open_gate, spark)
+            gate = BatchGate(opens, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
             gate.wait(0)  # open when the query begins, so that its first batch is not an empty one
 
             def wait(seconds: float) -> None:
@@ -191,7 +193,7 @@ class Assembly:
         """What the query reads while it is far behind; see streaming.catching_up."""
 
         def ahead() -> Backlog | None:
-            return self._source.backlog(lambda: offsets_read(spark, self.checkpoint), now_ms())
+            return self._source.backlog(lambda: offset_read(spark, self.checkpoint), now_ms())
 
         few, most = self._settings.intervals.close_at_most, self._settings.spark.max_offsets_per_trigger
         return turns(ahead, few=few, max_offsets=most)

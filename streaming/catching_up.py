@@ -8,11 +8,10 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from controller.adapters.kafka.backlog import Offsets
 from controller.adapters.long_work import long_work
 from controller.aggregate.backlog import Backlog, intervals_since
 from streaming.checkpoint import checkpoint_files
@@ -67,18 +66,17 @@ def shown(turn: Turn, last_interval: Callable[[], int | None], period_ms: int) -
     return long_work("catching up, intervals", turn.intervals, look=closed)
 
 
-def offsets_read(spark: SparkSession, checkpoint: str) -> Offsets | None:
-    """How far the query with this *checkpoint* has come in Kafka; None where it has not begun, or does not say."""
+def offset_read(spark: SparkSession, checkpoint: str) -> Any:
+    """How far the query with this *checkpoint* has come, as its source says it; None where it has not begun."""
     files = checkpoint_files(spark, checkpoint)
     batches = [int(name) for name in files.names("offsets") if name.isdecimal()]
     text = files.read(f"offsets/{max(batches)}") if batches else None
-    return None if text is None else _offsets_in(text.decode(errors="replace"))
+    return None if text is None else _offset_in(text.decode(errors="replace"))
 
 
-def _offsets_in(text: str) -> Offsets | None:
-    """The offsets in a file of Spark's offset log: its version, a line about the batch, and one for each source."""
+def _offset_in(text: str) -> Any:
+    """The offset in a file of Spark's offset log: its version, a line about the batch, and one for each source."""
     lines = text.splitlines()
     if len(lines) != _LINES or lines[0] != _VERSION:
         return None
-    told: dict[str, dict[str, int]] = json.loads(lines[2])
-    return {topic: {int(partition): at for partition, at in of.items()} for topic, of in told.items()}
+    return json.loads(lines[2])

@@ -1,7 +1,7 @@
 """Lets the query begin a micro-batch when one is due, and not whenever a record has come.
 
-Spark asks a source for its end to see whether there is anything to read.  Ours (streaming/jvm/GatedKafka.java) says no
-until the gate is opened; then yes until all has been read that lay in the log.
+Spark asks a source for its end to see whether there is anything to read.  Ours (streaming/jvm/GatedKafka.java,
+streaming/pulsar_source.py) say no until the gate is opened; then yes until all has been read that lay in the log.
 """
 
 import time
@@ -36,19 +36,21 @@ class Ticks(Protocol):
 class BatchGate:
     """The gate of the query that decides."""
 
-    def __init__(self, spark: SparkSession, ticks: Ticks, decided: Callable[[], int | None], period: float) -> None:
-        """*decided*: the last interval that is decided, epoch ms.  *period*: of an interval, seconds."""
-        self._spark, self._ticks, self._decided = spark, ticks, decided
+    def __init__(
+        self, opens: Callable[[], None], ticks: Ticks, decided: Callable[[], int | None], period: float
+    ) -> None:
+        """*opens* opens it.  *decided*: the last interval decided, epoch ms.  *period*: of an interval, seconds."""
+        self._opens, self._ticks, self._decided = opens, ticks, decided
         self._times = BatchTimes(period=period)
 
     def wait(self, seconds: float) -> None:
         """Let *seconds* pass, or less if a tick comes; then open the gate if a batch is due."""
         self._ticks.wait(seconds)
         if self._times.due(time.monotonic(), ticked=self._ticks.newest, decided=self._decided()):
-            open_gate(self._spark)
+            self._opens()
 
 
 def open_gate(spark: SparkSession) -> None:
-    """Let the query read all that lies in the log now."""
+    """Let the query on GATED_KAFKA read all that lies in the log now."""
     jvm: Any = spark._jvm
     jvm.trimtab.Gate.open()

@@ -45,7 +45,8 @@ ROW = _struct(
     detail_load=_BYTES,
 )
 #: A record as streaming.sources gives it.
-RECORD = ("source", "partition", "offset", "file", "append_time", "value")
+RECORDS = _struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, append_time=_LONG, value=_BYTES)
+RECORD = tuple(RECORDS.names)
 #: What streaming.jvm makes of records: a ROW and where its record lies.  ``body``: the record, of a fact or tick.
 PLACED_ROW = StructType([*_struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, body=_STRING), *ROW])
 

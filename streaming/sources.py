@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, assert_never
+from typing import Any, Protocol, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from controller.adapters import jars
 from controller.adapters.folder.log import files_of
-from controller.adapters.kafka.backlog import Offsets, backlog
+from controller.adapters.kafka.backlog import backlog, offsets_of
 from controller.adapters.kafka.java_options import java_options, refusal
 from controller.adapters.kafka.tick_watch import TickWatch
 from controller.aggregate.backlog import Backlog
@@ -24,7 +24,7 @@ from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
 from controller.settings.trimtab_toml import Settings
-from streaming.gate import GATED_KAFKA, Ticks
+from streaming.gate import GATED_KAFKA, Ticks, open_gate
 
 #: Not as text: Spark would start its parser of SQL for nothing else.
 _FILES = StructType(
@@ -75,14 +75,18 @@ class LogSource(Protocol):
         """The ticks as they come, for the gate before ``records``; None where it has no gate."""
         ...
 
+    def open_gate(self, spark: SparkSession) -> None:
+        """Let the query read all that lies in the log now."""
+        ...
+
     def peek(self, spark: SparkSession) -> None:
         """Read a record or two and forget them, so that Spark has met this log."""
         ...
 
-    def backlog(self, read: Callable[[], Offsets | None], now_ms: int) -> Backlog | None:
+    def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:
         """What lies ahead of the query; None where batches need no other limit to catch up.
 
-        *read* looks up how far the query has come, in Kafka's offsets: only Kafka's checkpoints hold such.
+        *read* looks up how far the query has come: an offset as its checkpoint has it, None where it has not begun.
         """
         ...
 
@@ -132,14 +136,18 @@ class KafkaSource:
         """See Source."""
         return TickWatch(self._log, cluster=self._cluster)
 
+    def open_gate(self, spark: SparkSession) -> None:
+        """See Source."""
+        open_gate(spark)
+
     def peek(self, spark: SparkSession) -> None:
         """See Source."""
         spark.read.format("kafka").options(**kafka_options(self._log)).load().limit(2).collect()
 
-    def backlog(self, read: Callable[[], Offsets | None], now_ms: int) -> Backlog | None:
+    def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:
         """See Source."""
         cluster, period_ms, few = self._cluster, self._period_ms, self._few
-        return backlog(self._log, cluster=cluster, period_ms=period_ms, read=read(), now_ms=now_ms, few=few)
+        return backlog(self._log, cluster=cluster, period_ms=period_ms, read=offsets_of(read()), now_ms=now_ms, few=few)
 
     def refusal(self, error: str) -> TrimtabError | None:
         """See Source."""
@@ -171,10 +179,13 @@ class FolderSource:
     def ticks(self) -> None:
         """See Source.  A batch begins when there are files."""
 
+    def open_gate(self, spark: SparkSession) -> None:
+        """See Source.  There is none."""
+
     def peek(self, spark: SparkSession) -> None:
         """See Source.  The rehearsal has read files already."""
 
-    def backlog(self, read: Callable[[], Offsets | None], now_ms: int) -> Backlog | None:  # noqa: ARG002
+    def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:  # noqa: ARG002
         """See Source."""
         return None
 

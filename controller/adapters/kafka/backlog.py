@@ -7,8 +7,8 @@ import confluent_kafka as ck
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.kafka.reader import read_all
-from controller.adapters.kafka.ticked import PARTITION, interval_ticked
 from controller.adapters.kafka.words import failure
+from controller.adapters.ticked import PARTITION, interval_ticked
 from controller.aggregate.backlog import Backlog
 from controller.settings.log import KafkaLogSettings
 
@@ -16,6 +16,13 @@ from controller.settings.log import KafkaLogSettings
 Offsets = Mapping[str, Mapping[int, int]]
 
 _ANSWER_SECONDS: Final = 5.0
+
+
+def offsets_of(told: Any) -> Offsets | None:
+    """How far a query has come, as Spark's checkpoint *told* it; None where that was nothing."""
+    if told is None:
+        return None
+    return {topic: {int(partition): at for partition, at in of.items()} for topic, of in told.items()}
 
 
 def backlog(

@@ -8,7 +8,7 @@ from typing import Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.reader import Reader
-from controller.adapters.kafka.ticked import PARTITION, interval_ticked
+from controller.adapters.ticked import PARTITION, interval_ticked
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
 

@@ -1,4 +1,4 @@
-"""The ticks in Kafka's result topic: each of its partitions has all of them, and few other records."""
+"""The ticks in the result topic of Kafka or Pulsar: each of its partitions has all of them, and few other records."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _TICK: Final = b'"tick"'
 def interval_ticked(value: bytes, *, cluster: str, period_ms: int, append_time_ms: int | None = None) -> int | None:
     """The interval that *value*, a record of the result topic, ticks, epoch ms; None where it is no tick of *cluster*.
 
-    *append_time_ms*: when Kafka got it; an interval of the future is none.  A result costs one search in its bytes.
+    *append_time_ms*: when the log got it; an interval of the future is none.  A result costs one search in its bytes.
     """
     if _TICK not in value:
         return None

@@ -1,0 +1,121 @@
+"""What the topics of a log in Pulsar hold now, by the brokers' admin API."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from controller.adapters.calls import side_by_side
+from controller.adapters.pulsar.http import PulsarError, PulsarHttp
+from controller.adapters.pulsar.log.client import log_http, partition_name
+from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before
+from controller.adapters.pulsar.log.ranges import Extent, LedgerSize, Place
+from controller.model.errors import TrimtabError
+from controller.settings.pulsar_log import PulsarLogSettings
+
+log = logging.getLogger(__name__)
+
+#: For the answers about all partitions.
+_ALL_SECONDS: Final = 15.0
+#: Partitions that brokers are asked about at a time.
+_AT_ONCE: Final = 4
+_NOT_FOUND: Final = 404
+_MOST_PARTITIONS: Final = 100_000
+
+
+class LogExtents(PulsarHttp):
+    """The admin API, as far as it says what topics hold.  Every call raises PulsarError."""
+
+    def partitions(self, topic: str) -> int:
+        """The number of partitions of *topic*, a full name; 0 where it does not exist, or has none."""
+        path = f"{_path(topic)}/partitions"
+        number = _whole(self._object(path), "partitions", path)
+        if number > _MOST_PARTITIONS:
+            raise PulsarError(f"GET {path}: {number} partitions, allowed: {_MOST_PARTITIONS}", status=200)
+        return number
+
+    def extent(self, topic: str, partition: int) -> Extent:
+        """What a partition of *topic* holds; of one that nobody has used yet nothing."""
+        path = f"{_path(partition_name(topic, partition))}/internalStats"
+        try:
+            return read_extent(self._object(path), path)
+        except PulsarError as error:
+            if error.status == _NOT_FOUND:
+                return Extent(ledgers=())
+            raise
+
+    def since(self, topic: str, partition: int, time_ms: int) -> Entry:
+        """The last entry of a partition that was published before *time_ms*, or the place before its first one."""
+        path = f"{_path(partition_name(topic, partition))}/messageid/{time_ms}"
+        try:
+            found = self._object(path)
+        except PulsarError as error:
+            if error.status == _NOT_FOUND:
+                return BEGINNING
+            raise
+        first = Entry(_whole(found, "ledgerId", path), _whole(found, "entryId", path))
+        return before(first) if first.ledger >= 0 and first.entry >= 0 else BEGINNING
+
+
+def log_extents(settings: PulsarLogSettings) -> LogExtents:
+    """The admin API of the log's Pulsar.  TrimtabError where credentials or files cannot be used."""
+    return log_http(settings, api=LogExtents)
+
+
+def all_extents(http: LogExtents, topics: Sequence[str]) -> dict[Place, Extent]:
+    """What each partition of *topics* (full names) holds, within a few seconds; TrimtabError for a missing topic."""
+    asked = http.within(_ALL_SECONDS)
+    places = [(topic, partition) for topic in topics for partition in range(_partitions(asked, topic))]
+    calls = {place: (lambda at=place: asked.extent(*at)) for place in places}
+    found = side_by_side(calls, _ALL_SECONDS + 1, at_once=_AT_ONCE)
+    return {place: found[place].result() for place in places}
+
+
+def starts(http: LogExtents, topics: Sequence[str], *, start_ms: int | None, at_end: bool) -> dict[Place, Entry]:
+    """Where a query without a checkpoint begins in each partition: at *start_ms*, or else *at_end* or the beginning."""
+    extents = all_extents(http, topics)
+    if start_ms is None:
+        return {place: extent.end if at_end else BEGINNING for place, extent in extents.items()}
+    asked = http.within(_ALL_SECONDS)
+    # Not later than its end: what comes while this is asked is read.
+    return {
+        place: min(asked.since(*place, start_ms), extent.end) if extent.entries else BEGINNING
+        for place, extent in extents.items()
+    }
+
+
+def read_extent(stats: Mapping[str, Any], path: str) -> Extent:
+    """What the broker's answer to *path* says of a partition.  PulsarError where that cannot be.
+
+    Pulsar: PersistentTopicInternalStats
+    """
+    told = stats.get("lastConfirmedEntry")
+    try:
+        ledger, _, entry = str(told).partition(":")
+        confirmed = Entry(int(ledger), int(entry))
+        sizes = {int(each["ledgerId"]): max(0, int(each["entries"])) for each in stats["ledgers"]}
+        size = int(stats.get("totalSize", 0))
+    except (KeyError, TypeError, ValueError) as error:
+        raise PulsarError(f"GET {path}: no ledgers or no lastConfirmedEntry, but {stats!s:.200}", status=200) from error
+    # The list says 0 for the ledger that is open, and for a moment for one that has just ended.
+    if confirmed.ledger in sizes:
+        sizes[confirmed.ledger] = max(sizes[confirmed.ledger], confirmed.entry + 1)
+    return Extent(ledgers=tuple(LedgerSize(*each) for each in sorted(sizes.items())), bytes=size)
+
+
+def _partitions(http: LogExtents, topic: str) -> int:
+    found = http.partitions(topic)
+    if found == 0:
+        raise TrimtabError(f"Pulsar has no partitioned topic {topic}: `trimtab collect` creates it")
+    return found
+
+
+def _path(topic: str) -> str:
+    """The admin API's path of *topic*, a full name."""
+    return "/admin/v2/" + topic.replace("://", "/", 1)
+
+
+def _whole(answer: Mapping[str, Any], field: str, path: str) -> int:
+    number = answer.get(field)
+    if not isinstance(number, int) or isinstance(number, bool) or number < -1:
+        raise PulsarError(f"GET {path}: {field} is {number!s:.100}, not a whole number", status=200)
+    return number

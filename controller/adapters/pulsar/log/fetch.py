@@ -1,0 +1,216 @@
+"""The messages of some entries of one partition, each once, in the order in which they were written.
+
+Nothing of a subscription is left behind: a reader of Pulsar's has none that lasts.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pulsar
+
+from controller.adapters.deadline import Deadline
+from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name
+from controller.adapters.pulsar.log.connection import is_passing
+from controller.adapters.pulsar.log.positions import BEGINNING, Entry, number_of
+from controller.adapters.pulsar.log.words import failure
+from controller.adapters.waiting import retry
+from controller.model.errors import TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: A block ends with the message that makes it so long, in bytes of values or in messages.
+BLOCK_BYTES: Final = 8 << 20
+BLOCK_MESSAGES: Final = 20_000
+#: Bytes that the client may hold before they are asked for, and what an entry counts for at least.
+_AHEAD_BYTES: Final = 16 << 20
+_LEAST_BYTES: Final = 1_024
+_FEWEST_AHEAD: Final = 4
+_MOST_AHEAD: Final = 4_000
+_AGAIN_SECONDS: Final = 0.1
+#: What a serialized id calls the first part of a message that was sent in parts.  Pulsar: MessageIdData
+_FIRST_PART: Final = 7
+_LEDGER, _ENTRY = 1, 2
+_VARINT, _LENGTH = 0, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Entries of one partition."""
+
+    #: Full name.
+    topic: str
+    partition: int
+    #: The entries after this one ...
+    after: Entry
+    #: ... up to this one.
+    until: Entry
+    #: How many these are.
+    entries: int
+    #: Where messages may begin that were sent in parts, and whose last part is in the range.
+    back: Entry
+    #: Of an entry of this partition, on average.
+    entry_bytes: int
+
+
+@dataclass(slots=True)
+class Block:
+    """Some messages; each list has one element a message."""
+
+    #: See positions.number_of.
+    numbers: list[int] = field(default_factory=list)
+    #: When the producer sent it, epoch ms, by its own clock.
+    publish_ms: list[int] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+
+
+def blocks(client: pulsar.Client, wanted: Range, *, seconds: float = PATIENCE_SECONDS) -> Iterator[Block]:
+    """The messages of the entries *wanted*.  TrimtabError where the brokers give none of them for *seconds*.
+
+    A message that was sent in parts belongs to the entry of its last part.  One that began before the range comes last.
+    """
+    seen: set[Entry] = set()
+    yield from _in_blocks(_own(client, wanted, seen, seconds))
+    if len(seen) < wanted.entries:
+        yield from _in_blocks(_begun_before(client, wanted, seen, seconds))
+    if len(seen) < wanted.entries:
+        log.info(
+            "%s: %d of the %d entries after %s up to %s have no message of their own: parts of longer messages, marks"
+            " of the brokers, or entries that retention has deleted",
+            partition_name(wanted.topic, wanted.partition),
+            wanted.entries - len(seen),
+            wanted.entries,
+            wanted.after,
+            wanted.until,
+        )
+
+
+def _own(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
+    """Number and message of all that begins in the range; *seen* is told their entries."""
+    for place, number, message, first in _read(client, wanted, wanted.after, seconds):
+        if place > wanted.after and (first is None or first > wanted.after):
+            seen.add(place)
+            yield number, message
+
+
+def _begun_before(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
+    """Number and message of all that begins before the range and ends in it."""
+    for place, number, message, first in _read(client, wanted, wanted.back, seconds):
+        if place > wanted.after and first is not None and first <= wanted.after:
+            seen.add(place)
+            yield number, message
+
+
+def _in_blocks(messages: Iterator[tuple[int, Any]]) -> Iterator[Block]:
+    block, size = Block(), 0
+    for number, message in messages:
+        value = message.data()
+        block.numbers.append(number)
+        block.publish_ms.append(message.publish_timestamp())
+        block.values.append(value)
+        size += len(value)
+        if size >= BLOCK_BYTES or len(block.numbers) >= BLOCK_MESSAGES:
+            yield block
+            block, size = Block(), 0
+    if block.numbers:
+        yield block
+
+
+def _read(
+    client: pulsar.Client, wanted: Range, start: Entry, seconds: float
+) -> Iterator[tuple[Entry, int, Any, Entry | None]]:
+    """Entry, number, message and first part of all messages from *start* on, up to the end of the range."""
+    reader = _reader(client, wanted, start, seconds)
+    last = (-1, -1, -1)
+    try:
+        while (message := _next(reader, wanted, seconds)) is not None:
+            told = message.message_id()
+            place, batch = Entry(told.ledger_id(), told.entry_id()), told.batch_index()
+            if place > wanted.until:
+                return
+            if (*place, batch) <= last:
+                continue  # the client was connected anew
+            last = (*place, batch)
+            yield place, number_of(*place, batch), message, first_part(told.serialize()) if batch < 0 else None
+    finally:
+        _close(reader)
+
+
+def _reader(client: pulsar.Client, wanted: Range, start: Entry, seconds: float) -> Any:
+    name = partition_name(wanted.topic, wanted.partition)
+    at = pulsar.MessageId.earliest if start == BEGINNING else pulsar.MessageId(wanted.partition, *start, -1)
+    ahead = _AHEAD_BYTES // max(_LEAST_BYTES, wanted.entry_bytes)
+
+    def create() -> Any:
+        return client.create_reader(name, at, receiver_queue_size=min(max(ahead, _FEWEST_AHEAD), _MOST_AHEAD))
+
+    try:
+        return retry(create, seconds, again_after=is_passing, every=_AGAIN_SECONDS)
+    except pulsar.PulsarException as error:
+        raise failure(name, error, operation="consume") from error
+
+
+def _next(reader: Any, wanted: Range, seconds: float) -> Any:
+    """The next message; None where the partition has no more.  TrimtabError after *seconds* without an answer."""
+    deadline = Deadline.after(seconds)
+    while True:
+        try:
+            if not reader.has_message_available():
+                return None
+            return reader.read_next(timeout_millis=max(1, int(deadline.left * 1_000)))
+        except pulsar.PulsarException as error:
+            if deadline.passed or not (is_passing(error) or isinstance(error, pulsar.Timeout)):
+                name = partition_name(wanted.topic, wanted.partition)
+                raise failure(
+                    f"{name}, entries after {wanted.after} up to {wanted.until}", error, operation="consume"
+                ) from error
+            time.sleep(_AGAIN_SECONDS)
+
+
+def _close(reader: Any) -> None:
+    try:
+        reader.close()
+    except pulsar.PulsarException as error:
+        log.debug("a reader does not close: %s", error)  # it ends with its client
+
+
+def first_part(told: bytes) -> Entry | None:
+    """Where the first part of a message lies, by its serialized id; None where it was not sent in parts."""
+    part = _fields(told).get(_FIRST_PART)
+    if not isinstance(part, bytes):
+        return None
+    of = _fields(part)
+    ledger, entry = of.get(_LEDGER), of.get(_ENTRY)
+    if not isinstance(ledger, int) or not isinstance(entry, int):
+        raise TrimtabError(f"the id of a message in parts cannot be read: {told.hex():.100}")
+    return Entry(ledger, entry)
+
+
+def _fields(told: bytes) -> dict[int, int | bytes]:
+    """The fields of a message of Protocol Buffers, by number; the last one of each."""
+    found: dict[int, int | bytes] = {}
+    at = 0
+    while at < len(told):
+        tag, at = _varint(told, at)
+        value, at = _varint(told, at)
+        if tag & 7 == _VARINT:
+            found[tag >> 3] = value
+        elif tag & 7 == _LENGTH:
+            found[tag >> 3], at = told[at : at + value], at + value
+        else:
+            break
+    return found
+
+
+def _varint(told: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at *at*, and where it ends."""
+    value = shift = 0
+    while at < len(told):
+        byte = told[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            break
+    return value, at

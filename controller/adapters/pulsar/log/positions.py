@@ -1,0 +1,65 @@
+"""Places in a topic of Pulsar: which entry, which message in it, and both as one number.
+
+Pulsar keeps a partition as a row of ledgers, each a row of entries; an entry holds one message, or a batch of them.
+"""
+
+from typing import Final, NamedTuple
+
+from controller.model.errors import TrimtabError
+
+_BATCH_BITS: Final = 8
+_ENTRY_BITS: Final = 22
+_LEDGER_BITS: Final = 33
+_LAST_IN_BATCH: Final = (1 << _BATCH_BITS) - 1
+
+
+class Entry(NamedTuple):
+    """An entry of a partition.  Entries compare in the order in which they were written."""
+
+    ledger: int
+    #: -1 is before the first entry of the ledger.
+    entry: int
+
+    def __str__(self) -> str:
+        """As Pulsar's own tools write it."""
+        return f"{self.ledger}:{self.entry}"
+
+
+#: Before the first entry of every partition.
+BEGINNING: Final = Entry(-1, -1)
+
+
+def number_of(ledger: int, entry: int, batch: int) -> int:
+    """A message's place as one number of 63 bits: it grows in the order in which a partition's messages were written.
+
+    *batch* is the message's index in its entry, -1 for one that is alone in it.  Messages of a batch from the index 255
+    on share a number.  TrimtabError where the number would not fit.
+    """
+    if not 0 <= ledger < 1 << _LEDGER_BITS or not 0 <= entry < 1 << _ENTRY_BITS:
+        raise TrimtabError(
+            f"the message {ledger}:{entry} of Pulsar cannot be numbered: allowed are ledgers below 2^{_LEDGER_BITS} and"
+            f" entries below 2^{_ENTRY_BITS}; bound the entries of a ledger in broker.conf:"
+            " managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes"
+        )
+    within = min(max(batch, 0), _LAST_IN_BATCH)
+    return ((ledger << _ENTRY_BITS | entry) << _BATCH_BITS) | within
+
+
+def last_number_of(place: Entry) -> int:
+    """The number of the last message that *place* can hold; below all of its ledger for the entry -1."""
+    if place == BEGINNING:
+        return -1
+    if place.entry < 0:
+        return number_of(place.ledger, 0, 0) - 1
+    return number_of(*place, _LAST_IN_BATCH)
+
+
+def entry_of(number: int) -> Entry:
+    """The entry that holds the message with this *number*."""
+    whole = number >> _BATCH_BITS
+    return Entry(whole >> _ENTRY_BITS, whole & ((1 << _ENTRY_BITS) - 1))
+
+
+def before(place: Entry) -> Entry:
+    """The place right before *place*, an entry."""
+    return Entry(place.ledger, place.entry - 1)
