@@ -24,20 +24,13 @@ from pyspark.java_gateway import launch_gateway
 from controller.adapters import signals
 from controller.adapters.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
-from streaming import class_archive, spark_home, spark_log
+from streaming import class_archive, java_options, spark_home, spark_log
 
 #: Runs its arguments; they and what they start ignore these signals.
 _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")
 #: By these PySpark connects to a JVM that runs already.
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS: Final = 0.05
-#: Java's second compiler waits ten times as long as by default before it compiles a method.  At the start it would
-#: compile much that is never run again, which takes a third of a start's processor time; what a micro-batch runs for
-#: each record still reaches it within the first one.
-_JIT: Final = (
-    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000"
-    " -XX:Tier4BackEdgeThreshold=400000"
-)
 
 
 class _Jvm(NamedTuple):
@@ -119,13 +112,16 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
     class_archive.make_in_background(archive)
     # The user's come last: they prevail.
     own = (
-        f"-Djava.io.tmpdir={scratch} {spark_log.java_options(log_file)} {class_archive.option_to_read(archive)} {_JIT}"
+        f"-Djava.io.tmpdir={scratch}",
+        spark_log.java_options(log_file),
+        class_archive.option_to_read(archive),
+        java_options.java_options(conf, os.environ, home),
+        os.environ.get(class_archive.OPTIONS, ""),
     )
-    java_options = f"{own} {os.environ.get(class_archive.OPTIONS, '')}".strip()
     env = {
         **os.environ,
         spark_home.VARIABLE: str(home),
-        "SPARK_SUBMIT_OPTS": java_options,
+        class_archive.OPTIONS: " ".join(filter(None, own)),
         "SPARK_CONNECT_MODE": "0",
         # Else Spark looks for an address, and warns of what it finds.
         "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP") or conf.get("spark.driver.bindAddress", "127.0.0.1"),
