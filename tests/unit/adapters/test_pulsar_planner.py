@@ -11,7 +11,7 @@ from controller.adapters.pulsar.log.ends import read_extent
 from controller.adapters.pulsar.log.offsets import LogOffset
 from controller.adapters.pulsar.log.planner import Planner
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry
-from controller.adapters.pulsar.log.ranges import Extent, LedgerSize, Place
+from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize, Place
 from controller.model.errors import StateError, TrimtabError
 
 TOPIC = "persistent://public/trimtab/metrics"
@@ -19,8 +19,8 @@ HERE, THERE = (TOPIC, 0), (TOPIC, 1)
 NOW_MS = 1_000_000
 
 
-def extent(*ledgers: tuple[int, int]) -> Extent:
-    return Extent(ledgers=tuple(LedgerSize(*each) for each in ledgers), bytes=1_000)
+def extent(*ledgers: tuple[int, int]) -> Ledgers:
+    return Ledgers(ledgers=tuple(LedgerSize(*each) for each in ledgers), bytes=1_000)
 
 
 def at(**read: Entry) -> LogOffset:
@@ -32,12 +32,12 @@ def at(**read: Entry) -> LogOffset:
 class Log:
     """A log whose contents a test changes."""
 
-    holds: Mapping[Place, Extent]
+    holds: Mapping[Place, Ledgers]
     error: Exception | None = None
     warnings: list[str] = field(default_factory=list)
     looks: int = 0
 
-    def look(self) -> Mapping[Place, Extent]:
+    def look(self) -> Mapping[Place, Ledgers]:
         self.looks += 1
         if self.error:
             raise self.error
@@ -200,7 +200,7 @@ def test_the_open_ledger_is_as_long_as_the_last_confirmed_entry_says() -> None:
         "totalSize": 900,
         "ledgers": [{"ledgerId": 3, "entries": 5, "size": 1}, {"ledgerId": 4, "entries": 0, "size": 0}],
     }
-    assert read_extent(stats, "x") == Extent(ledgers=(LedgerSize(3, 5), LedgerSize(4, 7)), bytes=900)
+    assert read_extent(stats, "x") == Ledgers(ledgers=(LedgerSize(3, 5), LedgerSize(4, 7)), bytes=900)
 
 
 def test_an_empty_ledger_after_the_last_confirmed_entry_is_empty() -> None:

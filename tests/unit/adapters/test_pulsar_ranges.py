@@ -5,14 +5,14 @@ from itertools import product
 import pytest
 
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry
-from controller.adapters.pulsar.log.ranges import Extent, LedgerSize, ends, missing, replaced
+from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize, ends, missing, replaced
 
 TOPIC = "persistent://public/trimtab/metrics"
 PLACE = (TOPIC, 0)
 #: Twelve entries, an empty ledger between them, and an empty one that is open.
-EXTENT = Extent(ledgers=(LedgerSize(3, 5), LedgerSize(4, 0), LedgerSize(8, 7), LedgerSize(9, 0)))
-EMPTY = Extent(ledgers=(LedgerSize(3, 0),))
-NOTHING = Extent(ledgers=())
+EXTENT = Ledgers(ledgers=(LedgerSize(3, 5), LedgerSize(4, 0), LedgerSize(8, 7), LedgerSize(9, 0)))
+EMPTY = Ledgers(ledgers=(LedgerSize(3, 0),))
+NOTHING = Ledgers(ledgers=())
 #: Every entry of EXTENT, in order.
 ENTRIES = [Entry(3, entry) for entry in range(5)] + [Entry(8, entry) for entry in range(7)]
 #: Wherever a reader of EXTENT may stand, in order.
@@ -44,10 +44,10 @@ def test_going_back_leaves_so_many_entries_before_the_start(start: Entry, most: 
         (EXTENT, Entry(8, 6)),
         (EMPTY, Entry(3, -1)),
         (NOTHING, BEGINNING),
-        (Extent(ledgers=(LedgerSize(5, 1),)), Entry(5, 0)),
+        (Ledgers(ledgers=(LedgerSize(5, 1),)), Entry(5, 0)),
     ],
 )
-def test_the_end_is_the_last_entry(extent: Extent, end: Entry) -> None:
+def test_the_end_is_the_last_entry(extent: Ledgers, end: Entry) -> None:
     assert extent.end == end
 
 
@@ -59,7 +59,7 @@ def test_without_a_limit_all_is_read_and_a_new_partition_from_its_beginning() ->
 
 @pytest.mark.parametrize("most", [1, 2, 5, 11, 12, 13, 100])
 def test_a_limit_is_shared_out_and_every_partition_with_entries_goes_on(most: int) -> None:
-    extents = {(TOPIC, 0): EXTENT, (TOPIC, 1): Extent(ledgers=(LedgerSize(5, 1),)), (TOPIC, 2): EMPTY}
+    extents = {(TOPIC, 0): EXTENT, (TOPIC, 1): Ledgers(ledgers=(LedgerSize(5, 1),)), (TOPIC, 2): EMPTY}
     read: dict[tuple[str, int], Entry] = {}
     seen: dict[int, list[Entry]] = {0: [], 1: []}
     for _ in range(13):
@@ -78,7 +78,7 @@ def test_a_limit_is_shared_out_and_every_partition_with_entries_goes_on(most: in
 
 
 def test_ends_never_lie_before_what_is_read() -> None:
-    for start, extent in product(STARTS, (EXTENT, EMPTY, NOTHING, Extent(ledgers=(LedgerSize(8, 2),)))):
+    for start, extent in product(STARTS, (EXTENT, EMPTY, NOTHING, Ledgers(ledgers=(LedgerSize(8, 2),)))):
         assert ends({PLACE: start}, {PLACE: extent}, 5)[PLACE] >= start
 
 
@@ -88,7 +88,7 @@ def test_nothing_is_missing_where_the_ledger_that_was_read_last_is_there(start: 
 
 
 def test_entries_that_retention_took_are_named() -> None:
-    now = Extent(ledgers=(LedgerSize(8, 7), LedgerSize(9, 0)))
+    now = Ledgers(ledgers=(LedgerSize(8, 7), LedgerSize(9, 0)))
     found = missing(PLACE, Entry(3, 1), now, EXTENT)
     assert found is not None
     assert str(found) == (
@@ -98,20 +98,20 @@ def test_entries_that_retention_took_are_named() -> None:
 
 
 def test_it_is_not_known_how_many_are_missing_where_nobody_looked_before() -> None:
-    now = Extent(ledgers=(LedgerSize(8, 7), LedgerSize(9, 0)))
-    for earlier in (None, Extent(ledgers=(LedgerSize(1, 5), LedgerSize(3, 2)))):
+    now = Ledgers(ledgers=(LedgerSize(8, 7), LedgerSize(9, 0)))
+    for earlier in (None, Ledgers(ledgers=(LedgerSize(1, 5), LedgerSize(3, 2)))):
         found = missing(PLACE, Entry(3, 1), now, earlier)
         assert found is not None
         assert "may have deleted entries that were not read: those after 3:1 and before 8:0" in str(found)
 
 
 def test_a_ledger_that_was_read_to_its_end_may_be_deleted() -> None:
-    now = Extent(ledgers=(LedgerSize(8, 7), LedgerSize(9, 0)))
+    now = Ledgers(ledgers=(LedgerSize(8, 7), LedgerSize(9, 0)))
     assert missing(PLACE, Entry(3, 4), now, EXTENT) is None
 
 
 def test_a_ledger_that_may_have_grown_before_it_was_deleted_counts_as_not_read_to_its_end() -> None:
-    now = Extent(ledgers=(LedgerSize(12, 1),))
+    now = Ledgers(ledgers=(LedgerSize(12, 1),))
     assert missing(PLACE, Entry(8, 6), now, EXTENT) is not None, "ledger 9 was open when it was last looked at"
 
 

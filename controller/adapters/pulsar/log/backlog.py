@@ -10,7 +10,7 @@ from controller.adapters.pulsar.log.fetch import blocks
 from controller.adapters.pulsar.log.offsets import from_json
 from controller.adapters.pulsar.log.planner import ranges
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry
-from controller.adapters.pulsar.log.ranges import Extent, Place
+from controller.adapters.pulsar.log.ranges import Ledgers, Place
 from controller.adapters.ticked import PARTITION, interval_ticked
 from controller.aggregate.backlog import Backlog
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -44,7 +44,7 @@ def _begun(http: LogExtents, topics: list[str], read: object, start_ms: int | No
 
 
 def _ticks(
-    settings: PulsarLogSettings, cluster: str, period_ms: int, place: Place, begun: Entry, extent: Extent
+    settings: PulsarLogSettings, cluster: str, period_ms: int, place: Place, begun: Entry, extent: Ledgers
 ) -> int:
     """The number of intervals that are ticked in the partition *place* after *begun*."""
     [wanted] = ranges([(place, begun, extent.end)], {place: extent})

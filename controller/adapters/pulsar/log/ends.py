@@ -8,7 +8,7 @@ from controller.adapters.calls import side_by_side
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log.client import log_http, partition_name
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before
-from controller.adapters.pulsar.log.ranges import Extent, LedgerSize, Place
+from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize, Place
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 
@@ -33,14 +33,14 @@ class LogExtents(PulsarHttp):
             raise PulsarError(f"GET {path}: {number} partitions, allowed: {_MOST_PARTITIONS}", status=200)
         return number
 
-    def extent(self, topic: str, partition: int) -> Extent:
+    def extent(self, topic: str, partition: int) -> Ledgers:
         """What a partition of *topic* holds; of one that nobody has used yet nothing."""
         path = f"{_path(partition_name(topic, partition))}/internalStats"
         try:
             return read_extent(self._object(path), path)
         except PulsarError as error:
             if error.status == _NOT_FOUND:
-                return Extent(ledgers=())
+                return Ledgers(ledgers=())
             raise
 
     def since(self, topic: str, partition: int, time_ms: int) -> Entry:
@@ -61,7 +61,7 @@ def log_extents(settings: PulsarLogSettings) -> LogExtents:
     return log_http(settings, api=LogExtents)
 
 
-def all_extents(http: LogExtents, topics: Sequence[str]) -> dict[Place, Extent]:
+def all_extents(http: LogExtents, topics: Sequence[str]) -> dict[Place, Ledgers]:
     """What each partition of *topics* (full names) holds, within a few seconds; TrimtabError for a missing topic."""
     asked = http.within(_ALL_SECONDS)
     places = [(topic, partition) for topic in topics for partition in range(_partitions(asked, topic))]
@@ -83,7 +83,7 @@ def starts(http: LogExtents, topics: Sequence[str], *, start_ms: int | None, at_
     }
 
 
-def read_extent(stats: Mapping[str, Any], path: str) -> Extent:
+def read_extent(stats: Mapping[str, Any], path: str) -> Ledgers:
     """What the broker's answer to *path* says of a partition.  PulsarError where that cannot be.
 
     Pulsar: PersistentTopicInternalStats
@@ -99,7 +99,7 @@ def read_extent(stats: Mapping[str, Any], path: str) -> Extent:
     # The list says 0 for the ledger that is open, and for a moment for one that has just ended.
     if confirmed.ledger in sizes:
         sizes[confirmed.ledger] = max(sizes[confirmed.ledger], confirmed.entry + 1)
-    return Extent(ledgers=tuple(LedgerSize(*each) for each in sorted(sizes.items())), bytes=size)
+    return Ledgers(ledgers=tuple(LedgerSize(*each) for each in sorted(sizes.items())), bytes=size)
 
 
 def _partitions(http: LogExtents, topic: str) -> int:

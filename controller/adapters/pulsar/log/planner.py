@@ -8,7 +8,7 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.fetch import Range
 from controller.adapters.pulsar.log.offsets import LogOffset
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry
-from controller.adapters.pulsar.log.ranges import Extent, Place, ends, missing, replaced
+from controller.adapters.pulsar.log.ranges import Ledgers, Place, ends, missing, replaced
 from controller.model.errors import AccessDeniedError, StateError, TrimtabError
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class Planner:
 
     def __init__(
         self,
-        look: Callable[[], Mapping[Place, Extent]],
+        look: Callable[[], Mapping[Place, Ledgers]],
         topics: Sequence[str],
         *,
         now_ms: Callable[[], int],
@@ -35,7 +35,7 @@ class Planner:
         """*topics*: full names."""
         self._look, self._topics, self._now_ms, self._warn = look, tuple(topics), now_ms, warn
         self._patience_seconds = patience_seconds
-        self._extents: Mapping[Place, Extent] = {}
+        self._extents: Mapping[Place, Ledgers] = {}
         #: Where nothing may come any more: see ``end_here``.
         self._last: Mapping[Place, Entry] | None = None
         #: Partition -> how far it is read, and the later place up to which all that is gone had been read, or was told.
@@ -95,7 +95,7 @@ class Planner:
             read = start.read.get(place, BEGINNING)
             self._look_behind_one(place, read, now, earlier.get(place))
 
-    def _look_behind_one(self, place: Place, read: Entry, now: Extent, earlier: Extent | None) -> None:
+    def _look_behind_one(self, place: Place, read: Entry, now: Ledgers, earlier: Ledgers | None) -> None:
         other = replaced(place, read, now)
         if other is not None:
             raise StateError(
@@ -109,7 +109,7 @@ class Planner:
         if now.ledgers and BEGINNING != read < (first := Entry(now.ledgers[0].ledger, -1)):
             self._gone[place] = read, first
 
-    def _within_reach(self) -> Mapping[Place, Extent]:
+    def _within_reach(self) -> Mapping[Place, Ledgers]:
         """What may be read of what there is."""
         if self._last is None:
             return self._extents
@@ -131,11 +131,11 @@ class Planner:
             raise TrimtabError(f"the log in Pulsar cannot be asked for its end: {error}") from error
 
 
-def ranges(wanted: Iterable[tuple[Place, Entry, Entry]], extents: Mapping[Place, Extent]) -> list[Range]:
+def ranges(wanted: Iterable[tuple[Place, Entry, Entry]], extents: Mapping[Place, Ledgers]) -> list[Range]:
     """A range for each of *wanted*: partition, the place after which it begins, its last entry."""
     found = []
     for (topic, partition), after, until in wanted:
-        extent = extents.get((topic, partition), Extent(ledgers=()))
+        extent = extents.get((topic, partition), Ledgers(ledgers=()))
         found.append(
             Range(
                 topic=topic,

@@ -20,7 +20,7 @@ class LedgerSize(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class Ledgers:
     """What a partition holds now: its ledgers, the oldest first.  The last one may grow."""
 
     ledgers: tuple[LedgerSize, ...]
@@ -54,10 +54,10 @@ class Extent:
                 left -= taken
         return place
 
-    def up_to(self, end: Entry) -> "Extent":
+    def up_to(self, end: Entry) -> "Ledgers":
         """The same without what lies after *end*."""
         cut = tuple(each._replace(entries=each.entries - _rest(each, end)) for each in self.ledgers)
-        return Extent(ledgers=cut, bytes=self.bytes)
+        return Ledgers(ledgers=cut, bytes=self.bytes)
 
     def back(self, start: Entry, most: int) -> Entry:
         """The place *most* entries before *start*, one at least, or before the first one where there are fewer."""
@@ -98,7 +98,7 @@ class Replaced:
     end: Entry
 
 
-def missing(partition: Place, start: Entry, now: Extent, earlier: Extent | None) -> Missing | None:
+def missing(partition: Place, start: Entry, now: Ledgers, earlier: Ledgers | None) -> Missing | None:
     """What retention has deleted of *partition* behind *start*; None where all of it is there.
 
     *earlier* is what it held when it was last looked at.  Only that says whether the ledger of *start* had ended there;
@@ -114,7 +114,7 @@ def missing(partition: Place, start: Entry, now: Extent, earlier: Extent | None)
     return Missing(partition, start, Entry(first, 0), known)
 
 
-def replaced(partition: Place, start: Entry, now: Extent) -> Replaced | None:
+def replaced(partition: Place, start: Entry, now: Ledgers) -> Replaced | None:
     """Whether *partition* ends before *start*, which was read of it."""
     if start == BEGINNING or not now.ledgers:
         return None
@@ -125,7 +125,7 @@ def replaced(partition: Place, start: Entry, now: Extent) -> Replaced | None:
     return Replaced(partition=partition, read=start, end=now.end) if ends_before else None
 
 
-def ends(read: Read, extents: Mapping[Place, Extent], most: int | None) -> dict[Place, Entry]:
+def ends(read: Read, extents: Mapping[Place, Ledgers], most: int | None) -> dict[Place, Entry]:
     """Where the next micro-batch ends in each partition: it holds *most* entries, all that there are for None.
 
     Each partition gives its share of what lies ahead, and one entry at least; so *most* is exceeded where there are
@@ -149,7 +149,7 @@ def _rest(ledger: LedgerSize, start: Entry) -> int:
     return max(0, ledger.entries - start.entry - 1) if ledger.ledger == start.ledger else ledger.entries
 
 
-def _was_whole(earlier: Extent, start: Entry, first: int) -> bool:
+def _was_whole(earlier: Ledgers, start: Entry, first: int) -> bool:
     """Whether nothing can have lain between *start* and the ledger *first*, by what there was *earlier*."""
     # A ledger that was the last one then may have grown before it was deleted.
     return any(ledger >= first for ledger, _ in earlier.ledgers) and start.ledger >= earlier.ledgers[0].ledger
