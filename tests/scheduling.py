@@ -36,6 +36,8 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_doctor_on_pulsar.py",
         "tests/integration/test_execute_on_pulsar.py",
         "tests/integration/test_pulsar_cluster.py",
+        "tests/integration/test_pulsar_journal.py",
+        "tests/integration/test_pulsar_log.py",
     )
 )
 #: Tests in one Spark session: a worker of their own is cheaper than a session for each worker.

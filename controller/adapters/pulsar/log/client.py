@@ -21,7 +21,7 @@ PATIENCE_SECONDS: Final = 30.0
 #: For an answer of the admin API.
 ANSWER_SECONDS: Final = 10.0
 #: The largest record that is written, in bytes: brokers accept 5 MiB, with the message's own fields.
-LARGEST_RECORD: Final = 5_000_000
+LARGEST_RECORD: Final = 4_000_000
 _SECTION: Final = "log.pulsar"
 #: With it the client's own log is written to standard error; what matters comes as an error of a call.
 _DEBUG: Final = "TRIMTAB_PULSAR_CLIENT_LOG"

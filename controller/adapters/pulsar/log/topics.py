@@ -16,10 +16,6 @@ from controller.settings.pulsar_log import PulsarLogSettings
 
 log = logging.getLogger(__name__)
 
-#: What the leading collector is about to tick; one partition.
-TICKS_CONTROL: Final = "ticks-control"
-#: What executors have begun and answered; as many partitions as the command topic.
-EXECUTORS_CONTROL: Final = "executors-control"
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 _DENIED: Final = frozenset({401, 403})
@@ -51,6 +47,16 @@ def log_admin(settings: PulsarLogSettings) -> LogAdmin:
     return log_http(settings, api=LogAdmin)
 
 
+def ticks_control(settings: PulsarLogSettings) -> str:
+    """The topic that says what the leading collector is about to tick; one partition."""
+    return f"{settings.metrics_topic}-control"
+
+
+def executors_control(settings: PulsarLogSettings) -> str:
+    """The topic that says what executors have begun and answered; as many partitions as the command topic."""
+    return f"{settings.commands_topic}-control"
+
+
 def specs(settings: PulsarLogSettings) -> dict[str, int]:
     """Short name -> number of partitions of every topic, where trimtab creates it."""
     many = settings.partitions
@@ -60,8 +66,8 @@ def specs(settings: PulsarLogSettings) -> dict[str, int]:
         settings.commands_topic: many,
         settings.dead_letters_topic: 1,
         settings.journal_topic: 1,
-        TICKS_CONTROL: 1,
-        EXECUTORS_CONTROL: many,
+        ticks_control(settings): 1,
+        executors_control(settings): many,
     }
 
 
@@ -77,7 +83,7 @@ def create_topics(connection: LogConnection, *names: str) -> dict[str, int]:
         _create_topic(connection.log, name, wanted[name])
         found[name] = connection.existing(name)
     for name, number in found.items():
-        if wanted[name] == 1 and number != 1 and name in (connection.log.journal_topic, TICKS_CONTROL):
+        if wanted[name] == 1 and number != 1 and name in (connection.log.journal_topic, ticks_control(connection.log)):
             raise SettingsError(
                 f"{where(connection.log, name)} has {number} partitions: it needs to have one, since its records are"
                 " in one order; delete it, or choose another name, and trimtab creates it"

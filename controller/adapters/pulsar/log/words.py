@@ -1,6 +1,6 @@
 """What the client library's errors mean: which topic, what was tried, and what to do."""
 
-from typing import Final
+from typing import Any, Final
 
 import pulsar
 
@@ -37,6 +37,16 @@ DENIED: Final = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.E
 def meaning(error: BaseException) -> str:
     """What *error* means, in words."""
     return _MEANINGS.get(type(error)) or str(error).removeprefix("Pulsar error: ") or type(error).__name__
+
+
+def error_of(result: Any) -> BaseException:
+    """The exception of the client library that *result*, which it gives to callbacks, stands for."""
+    kind = getattr(pulsar, result.name, None)
+    return (
+        kind(result.name)
+        if isinstance(kind, type) and issubclass(kind, BaseException)
+        else pulsar.UnknownError(result.name)
+    )
 
 
 def failure(place: str, error: BaseException, *, operation: str) -> TrimtabError:

@@ -1,0 +1,185 @@
+"""Inbox in Pulsar: the executors share a Failover subscription, so each partition of the commands goes to one of them.
+
+What an executor has begun and answered it writes to a control topic, whose partition of the same number one executor
+at a time writes: with the first event of a partition it takes that partition over, and the brokers fence whoever had
+it.  A command is begun once that is written; it is answered once that is written.  Results follow from it, and then
+the subscription moves on.  Whoever takes a partition over writes the last results again: those that are there are
+dropped.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+from uuid import uuid4
+
+import pulsar
+
+from controller.adapters.deadline import Deadline
+from controller.adapters.pulsar.log.client import partition_name, topic_name, where
+from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.owned import OwnedPartition
+from controller.adapters.pulsar.log.reader import MARK, place_of
+from controller.adapters.pulsar.log.topics import create_topics, executors_control
+from controller.adapters.pulsar.log.words import DENIED, failure, meaning
+from controller.model.errors import SettingsError
+from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.settings.pulsar_log import PulsarLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
+
+log = logging.getLogger(__name__)
+
+#: How often to check for new partitions of the command topic, and of the topics that need as many.
+_REFRESH_SECONDS: Final = 10.0
+_IDLE_SECONDS: Final = 0.05
+#: Events that wait in this process: few, since another executor gets them again when a partition changes hands.
+_QUEUE: Final = 20
+
+
+class PulsarInbox:
+    """See the module docstring."""
+
+    def __init__(self, settings: PulsarLogSettings, executor: ExecutorSettings, *, cluster: str) -> None:
+        self._log, self._cluster = settings, cluster
+        self._subscription = f"{executor.group}-{cluster}"
+        self._patience_seconds = float(executor.session_timeout_seconds)
+        self._name = str(uuid4())
+        self._connection = LogConnection(settings)
+        self._consumers: dict[int, pulsar.Consumer] = {}
+        self._owned: dict[int, OwnedPartition] = {}
+        #: Partition -> the last event taken that is not answered.
+        self._taken: dict[int, pulsar.MessageId] = {}
+        self._next_look = Deadline(0.0)
+        self._without_results = 0
+        try:
+            names = (settings.commands_topic, settings.results_topic, executors_control(settings))
+            found = create_topics(self._connection, *names)
+            commands, results, control = (found[name] for name in names)
+            if commands > min(results, control):
+                raise SettingsError(
+                    f"{names[0]} has {commands} partitions, {names[1]} {results} and {names[2]} {control}: the others"
+                    " need at least as many, since a result goes to the partition with the number of its command's"
+                )
+            self._look()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @property
+    def assigned(self) -> int | None:
+        """See Inbox.  Pulsar tells an executor of its partitions by their events alone."""
+        return len(self._owned)
+
+    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
+        """See Inbox."""
+        self._look()
+        deadline, taken = Deadline.after(timeout_seconds), list[Delivery]()
+        while True:
+            for partition in sorted(self._consumers):
+                taken += self._take(partition, most - len(taken))
+            if taken or deadline.passed:
+                return taken
+            time.sleep(min(_IDLE_SECONDS, deadline.left))
+
+    def memory(self, partition: int) -> PartitionMemory:
+        """See Inbox."""
+        return self._owned[partition].memory
+
+    def newest_epoch(self, partition: int) -> int:
+        """See Inbox.  The end of the partition is read once a second at most."""
+        return self._owned[partition].newest_epoch()
+
+    def begin(self, partition: int, command: str) -> None:
+        """See Inbox."""
+        owned = self._owned[partition]
+        owned.memory.begun.add(command)
+        owned.store()
+
+    def answer(self, answers: Sequence[AnswerRecord]) -> None:
+        """See Inbox.  If the process dies before the subscription moves on, the next one knows the answers."""
+        gone = {answer.partition for answer in answers} - self._taken.keys()
+        if gone:
+            raise TakenOverError(f"{self._log.commands_topic}: partitions {sorted(gone)} were taken away")
+        for partition in sorted(self._taken):
+            owned = self._owned[partition]
+            owned.memory.settle()
+            own = [answer for answer in answers if answer.partition == partition]
+            owned.answer(own, place_of(self._taken[partition]))
+        for partition, last in self._taken.items():
+            try:
+                self._consumers[partition].acknowledge_cumulative(last)
+            except pulsar.PulsarException as error:
+                # It comes again, and is known by its result.
+                log.debug("%s: not acknowledged: %s", self._place(partition), meaning(error))
+        self._taken.clear()
+
+    def close(self) -> None:
+        """See Inbox."""
+        for owned in self._owned.values():
+            owned.close()
+        self._connection.close()
+
+    def _take(self, partition: int, most: int) -> list[Delivery]:
+        """Up to *most* events of *partition* that are at hand."""
+        taken: list[Delivery] = []
+        while len(taken) < most:
+            try:
+                message = self._consumers[partition].receive(timeout_millis=1)
+            except pulsar.Timeout:
+                break
+            except DENIED as error:
+                raise failure(self._place(partition), error, operation="consume") from error
+            except pulsar.PulsarException as error:
+                raise TakenOverError(f"{self._place(partition)}: {meaning(error)}") from error
+            if partition not in self._owned:
+                self._owned[partition] = OwnedPartition(
+                    self._connection, partition, cluster=self._cluster, patience_seconds=self._patience_seconds
+                )
+                log.info("reading the commands of partition %d from %s", partition, message.message_id())
+            at = message.message_id()
+            self._taken[partition] = at
+            # A batch that is answered in part comes again whole.
+            if MARK not in message.properties() and place_of(at) > self._owned[partition].done:
+                taken.append(Delivery(partition, message.data()))
+        return taken
+
+    def _look(self) -> None:
+        """Subscribe to the partitions that the command topic has by now, as far as the other topics have them."""
+        if not self._next_look.passed:
+            return
+        self._next_look = Deadline.after(_REFRESH_SECONDS)
+        settings, connection = self._log, self._connection
+        commands = connection.existing(settings.commands_topic)
+        if commands == len(self._consumers):
+            return
+        others = {name: connection.existing(name) for name in (settings.results_topic, executors_control(settings))}
+        usable = min(commands, *others.values())
+        if commands > usable and commands != self._without_results:
+            log.error(
+                "%s has %d partitions, and %s: commands of partitions %s are not carried out until those have them",
+                settings.commands_topic,
+                commands,
+                ", ".join(f"{name} {number}" for name, number in others.items()),
+                list(range(usable, commands)),
+            )
+            self._without_results = commands
+        for partition in range(len(self._consumers), usable):
+            self._consumers[partition] = self._subscribe(partition)
+
+    def _subscribe(self, partition: int) -> pulsar.Consumer:
+        full = partition_name(topic_name(self._log, self._log.commands_topic), partition)
+        return self._connection.patiently(
+            lambda: self._connection.client.subscribe(
+                full,
+                self._subscription,
+                consumer_type=pulsar.ConsumerType.Failover,
+                consumer_name=self._name,
+                initial_position=pulsar.InitialPosition.Earliest,
+                receiver_queue_size=_QUEUE,
+            ),
+            self._log.commands_topic,
+            "consume",
+        )
+
+    def _place(self, partition: int) -> str:
+        return f"{where(self._log, self._log.commands_topic)}, partition {partition}"

@@ -1,0 +1,198 @@
+"""A partition of the commands that this executor has: what it has begun and answered, kept in the control topic."""
+
+import json
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing, suppress
+from typing import Final, NamedTuple
+
+from controller.adapters.deadline import Deadline
+from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.fenced import FencedPartition
+from controller.adapters.pulsar.log.reader import LAST, MARK, MessagePlace, PartitionReader, Start, read_rest
+from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, connected
+from controller.adapters.pulsar.log.topics import executors_control
+from controller.adapters.pulsar.log.writer import now_ms
+from controller.model.errors import AccessDeniedError, TrimtabError, WireError
+from controller.ports.inbox import AnswerRecord, PartitionMemory, TakenOverError
+from controller.wire.base import read_object
+from controller.wire.commands import parse_event
+
+#: The end of the partition is looked at so often.
+_LOOK_AGAIN_SECONDS: Final = 1.0
+#: Epochs never go down, so those of the last day are enough.
+_DAY_MS: Final = 86_400_000
+_WAIT_SECONDS: Final = 0.2
+NOTHING_DONE: Final[MessagePlace] = (-1, -1, 0)
+#: Answers of one batch are fewer: see ``batch`` in [executor].
+_MOST_ANSWERS: Final = 1_000
+
+
+class OwnedPartition:
+    """Partition *partition* of the commands, taken over from whoever had it.
+
+    TakenOverError, or AccessDeniedError, where anything fails: what was being written may be there, or not.
+    """
+
+    def __init__(self, connection: LogConnection, partition: int, *, cluster: str, patience_seconds: float) -> None:
+        """Where somebody has just begun commands, wait for the answers, for *patience_seconds* since the last sign."""
+        self._connection, self._partition, self._cluster = connection, partition, cluster
+        self._name = executors_control(connection.log)
+        self._control = FencedPartition(connection, self._name, partition, writer=f"trimtab-executor-{cluster}")
+        self._results = SequencedWriter(connection, writer=f"trimtab-results-{cluster}")
+        self._commands: PartitionReader | None = None
+        self._next_look = Deadline(0.0)
+        self._epoch = 0
+        self._attempt(lambda: self._take_over(patience_seconds))
+
+    def _take_over(self, patience_seconds: float) -> None:
+        self._wait_for_answers(patience_seconds)
+        self._control.take_over()
+        state = self._stored()
+        answered = self._answered()
+        self._number = state.number
+        #: The last event that needs nothing more; those up to it may come again.
+        self.done = state.done
+        self._send(state.answers, there=answered)
+        #: What is remembered of the partition.
+        self.memory = PartitionMemory(
+            epoch=state.epoch, answered=answered | {_id(each.value) for each in state.answers}, begun=set(state.begun)
+        )
+
+    def _wait_for_answers(self, seconds: float) -> None:
+        """Whoever has the partition may be acting on a command: the next one could only say that it is unknown."""
+        while True:
+            with closing(PartitionReader(self._connection, self._name, self._partition, LAST)) as reader:
+                newest = [*reader.rest()][-1:]
+            if not newest or MARK in newest[0].properties or not _state(newest[0].value, self._partition).begun:
+                return
+            if now_ms() - newest[0].timestamp_ms >= seconds * 1000:
+                return
+            time.sleep(_WAIT_SECONDS)
+
+    def newest_epoch(self) -> int:
+        """The newest epoch in the partition; asked anew once a second."""
+        if self._next_look.passed:
+            self._attempt(self._look)
+        return self._epoch
+
+    def store(self, answers: Sequence[AnswerRecord] = ()) -> None:
+        """Store what is remembered, with *answers*, durably.  TakenOverError where another executor has it now."""
+        self._attempt(lambda: self._store(answers))
+
+    def answer(self, answers: Sequence[AnswerRecord], done: MessagePlace) -> None:
+        """Store *answers* to what was taken up to *done*, and write them to the result topic."""
+        self.done = max(self.done, done)
+        self.store(answers)
+        self._attempt(lambda: self._send(answers))
+
+    def close(self) -> None:
+        """Let another executor have it, at once."""
+        self._results.close()
+        with suppress(TrimtabError):
+            self._control.append(b"", {MARK: "left"})
+        self._control.close()
+        if self._commands is not None:
+            self._commands.close()
+
+    def _store(self, answers: Sequence[AnswerRecord]) -> None:
+        # The clock is in it, so that it also grows where the state was lost.
+        self._number = max(self._number + 1, now_ms())
+        state = {
+            "number": self._number,
+            "epoch": self.memory.epoch,
+            "begun": sorted(self.memory.begun),
+            "done": list(self.done),
+            "answers": [{"key": each.key, "value": each.value.decode()} for each in answers],
+        }
+        self._control.append(json.dumps(state, separators=(",", ":")).encode())
+
+    def _send(self, answers: Sequence[AnswerRecord], there: Collection[str] = ()) -> None:
+        """Write *answers* to the result topic; not those to the commands *there*, which have theirs."""
+        numbered = [
+            Numbered(self._number * _MOST_ANSWERS + nth, each.key, each.value)
+            for nth, each in enumerate(answers)
+            if _id(each.value) not in there
+        ]
+        if not numbered:
+            return
+        target = (self._connection.log.results_topic, self._partition)
+        with connected(self._results, [target]) as results:
+            results.write([(target, numbered)])
+
+    def _stored(self) -> "_State":
+        """The last state of whoever had the partition before."""
+        for start in self._control.windows(now_ms()):
+            last = None
+            for record in self._control.before(start):
+                last = record.value
+            if last is not None:
+                return _state(last, self._partition)
+        return _State()
+
+    def _answered(self) -> set[str]:
+        """The ids of all commands that have a result."""
+        name = self._connection.log.results_topic
+        return {found for record in read_rest(self._connection, name, self._partition) if (found := _id(record.value))}
+
+    def _look(self) -> None:
+        if self._commands is None:
+            since = Start(since_ms=now_ms() - _DAY_MS)
+            self._commands = PartitionReader(
+                self._connection, self._connection.log.commands_topic, self._partition, since
+            )
+        for record in self._commands.rest():
+            if record.value and MARK not in record.properties:
+                self._epoch = max(self._epoch, self._epoch_of(record.value))
+        self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
+
+    def _epoch_of(self, value: bytes) -> int:
+        try:
+            event = parse_event(value)
+        except WireError:
+            return 0
+        return event.epoch if event.data.cluster == self._cluster else 0
+
+    def _attempt(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except AccessDeniedError:
+            self.close()
+            raise
+        except (TrimtabError, KeyError, TypeError, ValueError) as error:
+            self.close()
+            raise TakenOverError(f"partition {self._partition} of the commands: {error}") from error
+
+
+class _State(NamedTuple):
+    """What is stored with every command that is begun, and every batch that is answered."""
+
+    #: Grows; results are numbered by it.
+    number: int = 0
+    epoch: int = 0
+    begun: tuple[str, ...] = ()
+    done: MessagePlace = NOTHING_DONE
+    answers: tuple[AnswerRecord, ...] = ()
+
+
+def _state(value: bytes, partition: int) -> _State:
+    fields = read_object(value)
+    answers = (AnswerRecord(partition, each["key"], each["value"].encode()) for each in fields["answers"])
+    ledger, entry, batch = map(int, fields["done"])
+    return _State(
+        number=int(fields["number"]),
+        epoch=int(fields["epoch"]),
+        begun=tuple(fields["begun"]),
+        done=(ledger, entry, batch),
+        answers=tuple(answers),
+    )
+
+
+def _id(value: bytes) -> str:
+    """The id of the command that *value*, a record of the result topic, answers; "" where it is no result."""
+    try:
+        fields = read_object(value)
+    except WireError:
+        return ""
+    found = fields.get("id")
+    return found if fields.get("type") == "result" and isinstance(found, str) else ""
