@@ -38,15 +38,24 @@ def page() -> str:
     return _ABOVE + "\n".join([*rows, *jars]) + "\n" + _BELOW
 
 
+def needed() -> str:
+    """What `pip install --require-hashes -r` installs trimtab's dependencies from, without developers' tools."""
+    return "\n".join(one.requirement for one in packages() if one.scope == "required")
+
+
 def main(
     licences: Annotated[bool, typer.Option("--licences", help="Write docs/licences.md instead.")] = False,
-    out: Annotated[Path | None, typer.Option(help="File for the bill.", show_default="standard output")] = None,
+    requirements: Annotated[
+        bool,
+        typer.Option("--requirements", help="Print instead the lines of requirements.lock that trimtab itself needs."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write.", show_default="standard output")] = None,
 ) -> None:
     """Print trimtab's bill of materials, CycloneDX 1.6 in JSON, from requirements.lock and conf/jars.lock."""
     if licences:
         PAGE.write_text(page(), encoding="utf-8")
         return
-    text = json.dumps(bill(), indent=2)
+    text = needed() if requirements else json.dumps(bill(), indent=2)
     if out is None:
         typer.echo(text)
     else:

@@ -52,6 +52,11 @@ class Package:
     #: SPDX expression; "" where the environment does not have the package.
     licence: str
 
+    @property
+    def requirement(self) -> str:
+        """The line of a requirements file, with the hashes."""
+        return " ".join([f"{self.name}=={self.version}", *(f"--hash=sha256:{each}" for each in self.hashes)])
+
 
 def packages(lock: Path = ROOT / "requirements.lock") -> list[Package]:
     """All packages of *lock*, by name; what they depend on and their licences are read from this environment."""
