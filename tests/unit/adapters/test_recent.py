@@ -64,9 +64,9 @@ def test_an_entry_whose_whole_memory_was_pruned_is_not_known(tail: FolderTail, t
 
 def test_entries_in_parts_are_read_whole() -> None:
     writer, records = EntryWriter(whole_every_ms=10 * PERIOD, base=None), list[bytes]()
+    long = replace(UNLOAD, why=replace(UNLOAD.why, detail="d" * 10_000))
     entries = [
-        entry(interval, *(replace(UNLOAD, id=f"c-{n}", interval=interval) for n in range(2_000)))
-        for interval in FIVE[:3]
+        entry(interval, *(replace(long, id=f"c-{n}", interval=interval) for n in range(200))) for interval in FIVE[:3]
     ]
     for each in entries:
         encoded = writer.encode(each)

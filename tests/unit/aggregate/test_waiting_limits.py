@@ -17,14 +17,14 @@ TEN = replace(OPTIONS, waiting=WaitLimits(intervals=10))
 
 def test_without_ticks_only_sweeps_of_the_newest_intervals_are_kept() -> None:
     shard = Shard(options=TEN)
-    for n in range(100):
+    for n in range(40):
         shard.feed(sweep(A, n, LEFT))
-    assert sorted(set(shard.state.claims.due.tolist())) == [T + n * PERIOD for n in range(90, 100)]
+    assert sorted(set(shard.state.claims.due.tolist())) == [T + n * PERIOD for n in range(30, 40)]
     assert len(shard.state.headers) == 10
-    (snapshot,) = shard.feed(ticked(99, A))
+    (snapshot,) = shard.feed(ticked(39, A))
     assert rates(snapshot) == {LEFT: (A, 10.0)}
     assert [row.broker for row in snapshot.brokers] == [A]
-    assert snapshot.dropped == 2 * 90
+    assert snapshot.dropped == 2 * 30
 
 
 def test_dropped_sweeps_do_not_count_when_their_tick_comes_later() -> None:
@@ -58,13 +58,13 @@ def bounded(size: int) -> FoldOptions:
 
 
 def test_a_flood_of_unknown_brokers_and_bundles_is_bounded_before_an_interval_closes() -> None:
-    shard = Shard(options=bounded(10_000))
-    for i in range(200):
+    shard = Shard(options=bounded(5_000))
+    for i in range(100):
         shard.feed(sweep(f"broker-{i}:8080", 0, f"a/b/0x{i:08x}_0x{i + 1:08x}"))
     state = shard.state
-    assert len(state.claims) + len(state.headers) < 100
-    assert max(len(state.bundles), len(state.pool)) < 100
-    assert state.dropped > 300
+    assert len(state.claims) + len(state.headers) < 50
+    assert max(len(state.bundles), len(state.pool)) < 50
+    assert state.dropped > 150
 
 
 def view_of(snapshot: Snapshot) -> tuple[list[str], list[str]]:
@@ -123,13 +123,13 @@ def test_only_the_last_waiting_report_of_a_broker_is_kept() -> None:
 
 
 def test_facts_that_wait_for_a_tick_are_bounded() -> None:
-    shard = Shard(options=bounded(10_000))
-    for i in range(200):
+    shard = Shard(options=bounded(5_000))
+    for i in range(100):
         shard.feed(namespace_state(namespace=f"a/{i:05d}"))
-    assert 0 < len(shard.state.facts) < 100
+    assert 0 < len(shard.state.facts) < 50
     (snapshot,) = shard.feed(ticked(0, A))
-    assert max(state.namespace for state in snapshot.namespaces) == "a/00199"
-    assert snapshot.dropped > 100
+    assert max(state.namespace for state in snapshot.namespaces) == "a/00099"
+    assert snapshot.dropped > 50
 
 
 def test_a_flood_leaves_brokers_with_topic_stats_without_data() -> None:

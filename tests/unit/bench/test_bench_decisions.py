@@ -75,7 +75,7 @@ def test_a_fresh_view_remembers_nothing() -> None:
 
 def test_a_rival_that_takes_too_long_is_asked_once() -> None:
     rival = Rival()
-    found = {one.subject: one for one in timings("skewed", skewed(*SMALL), runs=3, rival=rival)}
+    found = {one.subject: one for one in timings("skewed", skewed(4, 200), runs=2, rival=rival)}
     assert rival.asked == 1
     overload = found["OverloadShedder"]
     assert (overload.java_ms, overload.java_chosen) == (100_000.0, 7)
@@ -84,7 +84,7 @@ def test_a_rival_that_takes_too_long_is_asked_once() -> None:
 
 
 def test_slopes_are_taken_over_all_sizes() -> None:
-    found = {one.subject: one for one in slopes("skewed", runs=1, sizes=(500, 1_000, 4_000))}
+    found = {one.subject: one for one in slopes("skewed", runs=1, sizes=(200, 400, 2_000))}
     assert set(found) == set(subjects())
     assert all(len(one.ms) == len(one.peak) == 3 for one in found.values())
     # An array of 4 numbers a bundle, and nothing else of weight: linear by what it is.
@@ -100,7 +100,7 @@ def test_the_command_tells_every_figure_as_json() -> None:
 
 
 def test_whole_intervals_of_overloaded_clusters_are_told_for_every_shedder() -> None:
-    small = ["--bundles", "200", "--brokers", "4", "--runs", "1"]
+    small = ["--bundles", "100", "--brokers", "2", "--runs", "1"]
     result = CliRunner().invoke(app, ["decisions", "--overloaded", *small, "--json"])
     assert result.exit_code == 0
     rows = [json.loads(line) for line in result.stdout.splitlines()]

@@ -10,8 +10,8 @@ from controller.cli.bench import app
 
 
 def test_with_more_moves_a_plan_is_no_worse_and_its_bound_no_higher() -> None:
-    points = list(frontier(4, 24, 6, seed=2, uneven=False, exact=False))
-    assert [point.max_moves for point in points] == list(range(7))
+    points = list(frontier(3, 14, 4, seed=2, uneven=False, exact=False))
+    assert [point.max_moves for point in points] == list(range(5))
     reached, bounds = [point.reached for point in points], [point.bound for point in points]
     assert bounds == sorted(bounds, reverse=True)
     assert reached[-1] < reached[0]
@@ -28,7 +28,7 @@ def test_the_best_plan_lies_between_bound_and_reached() -> None:
 
 
 def test_it_is_told_as_a_table_and_as_json() -> None:
-    asked = ["frontier", "--brokers", "3", "--bundles", "12", "--moves", "2"]
+    asked = ["frontier", "--brokers", "2", "--bundles", "8", "--moves", "2"]
     assert "bound by" in CliRunner().invoke(app, asked, env={"COLUMNS": "120"}).stdout
     lines = CliRunner().invoke(app, [*asked, "--json"]).stdout.splitlines()
     assert [json.loads(line)["max_moves"] for line in lines] == [0, 1, 2]

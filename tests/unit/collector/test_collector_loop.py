@@ -185,7 +185,7 @@ class World:
             assert time.monotonic() < deadline, "waited in vain"
             for collector in collectors:
                 collector.step()
-            time.sleep(0.002)
+            time.sleep(0.005)
 
     def settle(self, *collectors: Collector) -> None:
         """For long enough that every answer has come, while the clock stands still."""

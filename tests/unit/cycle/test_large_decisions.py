@@ -88,10 +88,10 @@ def test_the_number_of_verdicts_does_not_grow_with_what_is_held_back(view: Clust
 
 
 def test_an_entry_stays_small_when_the_window_of_the_budgets_is_full() -> None:
-    view = overloaded(BROKERS, BUNDLES, 0.5)
+    view = overloaded(300, 3_000, 0.5)
     entries = list(cycles("half over", view, "OverloadShedder", intervals=12))
     assert sum(each.commands for each in entries) == 1_000, "the window's budget"
-    assert entries[-1].held_back > 1_000
+    assert entries[-1].held_back > 200
     assert max(each.entry_bytes for each in entries) < 500_000
 
 

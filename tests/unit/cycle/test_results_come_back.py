@@ -9,7 +9,7 @@ import pytest
 from controller.cycle import BalancerOptions
 from controller.model.decision import Command, Decision, Reason
 from controller.wire.results import Result
-from tests.logs import PERIOD, Shape, answer, located, log
+from tests.logs import PERIOD, START, Shape, answer, located, log
 from tests.pure_controller import POLICY, Controller
 
 #: Without a grace period every bundle that stays put does so for what its result says.
@@ -19,9 +19,9 @@ LOGS = {"split": 3, "unload": 13}
 KINDS = pytest.mark.parametrize("action", sorted(LOGS))
 
 
-def played(action: str, answers: Mapping[int, Sequence[Result]]) -> Controller:
+def played(action: str, answers: Mapping[int, Sequence[Result]], intervals: int = 14) -> Controller:
     controller = Controller(policy=RESTLESS, shards=2)
-    shape = Shape(seed=LOGS[action], intervals=14, calm=True, results_partitions=2)
+    shape = Shape(seed=LOGS[action], intervals=intervals, calm=True, results_partitions=2)
     controller.feed([*located(log(shape, answers))])
     return controller
 
@@ -73,7 +73,8 @@ def test_a_result_settles_its_command_with_the_tick_that_follows_it_and_failures
     action: str, status: str, reason: Reason, again: int
 ) -> None:
     command = first(action)
-    controller = played(action, {command.interval + PERIOD: [answer(command.id, status)]})
+    until = (command.interval - START) // PERIOD + again + 1
+    controller = played(action, {command.interval + PERIOD: [answer(command.id, status)]}, until)
     assert told(command, controller.decisions, reason)[0] == 1
     assert repeated(command, controller.decisions) == again
     assert command.id not in controller.memory.in_flight

@@ -22,6 +22,7 @@ from controller.simulator.executor import result_record
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.results import decode_result
 from controller.wire.rows import Located, rows_from_records
+from tests.effort import tries
 
 START, PERIOD, INTERVALS = 1_735_689_600_000, 60_000, 20
 NO_DETAIL = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
@@ -42,13 +43,13 @@ def played(seed: int) -> Play:
     return play(read_settings(SCENARIO), seed)
 
 
-def play(settings: Settings, seed: int) -> Play:
+def play(settings: Settings, seed: int, intervals: int = INTERVALS) -> Play:
     policy, cluster = read_policy(settings), ModelledCluster(ClusterShape(), seed=seed)
     state, run = ShardState(shard=0, shards=1), Play()
     answers: list[bytes] = []
     run.memory = policy.initial_memory(settings.decisions.seed)
     offset = 0
-    for interval in range(START + PERIOD, START + (INTERVALS + 1) * PERIOD, PERIOD):
+    for interval in range(START + PERIOD, START + (intervals + 1) * PERIOD, PERIOD):
         throughput = cluster.broker_load()[:, [THROUGHPUT_IN, THROUGHPUT_OUT]].sum(axis=1)
         run.imbalance.append(ShownImbalance.of(throughput).max_over_mean)
         sweeps = list(cluster.sweeps(interval))
@@ -79,7 +80,7 @@ def play(settings: Settings, seed: int) -> Play:
     return run
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(1, 1 + tries(plain=1, thorough=3)))
 def test_twenty_intervals_take_most_of_the_imbalance_away_and_every_command_is_carried_out(seed: int) -> None:
     run = played(seed)
     assert run.imbalance[0] > 1.6
@@ -99,5 +100,6 @@ def test_the_run_shown_by_default_has_unloads_to_the_restarted_broker_and_splits
 
 
 def test_the_same_seed_gives_the_same_commands_and_another_seed_others() -> None:
-    again = play(read_settings(SCENARIO), 1).commands
-    assert played(1).commands == again != played(2).commands
+    again, other = (play(read_settings(SCENARIO), seed, intervals=6).commands for seed in (1, 2))
+    assert played(1).commands[: len(again)] == again != other
+    assert len(again) > 3

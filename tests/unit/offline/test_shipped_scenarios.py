@@ -10,6 +10,7 @@ import pytest
 from controller.offline.expectations import JudgedScenario, judge
 from controller.offline.scenarios import shipped
 from controller.offline.simulate import simulate, variant_of
+from tests.effort import tries
 
 LIBRARY = Path(__file__).parents[3] / "conf" / "scenarios" / "simulated"
 SCENARIOS = dict(shipped(LIBRARY))
@@ -24,7 +25,7 @@ def told(judged: JudgedScenario) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [*SCENARIOS][:: tries(plain=4, thorough=1)])
 def test_every_expectation_is_met_and_those_of_the_cure_fail_without_it(name: str) -> None:
     scenario = SCENARIOS[name]
     judged = judge(scenario, 1)
