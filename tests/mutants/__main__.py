@@ -88,9 +88,9 @@ def _in_a_copy() -> int:
         ["git", "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True
     )
     with tempfile.TemporaryDirectory(prefix="mutants.") as folder:
-        for name in filter(os.path.exists, listed.stdout.splitlines()):
+        for name in filter(os.path.lexists, listed.stdout.splitlines()):
             (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(name, Path(folder) / name)
+            shutil.copy2(name, Path(folder) / name, follow_symlinks=False)
         command = [sys.executable, "-m", "tests.mutants", *sys.argv[1:], "--here"]
         return subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": folder}).returncode
 

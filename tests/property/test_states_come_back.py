@@ -123,7 +123,9 @@ def of_version_1(names: list[str]) -> bytes:
     """A state with *names* as the release before stored it: names one a line, and much in JSON."""
     at = {"due": -1, "source": 0, "partition": 0, "offset": 0}
     load = [1.0, 2.0, 3.0, 4.0]
-    said = {"chunk": 0, "chunks": 1, "last_update": 1, "numbers": [1.0] * NUMBERS}
+    said = {"chunk": 0, "chunks": 1, "last_update": 1}
+    # Those of the first name; the others were not of shard 0.
+    numbers = [[1.0] * NUMBERS, *[None] * len(names)]
     samples = {"short_term_samples": 1, "short_term": load, "long_term_samples": 1, "long_term": load}
     space = {"version": 1, "boundaries": [0, 7], "anti_affinity_group": "", "isolation_policies": []}
     header = {
@@ -132,7 +134,10 @@ def of_version_1(names: list[str]) -> bytes:
         "ticked": [[0, 0, 5]],
         "rosters": [{"is": "Tick", "interval": 6, "metrics_partitions": 1, "results_partitions": 1, "roster": []}],
         "closed": 5,
-        "headers": [at | said | {"broker": name, "sweep": name} for name in names],
+        "headers": [
+            at | said | {"broker": f"{name}-broker", "sweep": name, "numbers": its}
+            for name, its in zip(names, numbers, strict=False)
+        ],
         "facts": [at | {"fact": {"is": "CommandResult", "id": name, "status": "done"}} for name in names],
         "seeds": [{"is": "BundleSeed", "bundle": name, **samples} for name in names],
         "namespaces": [{"is": "NamespaceState", "namespace": name, **space} for name in names],
@@ -156,7 +161,7 @@ def test_a_state_of_version_1_is_migrated(names: list[str]) -> None:
     assert (state.late, state.unrostered, state.files) == (1, 2, 3)
     assert state.bundles.names == names
     assert [(h.broker, h.sweep, h.numbers) for h in state.headers.said(state.pool)] == [
-        (name, name, (1.0,) * NUMBERS) for name in names
+        (f"{name}-broker", name, ((0.0 if nth else 1.0),) * NUMBERS) for nth, name in enumerate(names)
     ]
     assert [fact_from_text(text) for text in state.facts.texts] == [CommandResult(id=n, status="done") for n in names]
     assert (state.seeds.names, state.seeds.long_term.shape) == (sorted(names), (len(names), 4))

@@ -90,6 +90,19 @@ def test_namespaces_are_read_side_by_side(pulsar: FakePulsar, monkeypatch: pytes
     assert len(namespaces(state.read(T, whole=True))) == 64
 
 
+def test_an_error_is_told_by_its_text_and_one_that_nobody_foresaw_with_its_type(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: PulsarAdmin, namespace: str) -> tuple[int, ...]:
+        raise PulsarError("no such place") if namespace == "lab/ns-0" else ValueError("odd")
+
+    monkeypatch.setattr(PulsarAdmin, "boundaries", fail)
+    state_of(pulsar).read(T, whole=True)
+    [told] = [record.message for record in caplog.records if "cannot be read" in record.message]
+    assert "lab/ns-0: no such place" in told
+    assert "lab/ns-1: ValueError('odd')" in told
+
+
 def test_many_unreadable_namespaces_are_summarised(pulsar: FakePulsar, caplog: pytest.LogCaptureFixture) -> None:
     pulsar.more = [f"lab/more-{i}" for i in range(200)]
     first(pulsar).broken = "/bundles"

@@ -155,17 +155,18 @@ class World:
         self.pulsar, self.log, self.room = pulsar, Log(), Room()
         self.now = T - 1.0
         self.members: dict[str, Member] = {}
+        self.ends: dict[str, LogEnd] = {}
         self.metrics: dict[str, CollectorMetrics] = {}
 
     def collector(self, name: str) -> Collector:
         admin = PulsarAdmin(self.pulsar.urls, cluster=CLUSTER, connect_seconds=1, read_seconds=1)
-        self.members[name] = Member(self.room, name)
+        self.members[name], self.ends[name] = Member(self.room, name), LogEnd(self.log)
         self.metrics[name] = CollectorMetrics()
         return Collector(
             cluster=CLUSTER,
             period_ms=PERIOD * 1000,
             settings=SETTINGS,
-            log=LogEnd(self.log),
+            log=self.ends[name],
             group=self.members[name],
             sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=0.4),
             state=ClusterState(admin, CLUSTER, None),
@@ -264,10 +265,12 @@ def test_collectors_share_the_brokers_out_and_each_sweeps_its_own(world: World) 
 
 def test_of_a_collector_that_is_gone_no_broker_is_missing_even_in_the_interval_it_is_gone_in(world: World) -> None:
     one, two = world.collector("one"), world.collector("two")
-    world.interval(T, one, two)
-    assert all(world.interval(T + PERIOD, one).values()), "its share is still its own, so who leads helps out"
+    for at in (T, T + PERIOD):
+        world.interval(at, one, two)
+    assert len(world.room.shares["two"]) == 1
+    assert all(world.interval(T + 2 * PERIOD, one).values()), "its share is still its own, so who leads helps out"
     world.members["two"].leave()
-    assert all(world.interval(T + 2 * PERIOD, one).values())
+    assert all(world.interval(T + 3 * PERIOD, one).values())
     assert list(world.room.shares) == ["one"]
 
 
@@ -332,7 +335,9 @@ def test_sweeps_are_kept_while_the_log_is_away_for_a_moment(world: World) -> Non
     assert all(world.interval(T + PERIOD, one).values())
 
 
-def test_a_leader_that_cannot_reach_the_log_lets_another_one_lead(world: World) -> None:
+def test_a_leader_that_cannot_reach_the_log_lets_another_one_lead(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     one, two = world.collector("one"), world.collector("two")
     world.interval(T, one, two)
     world.log.away = True
@@ -340,6 +345,9 @@ def test_a_leader_that_cannot_reach_the_log_lets_another_one_lead(world: World) 
     world.settle(one)
     world.now = T + PERIOD + SETTINGS.deadline_share * PERIOD
     world.step_until(lambda: world.room.members[0] == "two", one)
+    assert world.ends["one"].fence == -1, "it follows the log from now on"
+    [told] = [record.message for record in caplog.records if "another collector may lead" in record.message]
+    assert "could not be ended: the log is away" in told
     world.log.away = False
     assert all(world.interval(T + 2 * PERIOD, one, two).values())
 

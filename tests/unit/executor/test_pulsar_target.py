@@ -103,6 +103,17 @@ def test_a_bundle_without_an_owner_at_the_end_is_unknown() -> None:
         target(Admin(*[NO_BROKER_YET] * 3, B, seconds=2)).look_after(unload())
 
 
+def test_no_look_begins_that_would_end_after_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "_LOOK_AGAIN_SECONDS", 1)
+    slept: list[float] = []
+    monkeypatch.setattr("controller.executor.attempt.time.sleep", slept.append)
+    with pytest.raises(PulsarError, match="503"):
+        target(Admin(NO_BROKER_YET, C, seconds=1)).look_after(unload())
+    assert slept == []
+    assert target(Admin(NO_BROKER_YET, C, seconds=2)).look_after(unload()).owner == C
+    assert slept == [1]
+
+
 def test_a_bundle_or_a_namespace_that_is_gone_by_then_is_not_waited_for() -> None:
     gone = Admin(GONE, boundaries=[QUARTERS, ()])
     assert target(gone).look_after(unload()) == Observation(boundaries=())

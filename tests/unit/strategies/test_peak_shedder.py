@@ -8,11 +8,15 @@ import pytest
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, TopicDetail
 from controller.model.memory import NoMemory
+from controller.planning.from_view import StatedProblem
+from controller.planning.shares import Fit
 from controller.strategies.catalogue import FILTERS
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.max_topics import MaxTopics
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.advice import too_large
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
+from tests.balance_problems import problem
 
 MB = 1024 * 1024
 
@@ -117,6 +121,23 @@ def test_a_topic_above_the_fair_share_is_to_get_partitions() -> None:
     told = decided(replace(view, bundles=replace(view.bundles, detail=detail))).verdicts[-1]
     assert (told.subject, told.reason) == (name(0), Reason.LARGE_PARTITION)
     assert "its topic at 0x00000064 alone is at" in told.detail
+
+
+def test_what_a_topic_takes_follows_the_fit_of_the_resource() -> None:
+    view = cluster((80.0,), (5.0,))
+    #: A topic of messages in and out, one of bytes in, and one of bytes out.
+    load = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    for first, said in ((2.0, "0x0000012c alone is at 0.5"), (15.0, "0x00000064 alone is at 0.652")):
+        detail = TopicDetail(starts=np.array([0, 3, 3]), position=np.array([100, 200, 300]), load=load)
+        stated = StatedProblem(
+            problem=problem([[1.0], [1.0]], [(0, [1.0]), (1, [0.1])]),
+            rows=np.array([0, 1]),
+            fits={"cpu": Fit(factors=(first, 3.0, 5.0), constant=0.0, error=0.0)},
+        )
+        shown = replace(view, bundles=replace(view.bundles, detail=detail))
+        [told] = too_large(shown, stated, 0.4, "PeakShedder")
+        assert (told.subject, told.reason, told.observed) == (name(0), Reason.LARGE_PARTITION, 1.0)
+        assert told.detail == f"alone above the fair share of a broker, by cpu: its topic at {said}: give it partitions"
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -215,6 +215,7 @@ NESTED: dict[str, Any] = {
     "struct": pa.array([{"a": 1}] * 3),
     "map": pa.array([[("a", 1)]] * 3, pa.map_(pa.string(), pa.int8())),
     "view": pa.array(["1", "2", "3"], pa.string_view()),
+    "dictionary of structs": pa.DictionaryArray.from_arrays(pa.array([0] * 3, pa.int32()), pa.array([{"a": 1}])),
     "dictionary of lists": pa.DictionaryArray.from_arrays(pa.array([0, 0, 0], pa.int32()), pa.array([[1]])),
 }
 

@@ -350,3 +350,14 @@ def test_facts_are_decoded_by_their_topic_and_those_that_do_not_decode_are_left_
     assert found.file is None
     assert {row: type(each) for row, each in found.facts.items()} == {0: NamespaceState, 2: CommandResult, 5: Tick}
     assert found.source.tolist() == [source for _, source, _ in bodies]
+
+
+def test_the_partitions_of_rows_are_each_named_once_by_source_and_number() -> None:
+    placed = [(RESULTS, 0), (METRICS, 3), (RESULTS, 2), (METRICS, 3), (METRICS, 0)]
+    located = [
+        Located(source=source, partition=partition, offset=i, record=decoded(broker_sweep()))
+        for i, (source, partition) in enumerate(placed)
+    ]
+    rows = rows_from_records(located, NEVER_NEAR)
+    assert rows.partitions() == sorted(set(placed))
+    assert rows_from_records([], NEVER_NEAR).partitions() == []
