@@ -73,6 +73,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
         "strategies", "app", "Check a strategy, also one that you wrote, against the laws of strategies.", TRY
     ),
     "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs.", TRY),
+    "what-if": Listed("what_if", "what_if", "Replay a recording with other strategies: what would have happened.", TRY),
 }
 
 

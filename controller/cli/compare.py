@@ -94,7 +94,7 @@ def _print(name: str, scenario: Scenario, compared: Comparison) -> None:
         out.print()
         _print_winners(compared, letters)
         out.print()
-    same = ", ".join(f"{each} {_compact(first[each].mean)}" for each in first if each not in differ)
+    same = ", ".join(f"{each} {compact(first[each].mean)}" for each in first if each not in differ)
     if same:
         print_line(out, f"The same in all runs: {same}")
 
@@ -117,7 +117,7 @@ def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
 def mean_text(figure: FigureOverSeeds) -> str:
     """The mean with its margin, as few characters as four strategies leave in 80 columns."""
     if not figure.margin:
-        return _compact(figure.mean)
+        return compact(figure.mean)
     size = max(figure.mean, figure.margin)
     unit = "M" if size >= _MILLION else "k" if size >= _MANY else ""
     scale = {"M": 1e6, "k": 1e3, "": 1.0}[unit]
@@ -126,7 +126,7 @@ def mean_text(figure: FigureOverSeeds) -> str:
     return f"{figure.mean / scale:.{decimals}f}{unit} ±{figure.margin / scale:.{decimals}f}{unit}"
 
 
-def _compact(value: float) -> str:
+def compact(value: float) -> str:
     """A number of four digits at most."""
     if value >= _MILLION:
         return f"{value / 1e6:.3g}M"

@@ -42,5 +42,9 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "record": ("trimtab record -o tuesday", "trimtab record -o noon --from 11:55 --to 12:30"),
     "simulate": ("trimtab simulate --list", "trimtab simulate idle-broker"),
     "strategies check": ("trimtab strategies check ThresholdShedder",),
+    "what-if": (
+        "trimtab what-if tuesday --strategy UniformLoadShedder",
+        "trimtab what-if tuesday --diff ThresholdShedder conf/broker.recommended.conf",
+    ),
     "ticks": ("trimtab ticks recording --into log",),
 }

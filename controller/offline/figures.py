@@ -1,17 +1,18 @@
-"""The figures of a simulated run: how even the load was, what the moves cost, and whether they helped.
+"""The figures of a simulated or replayed run: how even the load was, what the moves cost, and whether they helped.
 
-docs/simulate.md defines each one.  All are of the true usage and of what happened, not of what brokers reported.
+docs/simulate.md defines each one.  All are of the true usage and of what happened, not of what brokers reported.  Of a
+recording nobody knows the true usage: there the reported one stands for it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from controller.model.load import Bools, Floats
 from controller.offline.simulate import SimulatedRun
 from controller.settings.expectation import Expectation
-from controller.settings.scenario import Scenario
+from controller.settings.scenario_parts import Burst, HotTopics
 from controller.simulator.carrying_out import SimulatedMove
 
 #: How fast thrash counts as movement both ways grows: CockroachDB's exponent.
@@ -22,6 +23,40 @@ _SETTLED_INTERVALS: Final = 5
 _GRACE_MINUTES: Final = 30
 
 
+class FigureTerms(Protocol):
+    """What figures are measured by; a scenario is one."""
+
+    @property
+    def intervals(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def period_seconds(self) -> int:
+        """Length of an interval."""
+        ...
+
+    @property
+    def limit_percent(self) -> float:
+        """A broker above this usage is over its limit."""
+        ...
+
+    @property
+    def balanced_percent(self) -> float:
+        """The cluster is balanced while every broker is within so many percent of the mean."""
+        ...
+
+    @property
+    def bursts(self) -> tuple[Burst, ...]:
+        """Events; none of a recording."""
+        ...
+
+    @property
+    def hot_topics(self) -> tuple[HotTopics, ...]:
+        """Events; none of a recording."""
+        ...
+
+
 def max_over_mean(usage: Floats) -> Floats:
     """(intervals,) the highest usage over the mean of the brokers that are there; NaN without any, 1 without usage."""
     mean = _of_interval(np.nanmean, usage)
@@ -29,7 +64,7 @@ def max_over_mean(usage: Floats) -> Floats:
         return np.where(mean == 0, 1.0, _of_interval(np.nanmax, usage) / mean)
 
 
-def intervals_to_balance(scenario: Scenario, run: SimulatedRun) -> Floats:
+def intervals_to_balance(scenario: FigureTerms, run: SimulatedRun) -> Floats:
     """(events,) intervals from each event until the cluster is balanced and stays so for a while.
 
     Where it is not balanced before the next event, or the end, all intervals until then count.
@@ -44,7 +79,7 @@ def intervals_to_balance(scenario: Scenario, run: SimulatedRun) -> Floats:
     return np.array(found, np.float64)
 
 
-def events_of(scenario: Scenario, run: SimulatedRun) -> list[int]:
+def events_of(scenario: FigureTerms, run: SimulatedRun) -> list[int]:
     """The intervals in which something happens: the start, brokers that come or go, bursts and hot topics."""
     there = ~np.isnan(run.usage)
     found = {0, *(np.flatnonzero((there[1:] != there[:-1]).any(axis=1)) + 1).tolist()}
@@ -114,7 +149,7 @@ def thrash(moves: Sequence[SimulatedMove], brokers: int) -> float:
     return total / ranges if ranges else 0.0
 
 
-def value_of(expectation: Expectation, scenario: Scenario, run: SimulatedRun) -> float:
+def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun) -> float:
     """The figure that *expectation* is about, from its interval on."""
     after = expectation.after
     usage = run.usage[after:]
@@ -146,7 +181,7 @@ _OF_USAGE: Final = (
 )  # fmt: skip
 
 
-def _of_usage(figure: str, usage: Floats, scenario: Scenario) -> float:
+def _of_usage(figure: str, usage: Floats, scenario: FigureTerms) -> float:
     """One of _OF_USAGE; the worst interval counts."""
     there = usage[~np.isnan(usage).all(axis=1)]
     if not len(there):
@@ -165,7 +200,7 @@ def _of_usage(figure: str, usage: Floats, scenario: Scenario) -> float:
     return _share_over(there, scenario.limit_percent)
 
 
-def _of_moves(moves: Sequence[SimulatedMove], scenario: Scenario, brokers: int) -> dict[str, float]:
+def _of_moves(moves: Sequence[SimulatedMove], scenario: FigureTerms, brokers: int) -> dict[str, float]:
     span = _GRACE_MINUTES * 60 // scenario.period_seconds
     return {
         "moves": float(len(moves)),
@@ -178,7 +213,7 @@ def _of_moves(moves: Sequence[SimulatedMove], scenario: Scenario, brokers: int) 
     }
 
 
-def figures_of(scenario: Scenario, run: SimulatedRun) -> Mapping[str, float]:
+def figures_of(scenario: FigureTerms, run: SimulatedRun) -> Mapping[str, float]:
     """The figures of the whole run, for comparisons; the smaller, the better.
 
     Figures of usage are means over time here, where an expectation is about the worst interval.

@@ -26,6 +26,7 @@ from controller.wire.answers.plan import PlanAnswer, RightsizingAnswer
 from controller.wire.answers.recordings import RecordAnswer
 from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
+from controller.wire.answers.what_if import WhatIfAnswer
 
 #: Name of the schema -> model.
 MODELS: Final[dict[str, type[JsonAnswer]]] = {
@@ -56,4 +57,5 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.status_bundle": BundleAnswer,
     "answer.strategies_check": CheckAnswer,
     "answer.ticks": TicksAnswer,
+    "answer.what_if": WhatIfAnswer,
 }

@@ -42,6 +42,7 @@ WITH_SERVERS: Final = {
     "resume": ("needs ZooKeeper", "tests/faults/operations.py"),
     "run": ("starts Spark, needs a log and ZooKeeper", "tests/e2e/test_kafka_and_zookeeper.py"),
     "status": ("needs a log and ZooKeeper", "tests/integration/test_doctor_on_kafka_and_zookeeper.py"),
+    "what-if": ("needs a recording", "tests/unit/cli/test_what_if_command.py"),
     "stop-all": ("needs a log and ZooKeeper", "tests/integration/test_controls_in_zookeeper.py"),
 }
 #: With one of these, no server is needed.

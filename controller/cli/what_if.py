@@ -1,0 +1,94 @@
+"""``trimtab what-if``: what would have happened in a recorded time with other strategies or settings."""
+
+import time
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from controller.adapters.long_work import long_work
+from controller.cli.common import LONGEST_PERIOD, console, json_option
+from controller.cli.times import FORMS, time_of
+from controller.cli.what_if_told import answer_of, print_answer
+from controller.offline.counterfactual.answer import what_would_have_happened
+from controller.offline.counterfactual.opened import open_recording
+from controller.offline.counterfactual.survey import ReplaySpan
+from controller.strategies.catalogue import SHEDDERS
+
+_Recording: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RECORDING",
+        help="A recording (`trimtab record`), or the folder of a log.",
+        show_default=False,
+    ),
+]
+_Strategy: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"Replay with {', '.join(SHEDDERS)}; one of these with a placement, as in ThresholdShedder+"
+        "LeastResourceUsageWithWeight; or a file of broker.conf options that ends in .conf.  What it does not set is as"
+        " recorded.  Can be repeated.",
+        show_default=False,
+    ),
+]
+_Diff: TypeAlias = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        metavar="A B",
+        help="Compare two strategies or .conf files decision by decision: count and list what differs.",
+        show_default=False,
+    ),
+]
+_Conf: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="The settings file of the recorded controller; it names its broker.conf.",
+        exists=True,
+        dir_okay=False,
+        show_default="what `trimtab record` wrote into the recording",
+    ),
+]
+
+
+def what_if(
+    recording: _Recording,
+    strategy: _Strategy = None,
+    diff: _Diff = None,
+    since: Annotated[str | None, typer.Option("--from", help=f"Replay from this time on: {FORMS}.")] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Replay up to this time.")] = None,
+    conf: _Conf = None,
+    limit_percent: Annotated[
+        float, typer.Option(min=0, max=1000, help='Usage above which a broker counts for "time over limit".')
+    ] = 85.0,
+    most: Annotated[int, typer.Option(min=0, max=10_000, help="List so many moves at most in each table.")] = 20,
+    period_seconds: Annotated[
+        int, typer.Option(min=1, max=LONGEST_PERIOD, help="Length of an interval, of a log in a folder without --conf.")
+    ] = 60,
+    as_json: Annotated[bool, json_option("answer.what_if")] = False,
+) -> None:
+    """Replay a recording with other strategies or settings, and print what would have happened.
+
+    The load of each bundle is the recorded one; its place follows the replayed decisions.  The usage of brokers comes
+    from a model that is fitted on the recording; its error is printed, and decisions within it are marked as uncertain.
+
+    Exit codes: 0 printed; 1 the recording cannot be read; 2 an option is invalid.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    span = ReplaySpan(
+        since=None if since is None else time_of(since, now_ms=now_ms, of="--from"),
+        until=None if until is None else time_of(until, now_ms=now_ms, of="--to"),
+    )
+    if span.since is not None and span.until is not None and span.since > span.until:
+        raise typer.BadParameter("it is later than --to", param_hint="--from")
+    strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))
+    opened = open_recording(recording, conf, period_seconds=period_seconds)
+    with long_work("replaying, intervals") as done:
+        found = what_would_have_happened(
+            opened, strategies, span, limit_percent=limit_percent, compared=diff, done=done
+        )
+    answer = answer_of(opened.log.cluster, found, diff)
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        print_answer(console(), answer, most)

@@ -1,0 +1,108 @@
+"""The question of ``trimtab what-if``, from the recording to its answer; no printing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from controller.offline.counterfactual.differences import Difference, difference
+from controller.offline.counterfactual.opened import OpenedRecording
+from controller.offline.counterfactual.replay import ReplayedRun, replay
+from controller.offline.counterfactual.reproduction import (
+    Reproduction,
+    reproduction_of_journal,
+    reproduction_of_moves,
+)
+from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
+from controller.offline.figures import figures_of
+from controller.settings.scenario_parts import Burst, HotTopics
+
+#: The replay with the recorded settings, beside those of the strategies; no strategy has this name.
+_RECORDED = "(recorded)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingTerms:
+    """FigureTerms of a recording."""
+
+    intervals: int
+    period_seconds: int
+    limit_percent: float
+    balanced_percent: float = 20.0
+    bursts: tuple[Burst, ...] = ()
+    hot_topics: tuple[HotTopics, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counterfactual:
+    """What happened, and what would have."""
+
+    surveyed: Survey
+    happened: Mapping[str, float]
+    #: None: nobody knows with which settings the recording was made.
+    reproduction: Reproduction | None
+    #: Strategy -> its replay, and its figures.
+    runs: Mapping[str, ReplayedRun]
+    figures: Mapping[str, Mapping[str, float]]
+    difference: Difference | None
+    notes: tuple[str, ...]
+
+
+def what_would_have_happened(
+    opened: OpenedRecording,
+    strategies: Sequence[str],
+    span: ReplaySpan,
+    *,
+    limit_percent: float = 85.0,
+    compared: tuple[str, str] | None = None,
+    reproduce: bool = True,
+    done: Callable[[int], None] = lambda _: None,
+) -> Counterfactual:
+    """Replay the recording with each of *strategies*, and, if *reproduce*, with the settings that it was made with.
+
+    *compared*: two of *strategies*, whose decisions are compared one by one.  *done* takes the number of intervals.
+    """
+    # All at once, so that a wrong option of the last one is told before the recording is read.
+    policies = {strategy: opened.policy(strategy) for strategy in strategies}
+    if reproduce and opened.known:
+        policies[_RECORDED] = opened.policy(as_recorded=True)
+    surveyed = survey(opened.log, span)
+    replayed = replay(opened.log, span, surveyed, policies, done)
+    terms = RecordingTerms(
+        intervals=len(surveyed.intervals), period_seconds=surveyed.period_ms // 1000, limit_percent=limit_percent
+    )
+    runs = {name: run for name, run in replayed.runs.items() if name != _RECORDED}
+    reproduction = None
+    if _RECORDED in replayed.runs:
+        again = replayed.runs[_RECORDED]
+        reproduction = (
+            reproduction_of_journal(surveyed.recorded, again)
+            if surveyed.commands.known
+            else reproduction_of_moves(replayed.happened, again.run, surveyed.intervals)
+        )
+    return Counterfactual(
+        surveyed=surveyed,
+        happened=figures_of(terms, replayed.happened),
+        reproduction=reproduction,
+        runs=runs,
+        figures={name: figures_of(terms, run.run) for name, run in runs.items()},
+        difference=None if compared is None else difference(*(runs[name] for name in compared)),
+        notes=tuple(_notes(opened, surveyed)),
+    )
+
+
+def _notes(opened: OpenedRecording, surveyed: Survey) -> list[str]:
+    n, notes = len(surveyed.intervals), []
+    if not opened.known:
+        notes.append(
+            "the settings of the recorded controller are not known (--conf names them): what a strategy does not set"
+            " has its default"
+        )
+    if not surveyed.commands.known:
+        notes.append(
+            "the recording has no journal: every move from a broker that was still there counts as one of the recorded"
+            " load balancer, and none of them happens in the replays"
+        )
+    elif surveyed.decided < n:
+        notes.append(
+            f"the recorded controller decided {surveyed.decided} of {n} intervals; the replays decide the same ones"
+        )
+    return notes

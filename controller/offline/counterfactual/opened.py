@@ -1,0 +1,94 @@
+"""Opens a recording for a replay: its records, and the settings that it was made with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controller.adapters.opened import records_in
+from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
+from controller.adapters.recordings.reading import Recording
+from controller.model.errors import SettingsError
+from controller.offline.counterfactual.reading import RecordedLoadLog
+from controller.offline.counterfactual.replay import ReplayPolicy
+from controller.offline.recording import Recorded, cluster_of
+from controller.offline.scenarios import strategy_options
+from controller.ports.records import RecordLog
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.policy import policy_of
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
+
+#: So many first records are looked at for the name of the cluster.
+_LOOKED_AT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRecording:
+    """See the module docstring."""
+
+    log: RecordedLoadLog
+    settings: RecordedSettings
+    #: False: nobody said with which settings it was made, and *settings* are the defaults.
+    known: bool
+
+    def policy(self, strategy: str = "", *, as_recorded: bool = False) -> ReplayPolicy:
+        """The policy of the recorded settings; with *strategy*, its options in place of the recorded ones.
+
+        Raises SettingsError where it cannot be used.
+        """
+        cluster, settings = self.log.cluster, self.settings
+        policy = settings.policy(cluster)
+        if strategy:
+            conf = settings.broker_conf | strategy_options(strategy)
+            warm_up, period_ms = settings.intervals.warm_up_samples, settings.intervals.period_ms
+            try:
+                policy = policy_of(conf, settings.decisions, settings.guardrails, warm_up, cluster, period_ms)
+            except SettingsError as error:
+                raise SettingsError(f"{strategy}: {error}") from error
+        return ReplayPolicy(
+            policy=policy,
+            detail_share=settings.intervals.detail_share,
+            seed=settings.decisions.seed,
+            as_recorded=as_recorded,
+        )
+
+
+def open_recording(folder: Path, conf: Path | None, *, period_seconds: int) -> OpenedRecording:
+    """The recording, or the log, in *folder*; *conf*: the settings of its controller, in place of those in it.
+
+    *period_seconds*: of a log in a folder without *conf*.  Raises SettingsError and RecordingError.
+    """
+    records = records_in(folder)
+    if conf is not None:
+        given = read_settings(conf)
+        return _opened(records, given.cluster.name, recorded_settings(given), known=True)
+    if isinstance(records, Recording):
+        manifest = records.manifest
+        return _opened(records, manifest.cluster, manifest.settings, known=True)
+    defaults = RecordedSettings(
+        intervals=IntervalSettings(
+            period_seconds=period_seconds,
+            stale_after_seconds=max(300, period_seconds),
+            stalled_after_seconds=max(600, 2 * period_seconds),
+        ),
+        decisions=DecisionSettings(),
+        guardrails=GuardrailSettings(),
+        whole_every_intervals=60,
+        broker_conf={},
+    )
+    return _opened(records, _cluster(records), defaults, known=False)
+
+
+def _opened(records: RecordLog, cluster: str, settings: RecordedSettings, *, known: bool) -> OpenedRecording:
+    log = RecordedLoadLog(records=records, cluster=cluster, settings=settings.intervals)
+    return OpenedRecording(log=log, settings=settings, known=known)
+
+
+def _cluster(records: RecordLog) -> str:
+    """The cluster that the first record names."""
+    for number, stored in enumerate(records.read("metrics", records.extents("metrics"))):
+        name = cluster_of(Recorded(Path(records.where), number, stored.value))
+        if name is not None:
+            return name
+        if number > _LOOKED_AT:
+            break
+    raise SettingsError(f"{records.where}: no record names a cluster; give the settings of its controller with --conf")

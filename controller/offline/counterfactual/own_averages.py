@@ -1,0 +1,66 @@
+"""Averages of bundles whose history in the replay is not the recorded one: it cut them, or left them whole."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from controller.aggregate.bundles import KnownBundles
+from controller.aggregate.snapshot import Snapshot
+from controller.model.load import Ints
+
+#: Columns that snapshots and KnownBundles both have.
+_COLUMNS: Final = ("short_term", "long_term", "short_samples", "long_samples")
+
+
+class OwnAverages:
+    """See the module docstring."""
+
+    def __init__(self) -> None:
+        self._known = KnownBundles.empty()
+
+    def begin(self, parent: str, parts: Sequence[str]) -> None:
+        """The new bundles *parts* take the place of *parent*."""
+        self._known, _ = self._without([parent, *parts]).with_names(parts)
+
+    def add(self, bundles: Sequence[str]) -> None:
+        """New bundles, unless they are known already."""
+        self._known, _ = self._known.with_names(bundles)
+
+    def go_on(self, before: Snapshot, bundles: Sequence[str]) -> None:
+        """Go on with the averages that *bundles*, which the recording does not have any more, had *before*."""
+        row_of = {name: row for row, name in enumerate(before.names)} if bundles else {}
+        names = [bundle for bundle in bundles if bundle in row_of]
+        if not names:
+            return
+        table, _ = self._without(names).with_names(names)
+        columns = {name: array.copy() for name, array in table.arrays().items()}
+        for name in names:
+            at = table.names.index(name)
+            for column in _COLUMNS:
+                columns[column][at] = getattr(before, column)[row_of[name]]
+        self._known = KnownBundles(names=table.names, **columns)
+
+    def in_snapshot(self, shown: Snapshot) -> Snapshot:
+        """*shown* with these averages, which take the load of its interval."""
+        if not len(self._known):
+            return shown
+        row_of = {name: row for row, name in enumerate(shown.names)}
+        pairs = [(at, row_of[name]) for at, name in enumerate(self._known.names) if name in row_of]
+        if not pairs:
+            return shown
+        at, rows = np.array(pairs, np.int64).T
+        self._known = self._known.advanced(at, shown.load[rows], shown.interval)
+        return replace(shown, **self._columns(shown, at, rows))
+
+    def _columns(self, shown: Snapshot, at: Ints, rows: Ints) -> dict[str, Any]:
+        columns = {}
+        for name in _COLUMNS:
+            columns[name] = getattr(shown, name).copy()
+            columns[name][rows] = getattr(self._known, name)[at]
+        return columns
+
+    def _without(self, bundles: Sequence[str]) -> KnownBundles:
+        gone = set(bundles)
+        return self._known.keep(np.array([name not in gone for name in self._known.names], np.bool_))

@@ -1,0 +1,124 @@
+"""Reads a recording, or a log in a folder, interval by interval: the real fold, in one shard, with all topics."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.snapshot import Snapshot
+from controller.model.errors import WireError
+from controller.model.journal import JournalEntry
+from controller.offline.counterfactual.recorded import RecordedInterval
+from controller.ports.records import RecordedTopic, RecordLog, StoredRecord
+from controller.settings.trimtab_toml import IntervalSettings
+from controller.wire.journal_records import Decided, EntryReader
+from controller.wire.metrics import TickRecord, decode_metric
+from controller.wire.results import decode_result
+from controller.wire.rows import Located, rows_from_records
+
+#: Keep every topic, so that bundles can be cut anywhere.
+_ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedLoadLog:
+    """A ReplayableRecording that is read from *records* anew each time."""
+
+    records: RecordLog
+    cluster: str
+    settings: IntervalSettings
+
+    @property
+    def period_ms(self) -> int:
+        """See ReplayableRecording."""
+        return self.settings.period_ms
+
+    def intervals(self) -> Iterator[RecordedInterval]:
+        """See ReplayableRecording.  Records that cannot be used are left out, as the controller does."""
+        journal = _Entries(self._decided())
+        for snapshot in self._snapshots():
+            before = journal.before(snapshot.interval)
+            entry = journal.of(snapshot.interval)
+            memory = None if before is None else before.memory
+            yield RecordedInterval(snapshot=snapshot, entry=entry, memory=memory)
+
+    def _snapshots(self) -> Iterator[Snapshot]:
+        period_ms = self.period_ms
+        options = FoldOptions(
+            bundle_ttl_ms=self.settings.bundle_ttl_intervals * period_ms,
+            detail=_ALL,
+            state_ttl=self.settings.state_ttl_intervals,
+        )
+        state = ShardState(shard=0, shards=1)
+        for batch in self._batches():
+            state, closed = fold(state, rows_from_records(batch, _ALL), options)
+            yield from closed
+
+    def _batches(self) -> Iterator[list[Located]]:
+        """The records in parts, each of which ends with a tick of an interval; its results lie in the same part."""
+        batch = list[Located]()
+        results = self._located("results", RESULTS, self._result)
+        ticked = -1
+        for located in self._located("metrics", METRICS, self._metric):
+            batch.append(located)
+            if not isinstance(located.record, TickRecord):
+                continue
+            while ticked < located.record.interval and (result := next(results, None)) is not None:
+                batch.append(result)
+                if isinstance(result.record, TickRecord):
+                    ticked = result.record.interval
+            yield batch
+            batch = []
+        yield [*batch, *results]
+
+    def _located(
+        self, topic: RecordedTopic, source: int, decode: Callable[[bytes], object | None]
+    ) -> Iterator[Located]:
+        for stored in self._stored(topic):
+            try:
+                record = decode(stored.value)
+            except WireError:
+                continue  # a dead letter
+            if record is not None:
+                yield Located(source=source, partition=stored.partition, offset=stored.offset, record=record)
+
+    def _metric(self, value: bytes) -> object | None:
+        most = self.settings.max_record_bytes
+        return decode_metric(value, cluster=self.cluster, period_ms=self.period_ms, max_bytes=most)
+
+    def _result(self, value: bytes) -> object | None:
+        return decode_result(value, cluster=self.cluster, period_ms=self.period_ms)
+
+    def _decided(self) -> Iterator[JournalEntry]:
+        """The decisions whose memory is known, oldest first."""
+        reader = EntryReader(self.cluster)
+        for stored in self._stored("journal"):
+            try:
+                read = reader.read(stored.value)
+                if isinstance(read, Decided) and read.missing is None:
+                    yield read.entry
+            except WireError:
+                continue  # nothing can be made of it; the next whole entry goes on
+
+    def _stored(self, topic: RecordedTopic) -> Iterator[StoredRecord]:
+        return self.records.read(topic, self.records.extents(topic))
+
+
+class _Entries:
+    """Decisions, asked for in the order of intervals."""
+
+    def __init__(self, entries: Iterator[JournalEntry]) -> None:
+        self._entries = entries
+        self._last: JournalEntry | None = None
+        self._next: JournalEntry | None = next(entries, None)
+
+    def before(self, interval: int) -> JournalEntry | None:
+        """The last decision before *interval*."""
+        while self._next is not None and self._next.interval < interval:
+            self._last, self._next = self._next, next(self._entries, None)
+        return self._last
+
+    def of(self, interval: int) -> JournalEntry | None:
+        """The decision of *interval*, if there is one; after ``before``."""
+        return self._next if self._next is not None and self._next.interval == interval else None

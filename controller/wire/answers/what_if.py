@@ -1,0 +1,129 @@
+"""The answer of ``trimtab what-if``."""
+
+from typing import Literal
+
+from controller.wire.answers.base import JsonAnswer
+from controller.wire.base import Number
+
+
+class UsageFitAnswer(JsonAnswer):
+    """How one resource of some brokers follows their load, and how far off that is."""
+
+    of: str
+    """A machine class, named by its limits (cpu/memory/direct memory/bandwidth in/bandwidth out), or one broker."""
+    brokers: int
+    resource: str
+    error: Number
+    """Percentage points: nine of ten errors on intervals that the fit did not see are below."""
+    error_of_constant: Number
+    """The same if usage were taken for constant.  Where both are equal, load explains nothing."""
+    samples: int
+    """Broker-intervals."""
+    constant: Number
+    """Percent of the limit that is used without any bundle."""
+    factors: dict[str, Number]
+    """Driver -> percent of the limit for one unit of it."""
+
+
+class NotReproducedAnswer(JsonAnswer):
+    """A move or split that either the recording or the replay with its own settings does not have."""
+
+    interval: int
+    """T, epoch ms."""
+    action: Literal["unload", "split"]
+    bundle: str
+    source: str
+    destination: str
+    why: str
+
+
+class ReproductionAnswer(JsonAnswer):
+    """How much of what was recorded a replay with the recorded settings does again."""
+
+    recorded: int
+    """Moves and splits."""
+    reproduced: int
+    share: Number | None
+    """null: nothing was recorded."""
+    missing: list[NotReproducedAnswer]
+    """The first 10,000."""
+    only_replayed: int
+    """Moves and splits that only the replay has."""
+    added: list[NotReproducedAnswer]
+    """The first 10,000 of them."""
+
+
+class ReplayedMoveAnswer(JsonAnswer):
+    """A move or split of a replay."""
+
+    interval: int
+    """T, epoch ms."""
+    action: Literal["unload", "split"]
+    bundle: str
+    source: str
+    destination: str
+    """"" of a split."""
+    reason: str
+    uncertain: bool
+    """Usage within the model's error would have led to another decision in this interval."""
+
+
+class ReplayAnswer(JsonAnswer):
+    """What would have happened with one strategy."""
+
+    figures: dict[str, Number]
+    decisions: int
+    """Intervals that were decided."""
+    uncertain: int
+    """How many of them might have come out otherwise, within the model's error."""
+    largest_error: Number
+    """Percentage points: how far off a broker's usage may be at most."""
+    commands: int
+    moves: list[ReplayedMoveAnswer]
+    """The commands; the first 10,000."""
+
+
+class DifferentIntervalAnswer(JsonAnswer):
+    """An interval in which two strategies do not do the same."""
+
+    interval: int
+    uncertain: bool
+    only_first: list[ReplayedMoveAnswer]
+    only_second: list[ReplayedMoveAnswer]
+
+
+class DifferenceAnswer(JsonAnswer):
+    """--diff: where two strategies differ."""
+
+    first: str
+    second: str
+    intervals: int
+    different_intervals: int
+    same: int
+    """Moves and splits that both do, in the same interval."""
+    only_first: int
+    only_second: int
+    listed: list[DifferentIntervalAnswer]
+    """The first 10,000."""
+
+
+class WhatIfAnswer(JsonAnswer):
+    """``trimtab what-if RECORDING --json``."""
+
+    cluster: str
+    first_interval: int
+    """T, epoch ms."""
+    last_interval: int
+    intervals: int
+    decided: int
+    """How many of them have a recorded decision."""
+    brokers: int
+    bundles: int
+    model: list[UsageFitAnswer]
+    reproduction: ReproductionAnswer | None
+    """null: it is not known with which settings the recording was made."""
+    happened: dict[str, Number]
+    """Figure -> its value, of what was recorded.  docs/simulate.md defines the figures; the smaller, the better."""
+    strategies: dict[str, ReplayAnswer]
+    difference: DifferenceAnswer | None
+    notes: list[str]

@@ -1,0 +1,49 @@
+"""Recordings of simulated clusters, in memory: the truth behind them is known."""
+
+from dataclasses import dataclass
+
+from controller.engine import decide_interval
+from controller.model.controls import Controls
+from controller.offline.counterfactual.recorded import RecordedInterval, RecordingInMemory
+from controller.offline.counterfactual.replay import ReplayPolicy
+from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.simulate import SimulatedRun, simulate, variant_of
+from controller.settings.scenario import Scenario
+from controller.settings.trimtab_toml import IntervalSettings
+from controller.simulator.world import World
+from tests.scenarios import ALL_DETAIL
+
+DETAIL_SHARE = IntervalSettings().detail_share
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedTruth:
+    """A recording, and what happened in truth."""
+
+    recording: RecordingInMemory
+    truth: SimulatedRun
+
+
+def recorded(scenario: Scenario, strategy: dict[str, str], *, seed: int = 1, journal: bool = True) -> RecordedTruth:
+    """A simulated run of *scenario*, recorded with all topics."""
+    variant = variant_of(scenario, strategy=strategy)
+    world = World(scenario, seed, variant.rules, ALL_DETAIL, true_limits=variant.true_limits)
+    detail = variant.policy.detail_limits(DETAIL_SHARE)
+    memory, controls, held = variant.policy.initial_memory(seed), Controls(mode="active"), list[RecordedInterval]()
+    for interval in range(scenario.intervals):
+        snapshot, _ = world.live(interval)
+        entry = decide_interval([with_near_detail(snapshot, detail)], memory, controls, variant.policy)
+        known = RecordedInterval(snapshot=snapshot, entry=entry, memory=memory)
+        held.append(known if journal else RecordedInterval(snapshot=snapshot))
+        memory = entry.memory
+        world.execute(interval, entry.decision.commands)
+    recording = RecordingInMemory(cluster="simulated", period_ms=scenario.period_seconds * 1000, held=tuple(held))
+    return RecordedTruth(recording=recording, truth=simulate(scenario, variant, seed))
+
+
+def replay_policy(
+    scenario: Scenario, strategy: dict[str, str], *, seed: int = 1, as_recorded: bool = False
+) -> ReplayPolicy:
+    """With what *scenario* is replayed."""
+    policy = variant_of(scenario, strategy=strategy).policy
+    return ReplayPolicy(policy=policy, detail_share=DETAIL_SHARE, seed=seed, as_recorded=as_recorded)
