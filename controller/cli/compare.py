@@ -3,16 +3,19 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from controller.adapters import files
 from controller.adapters.long_work import long_work
 from controller.cli.common import console, json_option
 from controller.cli.layout import columns, print_fields, print_line, print_table
 from controller.cli.simulate import SeedCount
 from controller.offline.compare import Comparison, FigureOverSeeds, compare
+from controller.offline.report.page import Report
 from controller.offline.scenarios import scenario_path, strategy_options
 from controller.settings.scenario import Scenario, read_scenario
 from controller.strategies.catalogue import SHEDDERS
@@ -43,12 +46,23 @@ _Strategies: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+_Html: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        dir_okay=False,
+        help="Also write a report to this file: one page that loads nothing, with all runs of the first seed.",
+        show_default=False,
+    ),
+]
 
 
 def compare_strategies(
     scenarios: _Scenarios,
     strategies: _Strategies,
     seeds: SeedCount = 10,
+    html: _Html = None,
     as_json: Annotated[bool, json_option("answer.compare", each="scenario")] = False,
 ) -> None:
     """Run scenarios with several strategies, and print each figure with its interval, and who wins how surely.
@@ -63,15 +77,21 @@ def compare_strategies(
     options = {name: strategy_options(name) for name in names}
     paths = list(map(scenario_path, scenarios))
     described = [read_scenario(path) for path in paths]
+    report = Report()
     for number, (path, scenario) in enumerate(zip(paths, described, strict=True)):
         with long_work(f"simulating {path.stem}, runs", seeds * len(options)) as done:
-            compared = compare(scenario, options, seeds, done)
+            compared = compare(scenario, options, seeds, done, None if html is None else report.take)
+        report.add(path.stem, scenario, compared)
         if as_json:
             typer.echo(_answer(path.stem, scenario, compared).as_line())
             continue
         if number:
             console().print()
         _print(path.stem, scenario, compared)
+    if html is not None:
+        files.replace(html, report.page().encode())
+        if not as_json:
+            print_line(console(), f"\nreport: {html}")
 
 
 def _print(name: str, scenario: Scenario, compared: Comparison) -> None:

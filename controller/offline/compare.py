@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from controller.model.decision import Decision
 from controller.offline.figures import figures_of
-from controller.offline.simulate import simulate, variant_of
+from controller.offline.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario
 
 #: Student's t for 95 %, two sides, by degrees of freedom from 1; further ones are that of the normal distribution.
@@ -108,10 +109,12 @@ def compare(
     strategies: Mapping[str, dict[str, str]],
     seeds: int,
     done: Callable[[int], None] = lambda _: None,
+    show: Callable[[str, SimulatedRun, Sequence[Decision]], None] | None = None,
 ) -> Comparison:
     """Run *scenario* with each of *strategies*, name -> options of broker.conf, and so many *seeds*.
 
-    *done* takes the number of runs so far.  Raises SettingsError where a strategy cannot be used.
+    *done* takes the number of runs so far; *show*, of the first seed, each strategy's run and the decision of each
+    interval.  Raises SettingsError where a strategy cannot be used.
     """
     numbers = tuple(range(scenario.seed, scenario.seed + seeds))
     # All at once, so that a wrong option of the last one is told before the first run.
@@ -119,7 +122,12 @@ def compare(
     found: dict[str, list[Mapping[str, float]]] = {name: [] for name in variants}
     runs: Sequence[tuple[str, int]] = [(name, seed) for seed in numbers for name in variants]
     for number, (name, seed) in enumerate(runs, start=1):
-        found[name].append(figures_of(scenario, simulate(scenario, variants[name], seed)))
+        decisions: list[Decision] = []
+        shown = show is not None and seed == scenario.seed
+        run = simulate(scenario, variants[name], seed, tell=decisions.append if shown else _forget)
+        if show is not None and shown:
+            show(name, run, decisions)
+        found[name].append(figures_of(scenario, run))
         done(number)
     return Comparison(
         seeds=numbers,
@@ -128,3 +136,7 @@ def compare(
             for name, of in found.items()
         },
     )
+
+
+def _forget(_: Decision) -> None:
+    """What nobody asks for is not kept: a day of decisions takes much memory."""

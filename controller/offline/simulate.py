@@ -12,6 +12,7 @@ from controller.cycle import Policy
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval, take_over
 from controller.model.controls import Controls
+from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.ports.journal import JournalHead
@@ -83,12 +84,16 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
 
 
 def simulate(
-    scenario: Scenario, variant: Variant, seed: int, done: Callable[[int], None] = lambda _: None
+    scenario: Scenario,
+    variant: Variant,
+    seed: int,
+    done: Callable[[int], None] = lambda _: None,
+    tell: Callable[[Decision], None] = lambda _: None,
 ) -> SimulatedRun:
-    """Run *scenario* with *seed*; *done* takes the number of intervals so far."""
+    """Run *scenario* with *seed*; *done* takes the number of intervals so far, *tell* each interval's decision."""
     detail = variant.policy.detail_limits(_DETAIL_SHARE)
     world = World(scenario, seed, variant.rules, detail, true_limits=variant.true_limits)
-    decided: list[JournalEntry] = []
+    decided: list[Decision] = []
     engine = take_over(
         policy=variant.policy,
         seed=seed,
@@ -98,14 +103,16 @@ def simulate(
         now_ms=lambda: 0,
     )
 
-    def tell(one: DecidedInterval) -> None:
-        decided.append(one.entry)
+    def take(one: DecidedInterval) -> None:
+        decided.append(one.entry.decision)
 
     usage = np.empty((scenario.intervals, len(world.brokers)))
     for interval in range(scenario.intervals):
         snapshot, usage[interval] = world.live(interval)
-        engine.decide([snapshot], tell)
-        world.execute(interval, decided.pop().decision.commands)
+        engine.decide([snapshot], take)
+        decision = decided.pop()
+        tell(decision)
+        world.execute(interval, decision.commands)
         done(interval + 1)
     return SimulatedRun(
         seed=seed,
