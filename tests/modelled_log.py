@@ -66,7 +66,7 @@ def played(
         controls=controls,
         now_ms=lambda: T,
     )
-    kept, reader = VerdictStore(Path(settings.verdicts_folder)), _Reader(settings)
+    kept, reader = VerdictStore(Path(settings.verdicts_folder)), LogReader(settings)
     for interval in range(T, T + intervals * PERIOD, PERIOD):
         cluster.advance()
         log.publish(namespace_record(CLUSTER, state) for state in cluster.changed_namespaces())
@@ -83,7 +83,7 @@ def played(
     return [each.entry for each in decided]
 
 
-class _Reader:
+class LogReader:
     """Reads the files of a log as they come, each once."""
 
     def __init__(self, settings: Settings) -> None:

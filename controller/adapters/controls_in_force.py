@@ -50,6 +50,8 @@ class ControlsInForce:
             resumed_ms=known.resumed_ms,
             maintenance=self._maintenance.forbids(interval),
             unknown=unknown,
+            drained=tuple(sorted(each.broker for each in known.drained)),
+            orders=None if known.orders is None or not known.orders.hold_at(interval) else known.orders,
         )
 
     def _look(self) -> str:

@@ -36,11 +36,13 @@ TRY: Final = "Try, without a cluster"
 
 #: In the order of the groups, and by name in each.
 COMMANDS: Final[Mapping[str, Listed]] = {
+    "apply": Listed("apply", "apply", "Carry out an approved plan, wave by wave.", OPERATE),
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
     "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),
     "init": Listed("init", "init", "Write commented settings to begin with.", OPERATE),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),
+    "release": Listed("controls", "release", "Let drained brokers get bundles again.", OPERATE),
     "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker.", OPERATE),
     "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C.", OPERATE),
     "stop-all": Listed(

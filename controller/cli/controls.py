@@ -95,6 +95,39 @@ def mode(
         _say(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
 
 
+def release(
+    brokers: Annotated[
+        list[str] | None, typer.Argument(metavar="BROKER...", help="Drained brokers, by name.", show_default=False)
+    ] = None,
+    release_all: Annotated[bool, typer.Option("--all", help="Release every drained broker.")] = False,
+    conf: Conf = DEFAULT_CONF,
+    as_json: _AsJson = False,
+) -> None:
+    """Let drained brokers get bundles again, from the next interval on."""
+    if release_all == bool(brokers):
+        raise typer.BadParameter("name drained brokers, or give --all", param_hint="BROKER")
+    settings = read_settings(conf)
+    require(settings, Part.ELECTION)
+    named = set(brokers or ())
+
+    def released(now: OperatorControls) -> OperatorControls:
+        unknown = named - {each.broker for each in now.drained}
+        if unknown:
+            have = ", ".join(each.broker for each in now.drained) or "none"
+            raise TrimtabError(f"{', '.join(sorted(unknown))} is not drained; drained are: {have}")
+        return replace(now, drained=tuple(each for each in now.drained if not release_all and each.broker not in named))
+
+    with_store(settings, lambda store: _tell_drained(settings, change(store, released), as_json=as_json))
+
+
+def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:
+    drained = [each.broker for each in controls.drained]
+    if as_json:
+        typer.echo(ControlsAnswer(cluster=settings.cluster.name, drained=drained).as_line())
+    else:
+        _say(f"Drained brokers of {settings.cluster.name}: {', '.join(drained) or 'none'}.")
+
+
 def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
     """Pause, and make executors refuse every command that they have not started.  No controller needs to run."""
     settings = read_settings(conf)
@@ -105,7 +138,7 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
     def stop(store: ControlStore) -> None:
         failure = ""
         try:
-            change(store, lambda now: replace(now, pause=choice))
+            change(store, lambda now: replace(now, pause=choice, orders=None))
             if not as_json:
                 _say(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
         except TrimtabError as error:
@@ -170,14 +203,15 @@ def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> Non
 
 
 def _choice(value: str, reason: str, by: str) -> Choice:
-    return Choice(value=value, reason=reason, by=by or _user(), at_ms=time.time_ns() // 1_000_000)
+    return Choice(value=value, reason=reason, by=by or user(), at_ms=time.time_ns() // 1_000_000)
 
 
 def _say(text: str) -> None:
     print_line(console(), text)
 
 
-def _user() -> str:
+def user() -> str:
+    """Who runs this command."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # as in a container: the user has a number, and no name

@@ -5,11 +5,17 @@ from typing import Final
 
 #: The words that call a command -> lines to copy.
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "apply": (
+        "trimtab apply plan.json --hash 4f1c0a9be2d7 --check",
+        "trimtab apply plan.json --hash 4f1c0a9be2d7",
+        "trimtab apply plan.json --hash 4f1c0a9be2d7 --repair -o repaired.json",
+    ),
     "collect": ("trimtab collect --conf conf/trimtab.toml", "trimtab collect --dry-run"),
     "execute": ("trimtab execute --conf conf/trimtab.toml",),
     "init": ("trimtab init my-cluster --kafka kafka-1:9092", "trimtab init here --log folder"),
     "mode": ('trimtab mode dry_run --reason "watch it for a day"',),
     "pause": ('trimtab pause --reason "broker upgrade"',),
+    "release": ("trimtab release broker-1:8080", "trimtab release --all"),
     "resume": ('trimtab resume --reason "upgrade done"',),
     "run": ("trimtab run --conf conf/trimtab.toml",),
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),

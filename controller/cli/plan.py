@@ -17,7 +17,7 @@ from controller.cli.reachable import require
 from controller.cli.times import time_of
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.plan_source import PlanSource, source_of_load, source_of_log
-from controller.offline.planner import Asked, planned_cluster
+from controller.offline.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.rightsizing import rightsizing
 from controller.planning.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
 from controller.settings.trimtab_toml import read_settings
@@ -164,6 +164,18 @@ def _tell_plan(
 ) -> None:
     with long_work("making the plan"):
         found = planned_cluster(source, asked)
+    tell_plan(found, output, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
+
+
+def tell_plan(
+    found: PlannedCluster,
+    output: Path | None,
+    *,
+    as_json: bool,
+    now_ms: int = 0,
+    deadline_ms: int | None = None,
+) -> None:
+    """Write *found* to *output*, and print it; exit code 1 where it does not do all that it is to do."""
     if output is not None:
         _write(output, encode_plan(found.plan))
     answer = plan_answer(found, file="" if output is None else str(output), now_ms=now_ms, deadline_ms=deadline_ms)

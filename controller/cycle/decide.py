@@ -18,6 +18,7 @@ from controller.cycle.budgets import Ledger
 from controller.cycle.commands import charge, in_flight_entry
 from controller.cycle.guardrails import CLUSTER, about_undescribed, refusal_of, undescribed
 from controller.cycle.held_back import splits_held_back, unloads_held_back
+from controller.cycle.ordered import with_drained
 from controller.cycle.outcomes import on_their_way, resting, settle
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.roster import watched_roster
@@ -43,7 +44,7 @@ def decide(
     view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
 ) -> tuple[Decision, Memory]:
     """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine."""
-    interval = view.as_of_ms
+    interval, policy = view.as_of_ms, with_drained(policy, controls)
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = _of_these_strategies(memory, policy)
     verdicts += anew

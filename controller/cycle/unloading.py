@@ -7,6 +7,7 @@ from typing import NamedTuple
 from controller.cycle.budgets import Held, Ledger
 from controller.cycle.commands import charge, charge_for, command_for
 from controller.cycle.guardrails import CLUSTER, switched_off, too_few_brokers
+from controller.cycle.ordered import ordered_unloads
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
@@ -41,6 +42,8 @@ def unloads_of(
     ledger: Ledger,
 ) -> Unloads:
     """The unloads of the interval with their destinations, the memory after them, and why everything else stays."""
+    if controls.orders is not None and controls.orders.hold_at(view.as_of_ms):
+        return _ordered(view, untouchable, splitting, memory, policy, controls, ledger)
     none = _why_none(view, policy)
     if none is not None:
         return Unloads(memory=memory, verdicts=[none])
@@ -70,6 +73,26 @@ def unloads_of(
     view = _moved(view, [unload for unload in moves if free(unload.bundle)], unloads, policy, controls, ledger)
     chosen = [unload for unload in found.unloads if free(unload.bundle)]
     _shed(view, staying, chosen, unloads, policy, controls, ledger)
+    return unloads
+
+
+def _ordered(
+    view: ClusterView,
+    untouchable: Untouchable,
+    splitting: set[str],
+    memory: Memory,
+    policy: Policy,
+    controls: Controls,
+    ledger: Ledger,
+) -> Unloads:
+    """The unloads of a plan that is being applied; strategies are not asked meanwhile, so that nothing disturbs it."""
+    chosen, verdicts = ordered_unloads(view, memory, controls)
+    unloads = Unloads(memory=memory, verdicts=verdicts)
+    if len(view.brokers) < 2:
+        unloads.verdicts.append(too_few_brokers(view, "plan"))
+        return unloads
+    free = _Free(untouchable, splitting, unloads.verdicts)
+    _moved(view, [unload for unload in chosen if free(unload.bundle)], unloads, policy, controls, ledger)
     return unloads
 
 

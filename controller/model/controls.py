@@ -4,6 +4,40 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedMove:
+    """One bundle that an operator's plan moves."""
+
+    bundle: str
+    #: The broker that must own it.
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """One wave of a plan that ``trimtab apply`` handed to the controllers; without moves: a plan is being applied."""
+
+    #: The plan's hash.
+    plan: str
+    #: Step and wave, from 1, and how many waves the step has.
+    step: int
+    wave: int
+    waves: int
+    moves: tuple[OrderedMove, ...] = ()
+    #: T of the load that the moves were checked against, epoch ms: what was unloaded later is not unloaded again.
+    checked_at: int
+    #: No interval T after this obeys, epoch ms: where `trimtab apply` has ended, balancing goes on.
+    expires_at_ms: int
+    #: The process of `trimtab apply` that handed it over, and who started it.
+    holder: str
+    by: str
+
+    def hold_at(self, interval: int) -> bool:
+        """Whether the controllers obey in *interval*, T."""
+        return interval <= self.expires_at_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
     """The controls that an interval was decided with."""
 
@@ -22,6 +56,10 @@ class Controls:
     maintenance: str = ""
     #: Why the operator's controls could not be read; "" if they were.  No commands are issued until they are read.
     unknown: str = ""
+    #: Brokers that get no bundles until `trimtab release`, sorted.
+    drained: tuple[str, ...] = ()
+    #: The moves of a plan that is being applied.
+    orders: Orders | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +74,20 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """A broker that gets no bundles."""
+
+    broker: str
+    by: str
+    #: Epoch ms.
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorControls:
-    """What operators set with `trimtab pause`, `resume` and `mode`.  It is stored, so it survives every restart.
+    """What operators set with `trimtab pause`, `resume`, `mode`, `apply` and `release`.
+
+    It is stored, so it survives every restart.
 
     None: no operator has set it, so the settings in trimtab.toml apply.
     """
@@ -48,6 +98,9 @@ class OperatorControls:
     pause: Choice | None = None
     #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never.
     resumed_ms: int = 0
+    #: By name.
+    drained: tuple[Drained, ...] = ()
+    orders: Orders | None = None
 
     def in_force(self, *, mode: str, paused: bool) -> tuple[str, bool, Choice | None]:
         """The mode and the pause that apply, and the operator's choice that explains them.

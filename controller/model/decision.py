@@ -23,6 +23,7 @@ class Reason(StrEnum):
     PLACED = "Placed"
     BROKER_JOINED = "BrokerJoined"
     BROKER_LEFT = "BrokerLeft"
+    PLANNED = "Planned"
     # nothing to do
     BALANCED = "Balanced"
     NO_BROKERS = "NoBrokers"
@@ -70,6 +71,9 @@ class Reason(StrEnum):
     FEWEST_BUNDLES = "FewestBundles"
     BROKER_VERSION = "BrokerVersion"
     BUNDLE_WITH_POLICIES = "BundleWithPolicies"
+    DRAINED = "Drained"
+    PLAN_IN_FORCE = "PlanInForce"
+    PLAN_OUTDATED = "PlanOutdated"
     # about the memory of strategies
     STARTED_ANEW = "StartedAnew"
     # results that came back

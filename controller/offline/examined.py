@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, untouchable_in, view_of
+from controller.cycle.ordered import with_drained
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.untouchable import Untouchable
 from controller.engine import decide_interval
@@ -161,6 +162,7 @@ class Examined:
 
 def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Policy) -> Examined:
     """Decide the interval of *snapshot* as the engine does, from *memory*, and listen."""
+    policy = with_drained(policy, controls)
     listening, heard = heard_policy(policy)
     seen = list[ClusterView]()
 

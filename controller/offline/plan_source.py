@@ -13,6 +13,7 @@ from controller.adapters.recent import last_tick
 from controller.cycle import Policy, untouchable_in, view_of
 from controller.cycle.guardrails import undescribed
 from controller.cycle.limits import Limits
+from controller.cycle.ordered import with_drained
 from controller.cycle.untouchable import Untouchable
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
@@ -119,11 +120,15 @@ def source_of_log(settings: Settings, *, before: int, environment: Mapping[str, 
     interval = last_tick(settings)
     if interval is None:
         raise TrimtabError("the log has no interval yet: start `trimtab collect`, or give recorded load with --load")
+    # Policies of namespaces are written again every few intervals: those of all have to be among what is read.
+    before = max(before, 2 * settings.collector.state_every)
     snapshot = snapshot_at(tail, settings, policy, interval, before=before)
     if snapshot is None:
         raise TrimtabError(f"the log does not hold the load of interval {interval}: wait for the next one")
     last = tail.last_entry(settings.cluster.name)
     memory = policy.initial_memory(settings.decisions.seed) if last is None else last.memory
+    if last is not None:
+        policy = with_drained(policy, last.controls)
     conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
     return PlanSource(
         cluster=settings.cluster.name,

@@ -17,10 +17,11 @@ from controller.planning.plan_steps import (
     emptied_step,
     empty_step,
     fill_step,
+    kept_step,
     restart_steps,
     spread_step,
 )
-from controller.planning.problem import BalanceProblem
+from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.rightsizing import removable
 from controller.planning.waves import WaveLimits, WavePace
 from controller.wire.readable import counted
@@ -40,6 +41,8 @@ class Asked:
     by_zone: bool = False
     #: Of a removal: so many brokers.
     number: int = 0
+    #: Of a balance: these moves (bundle, owner, destination), as far as they are possible, and no others.
+    moves: tuple[tuple[str, str, str], ...] | None = None
     max_moves: int = MOST_MOVES
     #: Producers and consumers that reconnect in a second, at most; None: any number.
     connections_per_second: float | None = None
@@ -69,7 +72,9 @@ class _Planner:
 
     def __init__(self, source: PlanSource, asked: Asked) -> None:
         self._source, self._asked = source, asked
-        self._found: StatedProblem = source.problem(recently_unloaded_too=asked.kind != BALANCE)
+        self._found: StatedProblem = source.problem(
+            recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
+        )
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
         self._allowed = source.allowed(self._found)
@@ -95,6 +100,8 @@ class _Planner:
 
     def steps(self) -> Sequence[PlanStep]:
         asked, rows = self._asked, self._rows(self._asked.brokers)
+        if asked.moves is not None:
+            return [kept_step(self.problem, self._kept(asked.moves), self._limits, self._allowed)]
         if asked.kind == BALANCE:
             return [spread_step(self.problem, self._limits, asked.to, self._allowed)]
         if asked.kind == DRAIN:
@@ -105,6 +112,12 @@ class _Planner:
         if asked.kind == RESTART:
             return self._restart()
         return self._removal()
+
+    def _kept(self, moves: Sequence[tuple[str, str, str]]) -> list[PlannedMove]:
+        view = self._source.view
+        row_of = {view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
+        codes = view.brokers.code_of
+        return [PlannedMove(row_of[bundle], codes[source], codes[to]) for bundle, source, to in moves]
 
     def _restart(self) -> Sequence[PlanStep]:
         found, steps = restart_steps(self.problem, self._groups(), self._limits, self._allowed)

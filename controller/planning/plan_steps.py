@@ -15,7 +15,7 @@ from controller.planning.plan import EMPTY, FILL, SPREAD, PlanStep
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
 from controller.planning.restarting import RollingRestart, after_moves, rolling_restart
 from controller.planning.search import SearchLimits
-from controller.planning.sequence import Allowed
+from controller.planning.sequence import Allowed, MoveSequence
 from controller.planning.waves import WaveLimits, waves_of
 
 #: A plan has no more moves, unless fewer are asked for.
@@ -63,6 +63,19 @@ def _searched(problem: BalanceProblem, limits: PlanLimits, to: float, allowed: A
 def _rank(problem: BalanceProblem, plan: CertifiedPlan) -> tuple[float, float]:
     found = score(problem, plan.moves)
     return round(found.peak, 9), found.disturbance
+
+
+def kept_step(
+    problem: BalanceProblem, moves: Sequence[PlannedMove], limits: PlanLimits, allowed: Allowed | None = None
+) -> PlanStep:
+    """Those of *moves* that capacity and filters allow one after the other."""
+    ceiling, sequence = max(1.0, score(problem, moves).peak), MoveSequence(problem, moves, allowed)
+    while sequence.take_first(
+        move for move in sequence.waiting if sequence.full(move) <= ceiling and sequence.may_follow(move)
+    ):
+        pass
+    ceiling = max(1.0, score(problem, sequence.taken).peak)
+    return _step(problem, sequence.taken, limits, ceiling, SPREAD, allowed=allowed)
 
 
 def empty_step(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from controller.adapters.opened import election_system
 from controller.cycle.budgets import Ledger, Line
+from controller.cycle.ordered import told_of
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
@@ -34,6 +35,8 @@ class GuardrailStatus:
     settings_mode: str
     settings_paused: bool
     chosen: OperatorControls
+    #: The plan that is being applied; "": none is.
+    plan: str
     #: Why the choices could not be read; "" where they could.
     unknown: str
     #: Why maintenance windows forbid to issue anything now; "" where they allow it.
@@ -60,6 +63,7 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
         settings_mode=decisions.mode,
         settings_paused=decisions.paused,
         chosen=chosen,
+        plan="" if chosen.orders is None or not chosen.orders.hold_at(now_ms) else told_of(chosen.orders),
         unknown=unknown,
         maintenance=maintenance.forbids(now_ms),
         breaker=Breaker() if memory is None else memory.breaker,
@@ -71,6 +75,10 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
 def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
     """For people."""
     rows = {"mode": _mode(found), "paused": _paused(found)}
+    if found.chosen.drained:
+        rows["drained"] = ", ".join(f"{each.broker} by {each.by}" for each in found.chosen.drained)
+    if found.plan:
+        rows["plan"] = f"{found.plan} is being applied, so strategies unload nothing"
     if found.unknown:
         rows["controls"] = f"cannot be read, so nothing is issued: {found.unknown}"
     breaker = found.breaker
@@ -101,6 +109,8 @@ def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
     return GuardrailsAnswer(
         mode=ModeAnswer(in_force=found.mode, settings=found.settings_mode, set=_choice(mode)),
         paused=PausedAnswer(in_force=found.paused, settings=found.settings_paused, set=_choice(pause)),
+        drained=[each.broker for each in found.chosen.drained],
+        plan=found.plan,
         unknown=found.unknown,
         maintenance=found.maintenance,
         breaker=BreakerAnswer(tripped_at=breaker.tripped_at, why=breaker.why, failures_in_a_row=breaker.in_a_row),

@@ -42,6 +42,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.PLACED: Meaning(_NORMAL, "a destination was found"),
     Reason.BROKER_JOINED: Meaning(_NORMAL, "a broker joined and gets its share"),
     Reason.BROKER_LEFT: Meaning(_THROTTLED, "a broker left; its return is waited for, then its bundles are spread"),
+    Reason.PLANNED: Meaning(_NORMAL, "a plan that a person approved moves it: see `trimtab apply`"),
     Reason.BALANCED: Meaning(_NORMAL, "the load is within the limits of the strategy"),
     Reason.NO_BROKERS: Meaning(_IMPOSSIBLE, "there are too few brokers with load data to move anything"),
     Reason.NO_BUNDLES: Meaning(_IMPOSSIBLE, "the broker has no bundle that the strategy may take"),
@@ -99,6 +100,13 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.BROKER_VERSION: Meaning(_CONFIGURATION, "the broker has an older version than others"),
     Reason.BUNDLE_WITH_POLICIES: Meaning(
         _CONFIGURATION, "its namespace has policies: see loadBalancerSheddingBundlesWithPoliciesEnabled"
+    ),
+    Reason.DRAINED: Meaning(_CONFIGURATION, "the broker is drained and gets no bundles until `trimtab release`"),
+    Reason.PLAN_IN_FORCE: Meaning(
+        _THROTTLED, "a plan is being applied, so strategies unload nothing; it ends with `trimtab apply`"
+    ),
+    Reason.PLAN_OUTDATED: Meaning(
+        _IMPOSSIBLE, "the cluster is not as the plan says: make a new plan, or repair it with `trimtab apply`"
     ),
     Reason.STARTED_ANEW: Meaning(_NORMAL, "the strategy was changed, so its memory begins anew"),
     Reason.SETTLED: Meaning(_NORMAL, "the result of a command came back"),

@@ -217,6 +217,11 @@ def validate(model: type[R], value: bytes | str) -> R:
         raise _wire_error(error.errors(include_url=False)[0]) from error
 
 
+def is_empty(value: object) -> bool:
+    """Whether a field is left out of a record: it is newer than others, and has nothing to say."""
+    return value is None or value == ()
+
+
 def missing(field: str) -> PydanticCustomError:
     """What a validator raises for a field that is missing because of what other fields say."""
     return PydanticCustomError("missing_field", "{field} is missing", {"field": field})

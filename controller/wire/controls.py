@@ -1,15 +1,31 @@
 """What persons have set, as it is kept beside the election: one small JSON object."""
 
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from controller.model.controls import Choice, OperatorControls
+from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders
 from controller.model.errors import ControlsCorruptError, WireError
-from controller.wire.base import VERSION, Millis, Record, encode, model_for, read_object, refuse_too_large, validate
+from controller.wire.base import (
+    VERSION,
+    BundleText,
+    Items,
+    Millis,
+    Name,
+    Record,
+    encode,
+    is_empty,
+    model_for,
+    read_object,
+    refuse_too_large,
+    validate,
+)
 
-#: Far above what two choices with their reasons come to.
-MAX_BYTES: Final = 16 * 1024
+#: A wave of 100 moves with names of 300 characters comes to a quarter.  ZooKeeper takes no more than 1 MiB.
+MAX_BYTES: Final = 512 * 1024
+MAX_MOVES: Final = 100
+MAX_DRAINED: Final = 1000
 MAX_REASON: Final = 500
 MAX_NAME: Final = 100
 #: No control characters: it is printed.
@@ -34,6 +50,38 @@ class PauseRecord(_ChoiceRecord):
     value: Literal["paused", "running"]
 
 
+class DrainedRecord(Record):
+    """A broker that gets no bundles."""
+
+    broker: Name
+    by: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
+    at_ms: Millis
+
+
+class OrderedMoveRecord(Record):
+    """One bundle that a plan moves."""
+
+    bundle: BundleText
+    source: Name
+    destination: Name
+
+
+class OrdersRecord(Record):
+    """One wave of a plan that is being applied."""
+
+    plan: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """The plan's hash."""
+    step: Annotated[int, Field(ge=1, le=100_000)]
+    wave: Annotated[int, Field(ge=0, le=100_000)]
+    waves: Annotated[int, Field(ge=0, le=100_000)]
+    moves: Annotated[Items[OrderedMoveRecord], Field(max_length=MAX_MOVES)] = ()
+    checked_at: Millis
+    """T of the load that the moves were checked against."""
+    expires_at_ms: Millis
+    holder: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
+    by: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
+
+
 class ControlsDocument(Record):
     """What persons have set; null where nobody has."""
 
@@ -42,6 +90,8 @@ class ControlsDocument(Record):
     mode: ModeRecord | None = None
     pause: PauseRecord | None = None
     resumed_ms: Millis = 0
+    drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
+    orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
 
 
 MODELS: Final[dict[str, type[Any]]] = {"controls": ControlsDocument}
@@ -54,6 +104,8 @@ def encode_controls(controls: OperatorControls) -> bytes:
             mode=None if controls.mode is None else ModeRecord.model_construct(**_fields(controls.mode)),
             pause=None if controls.pause is None else PauseRecord.model_construct(**_fields(controls.pause)),
             resumed_ms=controls.resumed_ms,
+            drained=tuple(DrainedRecord.model_construct(**asdict(each)) for each in controls.drained),
+            orders=orders_record(controls.orders),
         )
     )
     parse_controls(value)
@@ -68,7 +120,24 @@ def parse_controls(value: bytes) -> OperatorControls:
         mode=None if record.mode is None else Choice(**dict(record.mode)),
         pause=None if record.pause is None else Choice(**dict(record.pause)),
         resumed_ms=record.resumed_ms,
+        drained=tuple(Drained(**dict(each)) for each in record.drained),
+        orders=to_orders(record.orders),
     )
+
+
+def orders_record(orders: Orders | None) -> OrdersRecord | None:
+    """*orders* as they are kept; what is wrong with them is found when they are read."""
+    if orders is None:
+        return None
+    moves = tuple(OrderedMoveRecord.model_construct(**asdict(move)) for move in orders.moves)
+    return OrdersRecord.model_construct(**{**asdict(orders), "moves": moves})
+
+
+def to_orders(record: OrdersRecord | None) -> Orders | None:
+    """The orders that *record* says."""
+    if record is None:
+        return None
+    return Orders(**{**dict(record), "moves": tuple(OrderedMove(**dict(move)) for move in record.moves)})
 
 
 def stored_controls(value: bytes, where: str) -> OperatorControls:

@@ -7,6 +7,7 @@ floats come back as they were: the same decision has the same bytes, whoever jou
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from dataclasses import fields as dataclass_fields
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
@@ -21,12 +22,14 @@ from controller.wire.base import (
     Millis,
     Record,
     encode,
+    is_empty,
     model_for,
     read_object,
     reader,
     validate,
 )
 from controller.wire.commands import CommandData, command_data, to_command
+from controller.wire.controls import OrdersRecord, orders_record, to_orders
 
 V = TypeVar("V")
 
@@ -134,6 +137,8 @@ class ControlsRecord(Record):
     resumed_ms: Millis = 0
     maintenance: str = ""
     unknown: str = ""
+    drained: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
+    orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
 
 
 class DecisionEntry(Envelope):
@@ -200,7 +205,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                     went=_by_key(memory.roster.went),
                 ),
             ),
-            controls=ControlsRecord(**asdict(entry.controls)),
+            controls=_controls_record(entry.controls),
         )
     )
 
@@ -251,8 +256,18 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             breaker=Breaker(**dict(memory.breaker)),
             roster=Roster(**dict(memory.roster)),
         ),
-        controls=Controls(**dict(record.controls)),
+        controls=to_controls(record.controls),
     )
+
+
+def _controls_record(controls: Controls) -> ControlsRecord:
+    fields = {each.name: getattr(controls, each.name) for each in dataclass_fields(controls)}
+    return ControlsRecord(**{**fields, "orders": orders_record(controls.orders)})
+
+
+def to_controls(record: ControlsRecord) -> Controls:
+    """The controls that *record* says."""
+    return Controls(**{**dict(record), "orders": to_orders(record.orders)})
 
 
 def _by_key(mapping: Mapping[str, V]) -> dict[str, V]:

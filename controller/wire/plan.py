@@ -121,7 +121,7 @@ class PlanRecord(PlanPart):
 
 
 class PlanFile(PlanPart):
-    """``trimtab plan -o FILE``: a plan and its hash."""
+    """What ``trimtab plan`` writes: a plan and its hash."""
 
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     """Of the plan as JSON with sorted keys and without blanks."""

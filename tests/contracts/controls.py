@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from controller.model.controls import Choice, OperatorControls
+from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders
 from controller.ports.controls import ABSENT, ControlStore
 
 #: One more process that reads and writes the controls of the same cluster; the fixture closes it at the end.
@@ -11,6 +11,20 @@ OpenStore: TypeAlias = Callable[[], ControlStore]
 
 PAUSED = OperatorControls(pause=Choice(value="paused", reason="upgrade", by="ada", at_ms=5))
 OBSERVE = OperatorControls(mode=Choice(value="observe", reason="", by="bob", at_ms=1))
+ORDERS = OperatorControls(
+    drained=(Drained(broker="a:8080", by="ada", at_ms=5),),
+    orders=Orders(
+        plan="0f" * 32,
+        step=1,
+        wave=2,
+        waves=3,
+        moves=(OrderedMove(bundle="acme/own/0x00000000_0x80000000", source="a:8080", destination="b:8080"),),
+        checked_at=60_000,
+        expires_at_ms=360_000,
+        holder="one",
+        by="ada",
+    ),
+)
 
 
 class ControlStoreContract:
@@ -28,6 +42,11 @@ class ControlStoreContract:
         controls, version = other.read()
         assert controls == PAUSED
         assert version == other.version() == one.version() != ABSENT
+
+    def test_orders_and_drained_brokers_come_back(self, store: OpenStore) -> None:
+        one, other = store(), store()
+        assert one.write(ORDERS, ABSENT)
+        assert other.read()[0] == ORDERS
 
     def test_controls_are_replaced_by_who_knows_their_version(self, store: OpenStore) -> None:
         one = store()

@@ -22,7 +22,7 @@ from controller.wire.answers.offline import (
     RebalanceExampleAnswer,
     TicksAnswer,
 )
-from controller.wire.answers.plan import PlanAnswer, RightsizingAnswer
+from controller.wire.answers.plan import ApplyAnswer, PlanAnswer, RightsizingAnswer
 from controller.wire.answers.recordings import RecordAnswer
 from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
@@ -30,6 +30,7 @@ from controller.wire.answers.what_if import WhatIfAnswer
 
 #: Name of the schema -> model.
 MODELS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.apply": ApplyAnswer,
     "answer.bench_decisions": TimingAnswer,
     "answer.bench_frontier": FrontierAnswer,
     "answer.bench_overloaded": OverloadAnswer,

@@ -1,4 +1,4 @@
-"""The answers of ``trimtab plan``."""
+"""The answers of ``trimtab plan`` and ``trimtab apply``."""
 
 from typing import Literal
 
@@ -87,6 +87,21 @@ class PlanAnswer(JsonAnswer):
     stays: dict[str, str]
     """Bundle that stays on a broker that is to be empty -> why."""
     notes: list[str]
+
+
+class ApplyAnswer(JsonAnswer):
+    """``trimtab apply --json``."""
+
+    sha256: str
+    """Of the plan."""
+    step: int
+    """From 1."""
+    moves: int
+    done: int
+    """Moves whose bundle is where it is to go."""
+    notes: list[str]
+    left: list[str]
+    """Bundles that are still on a broker that was to be empty."""
 
 
 class RightsizingAnswer(JsonAnswer):

@@ -106,6 +106,10 @@ class GuardrailsAnswer(JsonAnswer):
 
     mode: ModeAnswer
     paused: PausedAnswer
+    drained: list[str]
+    """Brokers that get no bundles until `trimtab release`."""
+    plan: str
+    """The plan that is being applied: its hash, step and wave; "": none is."""
     unknown: str
     """Why the controls cannot be read; "": they can."""
     maintenance: str
@@ -185,13 +189,15 @@ class LookupAnswer(JsonAnswer):
 
 
 class ControlsAnswer(JsonAnswer):
-    """``trimtab pause``, ``resume``, ``mode`` and ``stop-all`` with --json: what holds from the next interval on."""
+    """``trimtab pause``, ``resume``, ``mode``, ``release`` and ``stop-all`` with --json: what holds from now on."""
 
     cluster: str
     paused: bool | None = None
     mode: str | None = None
     epoch: int | None = None
     """The epoch that stop-all started; executors refuse older commands that they have not started."""
+    drained: list[str] | None = None
+    """Brokers that get no bundles until they are released."""
 
 
 class CollectAnswer(JsonAnswer):

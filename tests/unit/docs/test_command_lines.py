@@ -38,6 +38,8 @@ WITH_SERVERS: Final = {
     "mode": ("needs ZooKeeper", "tests/unit/adapters/test_controls_outlive.py"),
     "pause": ("needs ZooKeeper", "tests/faults/operations.py"),
     "record": ("needs a log", "tests/unit/cli/test_record_command.py"),
+    "apply": ("needs a log", "tests/unit/cli/test_apply_command.py"),
+    "release": ("needs an election", "tests/unit/cli/test_apply_command.py"),
     "plan": ("needs a log", "tests/unit/cli/test_plan_command.py"),
     "resume": ("needs ZooKeeper", "tests/faults/operations.py"),
     "run": ("starts Spark, needs a log and ZooKeeper", "tests/e2e/test_kafka_and_zookeeper.py"),

@@ -1,0 +1,203 @@
+"""``trimtab apply``: carry out a plan that a person has approved by its hash."""
+
+import re
+import time
+import uuid
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from controller.adapters import signals
+from controller.adapters.long_work import long_work
+from controller.adapters.opened import election_system
+from controller.adapters.outages import Part
+from controller.cli import failures
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.controls import change, user
+from controller.cli.layout import print_line
+from controller.cli.plan import tell_plan
+from controller.cli.reachable import require
+from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
+from controller.offline.applying import Applied, PlanRun, Surroundings
+from controller.offline.plan_progress import plan_progress
+from controller.offline.plan_repair import repaired
+from controller.offline.plan_source import PlanSource, source_of_log
+from controller.planning.plan import Plan
+from controller.ports.controls import ControlStore
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.answers.plan import ApplyAnswer
+from controller.wire.plan import MAX_BYTES, parse_plan
+from controller.wire.readable import counted
+
+#: Digits of the hash that are enough.
+_SHORTEST_HASH: Final = 12
+_LEFT_BEHIND: Final = 1
+
+_File: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The file that `trimtab plan` wrote.", show_default=False)
+]
+_Hash: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--hash", help=f"The hash that was approved: all of it, or its first {_SHORTEST_HASH} digits or more."
+    ),
+]
+_Step: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=1, max=100_000, help="Of a plan of several steps: which one.", show_default="the only one"),
+]
+_Tolerance: TypeAlias = Annotated[
+    float,
+    typer.Option(min=0.0, max=1000.0, help="The load of a bundle may differ by so many percent of what the plan says."),
+]
+_Repair: TypeAlias = Annotated[
+    bool,
+    typer.Option("--repair", help="Issue nothing: make a plan of what is left, for the cluster as it is.  Needs -o."),
+]
+_Output: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="With --repair: the file of the new plan.", dir_okay=False, show_default=False),
+]
+_Intervals: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=10_000, help="Read so many intervals of the log before each wave, for averages.")
+]
+
+
+def apply(
+    file: _File,
+    approved: _Hash,
+    step: _Step = None,
+    check: Annotated[bool, typer.Option("--check", help="Only check the plan against the cluster.")] = False,
+    repair: _Repair = False,
+    output: _Output = None,
+    tolerance: _Tolerance = 25.0,
+    intervals: _Intervals = 30,
+    by: Annotated[str, typer.Option(help="Who does this.", show_default="your user name")] = "",
+    conf: Conf = DEFAULT_CONF,
+    as_json: Annotated[bool, json_option("answer.apply")] = False,
+) -> None:
+    """Carry out an approved plan: check it against the cluster, then hand its waves to the controllers, one by one.
+
+    The controllers issue the commands, with all guardrails; `trimtab pause` and `resume` hold, and `stop-all` ends it.
+    Ctrl-C ends it after what is issued; started again, it goes on where it was.
+
+    Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, or a bundle is left behind; 2 the plan or an
+    option is invalid; 130 ended by Ctrl-C.
+    """
+    if repair != (output is not None) or (repair and check):
+        raise typer.BadParameter("--repair needs --output, and the other way round", param_hint="--repair")
+    plan, sha256 = _read(file, approved)
+    number = _number(plan, step)
+    settings = read_settings(conf)
+    if plan.cluster != settings.cluster.name:
+        raise PlanRefusedError(f"the plan is for cluster {plan.cluster!r}, and {conf} is of {settings.cluster.name!r}")
+    with long_work("waiting for answers of log and election"):
+        require(settings, Part.LOG, Part.ELECTION)
+    if repair:
+        source = source_of_log(settings, before=intervals)
+        tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, as_json=as_json)
+        return
+    store = election_system(settings).controls()
+    try:
+        around = _surroundings(settings, store, intervals, by or user(), quiet=as_json)
+        run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=tolerance / 100)
+        if check:
+            _tell_check(run, as_json=as_json)
+        else:
+            _carry_out(settings, store, run, as_json=as_json)
+    finally:
+        store.close()
+
+
+def _read(file: Path, approved: str) -> tuple[Plan, str]:
+    if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST_HASH},64}}", approved):
+        why = f"give at least {_SHORTEST_HASH} of the 64 digits (0-9, a-f) that `trimtab plan` printed"
+        raise typer.BadParameter(why, param_hint="--hash")
+    try:
+        with file.open("rb") as opened:
+            value = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SettingsError(f"{file}: {error.strerror}") from error
+    plan, sha256 = parse_plan(value)
+    if not sha256.startswith(approved):
+        raise PlanRefusedError(f"{file} is another plan than the one that was approved: its hash is {sha256}")
+    return plan, sha256
+
+
+def _number(plan: Plan, step: int | None) -> int:
+    """The step to carry out, from 0."""
+    if not plan.steps:
+        raise PlanRefusedError("the plan has no moves: there is nothing to carry out")
+    if step is None and len(plan.steps) > 1:
+        raise typer.BadParameter(f"the plan has {len(plan.steps)} steps: say which one", param_hint="--step")
+    if step is not None and step > len(plan.steps):
+        raise typer.BadParameter(f"the plan has {counted(len(plan.steps), 'step')}", param_hint="--step")
+    return 0 if step is None else step - 1
+
+
+def _surroundings(settings: Settings, store: ControlStore, intervals: int, by: str, *, quiet: bool) -> Surroundings:
+    out = console()
+
+    def source() -> PlanSource:
+        return source_of_log(settings, before=intervals)
+
+    def say(text: str) -> None:
+        if not quiet:
+            print_line(out, f"{time.strftime('%H:%M:%S', time.gmtime())} {text}")
+
+    return Surroundings(
+        change=lambda how: change(store, how),
+        source=source,
+        progress=lambda plan, since: plan_progress(settings, plan, since),
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        sleep=time.sleep,
+        say=say,
+        by=by,
+        holder=str(uuid.uuid4()),
+    )
+
+
+def _tell_check(run: PlanRun, *, as_json: bool) -> None:
+    found = run.check()
+    left = sum(len(wave) for wave in found.waves)
+    if as_json:
+        done = len(found.done)
+        answer = ApplyAnswer(sha256=run.sha256, step=run.number + 1, moves=left + done, done=done, notes=[], left=[])
+        typer.echo(answer.as_line())
+    else:
+        print_line(
+            console(),
+            f"The cluster is as the plan says: {counted(len(found.done), 'move')} done, {left} in"
+            f" {counted(len(found.waves), 'wave')} to be carried out.",
+        )
+
+
+def _carry_out(settings: Settings, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
+    mode, _, _ = store.read()[0].in_force(mode=settings.decisions.mode, paused=False)
+    if mode != "active":
+        raise TrimtabError(f"the mode is {mode}, in which nothing moves: run `trimtab mode active`")
+    if election_system(settings).leader() is None:
+        raise TrimtabError("no controller runs, and the controllers issue the commands: start `trimtab run`")
+    with signals.interrupts(exit_code=signals.INTERRUPTED):
+        done = run.run()
+    _tell(run, done, as_json=as_json)
+    if done.left_behind:
+        raise typer.Exit(_LEFT_BEHIND)
+
+
+def _tell(run: PlanRun, done: Applied, *, as_json: bool) -> None:
+    if as_json:
+        answer = ApplyAnswer(
+            sha256=run.sha256,
+            step=run.number + 1,
+            moves=done.moves,
+            done=done.done,
+            notes=list(done.notes),
+            left=list(done.left_behind),
+        )
+        typer.echo(answer.as_line())
+        return
+    print_line(console(), f"Done: {done.done} of {counted(done.moves, 'move')}.")
+    for bundle in done.left_behind[:10]:
+        failures.say(f"{bundle} is still on a broker that was to be empty: --repair plans it")

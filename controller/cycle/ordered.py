@@ -1,0 +1,104 @@
+"""What an operator's plan and drains ask of a cycle: moves to issue, and brokers that get nothing.
+
+The moves pass through everything that other unloads pass through: filters, budgets, bundles that must not be touched,
+the breaker, pause.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from controller.cycle.guardrails import CLUSTER
+from controller.cycle.policy import Policy
+from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.decision import Reason, Unload, Verdict
+from controller.model.load import ClusterView, Ints
+from controller.model.memory import Memory
+
+#: Who gives these verdicts, and the ``by`` of a command's reason that a plan asked for.
+BY_PLAN: Final = "plan"
+#: So much of a plan's hash is told.
+_SHOWN: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotDrained:
+    """A filter: drained brokers get no bundles, whatever that means for the others."""
+
+    reason: ClassVar[Reason] = Reason.DRAINED
+    binding: ClassVar[bool] = True
+    names: frozenset[str]
+
+    def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:  # noqa: ARG002 as in Filter
+        """The rows of *candidates* that are not drained."""
+        rows = [row for name in self.names if (row := view.brokers.code_of.get(name)) is not None]
+        kept: Ints = candidates[~np.isin(candidates, rows)]
+        return kept
+
+
+def with_drained(policy: Policy, controls: Controls) -> Policy:
+    """*policy*, in which nothing goes to brokers that are drained, whatever chooses the destination."""
+    if not controls.drained or any(isinstance(step, NotDrained) for step in policy.filters):
+        return policy
+    step, shedder = NotDrained(names=frozenset(controls.drained)), policy.shedder
+    if _asks_filters(shedder):
+        asking: Any = shedder
+        shedder = replace(asking, filters=(step, *asking.filters))
+    return replace(policy, filters=(step, *policy.filters), shedder=shedder)
+
+
+def _asks_filters(shedder: object) -> bool:
+    """Whether *shedder* chooses destinations itself, by filters of its own."""
+    return is_dataclass(shedder) and any(each.name == "filters" for each in fields(shedder))
+
+
+def plan_named(plan: str) -> str:
+    """How verdicts name *plan*, a hash: ``trimtab apply`` finds its commands by it."""
+    return f"plan {plan[:_SHOWN]}"
+
+
+def told_of(orders: Orders) -> str:
+    """Which part of which plan *orders* are, for verdicts."""
+    return f"{plan_named(orders.plan)}, step {orders.step}, wave {orders.wave} of {orders.waves}"
+
+
+def ordered_unloads(view: ClusterView, memory: Memory, controls: Controls) -> tuple[list[Unload], list[Verdict]]:
+    """The unloads that the plan in *controls* asks for and that are still to be issued, and why others are not."""
+    orders = controls.orders
+    if orders is None:
+        return [], []
+    told = told_of(orders)
+    unloads = list[Unload]()
+    verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
+    for move in orders.moves:
+        against = _against(view, memory, orders, move)
+        if against is None:
+            why = Verdict(subject=move.source, reason=Reason.PLANNED, by=BY_PLAN, detail=told)
+            unload = Unload(
+                bundle=move.bundle, source=move.source, why=why, destination=move.destination, final=True, in_order=True
+            )
+            unloads.append(unload)
+        else:
+            verdicts.append(against)
+    return unloads, verdicts
+
+
+def _against(view: ClusterView, memory: Memory, orders: Orders, move: OrderedMove) -> Verdict | None:
+    """Why *move* is not issued; None where it is to be."""
+
+    def outdated(detail: str) -> Verdict:
+        return Verdict(subject=move.bundle, reason=Reason.PLAN_OUTDATED, by=BY_PLAN, detail=detail)
+
+    row = view.bundles.code_of.get(move.bundle)
+    if row is None or not view.bundles.owned[row]:
+        return outdated("no broker with data owns it")
+    if memory.recently_unloaded.get(move.bundle, -1) > orders.checked_at:
+        since = "unloaded since the plan was checked"
+        return Verdict(subject=move.bundle, reason=Reason.RECENTLY_UNLOADED, by=BY_PLAN, detail=since)
+    owner = view.brokers.names[int(view.bundles.broker[row])]
+    if owner != move.source:
+        return outdated(f"it is on {owner}, and the plan moves it off {move.source}")
+    if move.destination not in view.brokers.code_of or move.destination == move.source:
+        return outdated(f"{move.destination} has no data, or is where it is")
+    return None

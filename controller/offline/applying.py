@@ -1,0 +1,292 @@
+"""Carries a step of a plan out: checks it, hands wave after wave to the controllers, and waits for the results.
+
+The controllers issue the commands, with all their guardrails; this process writes no command.  It keeps nothing either:
+what was issued is in the journal, and what is in force is with the operator's controls.  So it may end at any time, and
+be started again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.errors import TrimtabError
+from controller.offline.plan_progress import MoveState, PlanProgress
+from controller.offline.plan_source import PlanSource
+from controller.offline.plan_today import NamedMove, Today, named_moves, still_there, today
+from controller.planning.plan import EMPTY, Plan
+from controller.wire.readable import counted
+
+#: Intervals without any change after which a wave is given up.
+_PATIENCE: Final = 8
+#: Intervals for which a bundle that was unloaded may be seen nowhere.
+_UNSEEN: Final = 4
+#: Orders hold for so many intervals after the last word of this process, and a minute.
+_HOLD: Final = 4
+_MINUTE_MS: Final = 60_000
+#: Of a list as many are told.
+_TOLD: Final = 5
+
+
+class PlanHaltedError(TrimtabError):
+    """A plan is not carried out further; the text says why, and what is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the run of a plan asks for; tests give their own."""
+
+    #: Replace the controls, and return them.
+    change: Callable[[Callable[[OperatorControls], OperatorControls]], OperatorControls]
+    #: The cluster as of now.
+    source: Callable[[], PlanSource]
+    #: What became of the commands of a plan (its hash) after an interval.
+    progress: Callable[[str, int], PlanProgress]
+    #: Epoch ms.
+    now_ms: Callable[[], int]
+    sleep: Callable[[float], None]
+    #: Say something to the person.
+    say: Callable[[str], None]
+    #: Who runs it, and a name of this process that no other has.
+    by: str
+    holder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What was carried out."""
+
+    moves: int
+    done: int
+    notes: tuple[str, ...]
+    #: Bundles that are still on a broker that was to be empty.
+    left_behind: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class PlanRun:
+    """One step of a plan, carried out."""
+
+    plan: Plan
+    sha256: str
+    #: From 0.
+    number: int
+    around: Surroundings
+    #: A bundle's load may differ by this share of what the plan says.
+    tolerance: float = 0.25
+    _notes: list[str] = field(default_factory=list)
+    _issued: set[str] = field(default_factory=set)
+    _holding: bool = False
+
+    def check(self) -> Today:
+        """How the step stands now; PlanHaltedError where the cluster is not as the plan says."""
+        found = today(self.plan, self.number, self.around.source(), tolerance=self.tolerance, issued=self._issued)
+        self._note(found.notes)
+        if found.changed:
+            raise PlanHaltedError(
+                f"the cluster is not as the plan says, so no move is issued: {_some(found.changed)}; make a new plan,"
+                " or one of what is left with --repair"
+            )
+        return found
+
+    def run(self) -> Applied:
+        """Carry the step out.  PlanHaltedError where something is in the way; what was issued is finished."""
+        try:
+            self._take_up()
+            while True:
+                found = self._seen()
+                self._hold_empty(found.interval)
+                if not found.waves:
+                    return self._finished(found)
+                self._wave(found)
+        finally:
+            self._withdraw()
+
+    def _take_up(self) -> None:
+        """Take over what an earlier run of this plan left in force, and begin to hold."""
+        before: list[Orders | None] = []
+
+        def taken(now: OperatorControls) -> OperatorControls:
+            self._refuse_others(now)
+            self._refuse_drained(now)
+            before.append(now.orders if now.orders is not None and now.orders.plan == self.sha256 else None)
+            return now
+
+        self.around.change(taken)
+        left = before[-1]
+        if left is not None and left.step == self.number + 1 and left.moves:
+            self.around.say(f"going on with wave {left.wave} of {left.waves}, which was handed over before")
+            mine = replace(left, holder=self.around.holder, by=self.around.by)
+            self._hold(mine)
+            self._settle([move.bundle for move in mine.moves], mine)
+
+    def _refuse_others(self, now: OperatorControls) -> None:
+        orders = now.orders
+        if orders is not None and orders.plan != self.sha256 and orders.hold_at(self.around.now_ms()):
+            raise PlanHaltedError(
+                f"plan {orders.plan[:12]} is being applied by {orders.by}: stop that first, or wait until it has ended"
+            )
+
+    def _refuse_drained(self, now: OperatorControls) -> None:
+        step = self.plan.steps[self.number]
+        to = {self.plan.brokers[move.destination] for move in step.moves}
+        drained = sorted(to & {each.broker for each in now.drained})
+        if drained:
+            raise PlanHaltedError(
+                f"{_some(drained)} is drained and gets no bundles: run `trimtab release {drained[0]}` once it is back"
+            )
+
+    def _drained(self, now: OperatorControls) -> tuple[Drained, ...]:
+        """Brokers that get nothing from now on: also those that this step empties."""
+        step, found = self.plan.steps[self.number], {each.broker: each for each in now.drained}
+        for row in step.brokers if step.task == EMPTY else ():
+            name = self.plan.brokers[row]
+            found.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
+        return tuple(found[name] for name in sorted(found))
+
+    def _seen(self) -> Today:
+        """How the step stands, once every bundle that was issued is seen somewhere."""
+        since = None
+        while True:
+            found = self.check()
+            since = found.interval if since is None else since
+            if not found.unseen:
+                return found
+            if found.interval - since >= _UNSEEN * self.plan.period_ms:
+                raise PlanHaltedError(f"{_some(found.unseen)}; {self._so_far(found)}")
+            self._hold_empty(found.interval)
+            self._pause()
+
+    def _wave(self, found: Today) -> None:
+        """Hand over the first wave that is left, and wait until it is settled and its time is over."""
+        whole = len(self.plan.steps[self.number].waves)
+        wave, number = found.waves[0], whole - len(found.waves) + 1
+        connections = sum(move.connections for move in wave)
+        self.around.say(
+            f"wave {number} of {whole}: {counted(len(wave), 'move')}, {counted(int(connections), 'connection')}"
+        )
+        begun = self.around.now_ms()
+        orders = self._orders(number, whole, wave, found.interval)
+        self._hold(orders)
+        self._settle([move.bundle for move in wave], orders)
+        rate = self.plan.pace.connections_per_second
+        until = begun + (0 if rate is None else connections / rate * 1000)
+        while self.around.now_ms() < until and len(found.waves) > 1:
+            self._hold_empty(found.interval)
+            self._pause()
+
+    def _settle(self, bundles: Sequence[str], orders: Orders) -> None:
+        """Wait until each of *bundles* is done; PlanHaltedError where one fails, or nothing happens for long."""
+        last: dict[str, MoveState] = {}
+        changed = self.around.now_ms()
+        was_paused = False
+        while True:
+            found = self.around.progress(self.sha256, orders.checked_at)
+            states, now_ms = found.of(bundles), self.around.now_ms()
+            self._issued |= {bundle for bundle, state in states.items() if state is MoveState.DONE}
+            if states != last:
+                last, changed = states, now_ms
+                self.around.say(_told(states))
+            if found.breaker:
+                raise PlanHaltedError(f"the breaker tripped: {found.breaker}; {_told(states)}")
+            failed = [f"{bundle} ({found.details[bundle]})" for bundle in bundles if states[bundle] is MoveState.FAILED]
+            if all(state in (MoveState.DONE, MoveState.FAILED) for state in states.values()):
+                if failed:
+                    raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {_some(failed)}")
+                return
+            paused = self._hold(orders)
+            if paused != was_paused:
+                self.around.say("paused: nothing is issued until `trimtab resume`" if paused else "resumed")
+            was_paused, changed = paused, now_ms if paused else changed
+            if now_ms - changed > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
+                raise PlanHaltedError(
+                    f"nothing has changed for {_PATIENCE} intervals: {_told(states)}; the last decision: "
+                    f"{found.summary or 'none'}; `trimtab explain` says why a bundle stays"
+                )
+            self._pause()
+
+    def _orders(self, number: int, waves: int, wave: Sequence[NamedMove], checked_at: int) -> Orders:
+        moves = tuple(OrderedMove(bundle=m.bundle, source=m.source, destination=m.destination) for m in wave)
+        return Orders(
+            plan=self.sha256,
+            step=self.number + 1,
+            wave=number,
+            waves=waves,
+            moves=moves,
+            checked_at=checked_at,
+            expires_at_ms=0,
+            holder=self.around.holder,
+            by=self.around.by,
+        )
+
+    def _hold_empty(self, checked_at: int) -> None:
+        """Keep the plan in force between two waves."""
+        self._hold(self._orders(0, len(self.plan.steps[self.number].waves), (), checked_at))
+
+    def _hold(self, orders: Orders) -> bool:
+        """Have *orders* hold for some more intervals; whether the controllers are paused.
+
+        PlanHaltedError where another process has taken the plan over, or a person has stopped it.
+        """
+        expires = self.around.now_ms() + _HOLD * self.plan.period_ms + _MINUTE_MS
+        first = not self._holding
+
+        def held(now: OperatorControls) -> OperatorControls:
+            mine = now.orders is not None and now.orders.holder == self.around.holder
+            if first:
+                self._refuse_others(now)
+            elif not mine:
+                who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
+                raise PlanHaltedError(f"stopped by {who}")
+            drained = self._drained(now) if first else now.drained
+            return replace(now, drained=drained, orders=replace(orders, expires_at_ms=expires))
+
+        controls = self.around.change(held)
+        self._holding = True
+        return controls.pause is not None and controls.pause.value == PAUSED
+
+    def _withdraw(self) -> None:
+        """End the plan's hold, if it is still this process's; drained brokers stay drained."""
+
+        def withdrawn(now: OperatorControls) -> OperatorControls:
+            mine = now.orders is not None and now.orders.holder == self.around.holder
+            return replace(now, orders=None) if mine else now
+
+        if self._holding:
+            self._holding = False
+            try:
+                self.around.change(withdrawn)
+            except TrimtabError as error:
+                self.around.say(f"the plan stays in force for some intervals, the controls were not changed: {error}")
+
+    def _finished(self, found: Today) -> Applied:
+        source = self.around.source()
+        return Applied(
+            moves=sum(len(wave) for wave in named_moves(self.plan, self.plan.steps[self.number])),
+            done=len(found.done),
+            notes=tuple(self._notes),
+            left_behind=still_there(self.plan, self.number, source),
+        )
+
+    def _note(self, notes: Sequence[str]) -> None:
+        new = [note for note in notes if note not in self._notes]
+        self._notes += new
+        for note in new:
+            self.around.say(note)
+
+    def _so_far(self, found: Today) -> str:
+        left = sum(len(wave) for wave in found.waves)
+        return f"{counted(len(found.done), 'move')} done, {left} not issued"
+
+    def _pause(self) -> None:
+        self.around.sleep(min(5.0, max(0.5, self.plan.period_ms / 6000)))
+
+
+def _told(states: dict[str, MoveState]) -> str:
+    counts = {state: sum(each is state for each in states.values()) for state in MoveState}
+    return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
+    return f"{'; '.join(texts[:_TOLD])}{more}"

@@ -1,0 +1,31 @@
+"""A new plan for what is left of an old one, made for the cluster as it is: it has a hash of its own."""
+
+from dataclasses import replace
+
+from controller.offline.plan_source import PlanSource
+from controller.offline.plan_today import today
+from controller.offline.planner import Asked, PlannedCluster, planned_cluster
+from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, Plan
+
+_LONGEST = 900
+
+
+def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -> PlannedCluster:
+    """What is left of the step *number* (from 0) of *plan*, in the cluster of *source*.
+
+    A broker that was to be emptied, or filled, is planned anew.  Of a balance, the moves that are still possible stay.
+    """
+    step = plan.steps[number]
+    asked = Asked(
+        brokers=tuple(plan.brokers[row] for row in step.brokers),
+        connections_per_second=plan.pace.connections_per_second,
+        wave_moves=max((len(wave) for wave in step.waves), default=1),
+        ceiling=plan.ceiling,
+        text=f"{plan.asked[:_LONGEST]}, repaired",
+    )
+    kind = {EMPTY: DRAIN, FILL: JOIN}.get(step.task, BALANCE)
+    moves = None
+    if kind == BALANCE:
+        left = today(plan, number, source, tolerance=tolerance).waves
+        moves = tuple((move.bundle, move.source, move.destination) for wave in left for move in wave)
+    return planned_cluster(source, replace(asked, kind=kind, moves=moves))

@@ -1,0 +1,191 @@
+"""A plan against today's cluster: what is done, what is left, and what has changed since the plan was made."""
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.offline.plan_source import PlanSource
+from controller.planning.from_view import StatedProblem
+from controller.planning.plan import EMPTY, Plan, PlanStep
+from controller.planning.problem import PlannedMove
+from controller.planning.wave_checker import wave_flaws
+
+#: A change of a bundle's load below this share of its broker's capacity is none.
+_SMALL: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedMove:
+    """One move of a plan, by name."""
+
+    bundle: str
+    source: str
+    destination: str
+    connections: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Today:
+    """How a step of a plan stands."""
+
+    #: T of the load, epoch ms.
+    interval: int
+    #: Moves whose bundle is where it is to go; of what was issued, also those whose bundle went elsewhere.
+    done: tuple[NamedMove, ...]
+    #: The moves that are left, in their waves; none is empty.
+    waves: tuple[tuple[NamedMove, ...], ...]
+    #: What is not as the plan says, a sentence each: what is left must not be carried out.
+    changed: tuple[str, ...]
+    #: Moves that were issued and whose bundle is not seen on another broker yet.
+    unseen: tuple[str, ...]
+    #: Worth knowing, and no reason to stop.
+    notes: tuple[str, ...]
+
+
+def named_moves(plan: Plan, step: PlanStep) -> tuple[tuple[NamedMove, ...], ...]:
+    """The waves of *step*, by name."""
+    return tuple(tuple(_named(plan, move) for move in wave) for wave in step.waves)
+
+
+def _named(plan: Plan, move: PlannedMove) -> NamedMove:
+    return NamedMove(
+        bundle=plan.bundles[move.bundle],
+        source=plan.brokers[move.source],
+        destination=plan.brokers[move.destination],
+        connections=float(plan.problem.connections[move.bundle]),
+    )
+
+
+class _Comparison:
+    """Compares one step with the cluster of *source*."""
+
+    def __init__(self, plan: Plan, number: int, source: PlanSource, tolerance: float, issued: Set[str]) -> None:
+        self._plan, self._step = plan, plan.steps[number]
+        self._source, self._view, self._tolerance, self._issued = source, source.view, tolerance, issued
+        self._found: StatedProblem = source.problem(recently_unloaded_too=True)
+        self._row_of = {source.view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
+        self._plan_row = {plan.bundles[move.bundle]: move.bundle for move in self._step.moves}
+        self.done, self.changed, self.unseen, self.notes = list[NamedMove](), list[str](), list[str](), list[str]()
+
+    def waves(self) -> tuple[tuple[NamedMove, ...], ...]:
+        """The moves that are left; fills the lists."""
+        if self._source.cluster != self._plan.cluster:
+            self.changed.append(f"the plan is for cluster {self._plan.cluster!r}, not {self._source.cluster!r}")
+            return ()
+        left = tuple(tuple(filter(self._is_left, wave)) for wave in named_moves(self._plan, self._step))
+        left = tuple(wave for wave in left if wave)
+        self.changed += self._unplanned()
+        if not self.changed and not self.unseen:
+            self.changed += self._impossible(left)
+        return left
+
+    def _is_left(self, move: NamedMove) -> bool:
+        """Whether *move* is still to be carried out, and can be; else it is put where it belongs."""
+        table, brokers = self._view.bundles, self._view.brokers
+        row, issued = table.code_of.get(move.bundle), move.bundle in self._issued
+        owner = "" if row is None or not table.owned[row] else brokers.names[int(table.broker[row])]
+        if owner == move.destination or (issued and owner and owner != move.source):
+            self.done.append(move)
+            if owner != move.destination:
+                self.notes.append(f"{move.bundle} went to {owner}, and the plan said {move.destination}")
+            return False
+        if issued:
+            self.unseen.append(f"{move.bundle} was unloaded, and is {f'still on {owner}' if owner else 'on no broker'}")
+            return False
+        why = self._why_not(move, owner)
+        self.changed += [f"{move.bundle} {why}"] if why else []
+        return not why
+
+    def _why_not(self, move: NamedMove, owner: str) -> str:
+        view = self._view
+        if not owner:
+            return "is on no broker with data: it was split or deleted, or its broker sent no load"
+        if owner != move.source:
+            return f"is on {owner}, and the plan moves it off {move.source}"
+        if move.destination not in view.brokers.code_of:
+            return f"is to go to {move.destination}, which is gone or has no data"
+        at = self._row_of.get(move.bundle)
+        if at is None:
+            return f"must not move: {self._source.why_guarded(view.bundles.code_of[move.bundle]) or 'it is on its way'}"
+        before, now = self._share(move.bundle), self._share_now(at)
+        if abs(now - before) > max(_SMALL, self._tolerance * before):
+            return f"takes {now:.1%} of its broker, and the plan says {before:.1%}"
+        return ""
+
+    def _share(self, bundle: str) -> float:
+        problem, row = self._plan.problem, self._plan_row[bundle]
+        source = next(move.source for move in self._step.moves if move.bundle == row)
+        return float((problem.size[row] / problem.capacity[source]).max(initial=0.0))
+
+    def _share_now(self, at: int) -> float:
+        problem = self._found.problem
+        return float((problem.size[at] / problem.capacity[problem.owner[at]]).max(initial=0.0))
+
+    def _unplanned(self) -> Iterator[str]:
+        """Bundles on a broker that is to be empty, of which the plan does not know."""
+        if self._step.task != EMPTY:
+            return
+        view, known = self._view, {*self._plan_row, *(self._plan.bundles[row] for row in self._step.stuck)}
+        for broker in self._step.brokers:
+            row = view.brokers.code_of.get(self._plan.brokers[broker])
+            for bundle in [] if row is None else view.bundles.of_broker(row).tolist():
+                name = view.bundles.names[bundle]
+                if name not in known and not self._source.guarded[bundle]:
+                    yield f"{name} is on {self._plan.brokers[broker]}, which is to be empty, and not in the plan"
+
+    def _impossible(self, waves: tuple[tuple[NamedMove, ...], ...]) -> Iterator[str]:
+        """What filters or capacity have against the waves, by today's load."""
+        step, codes, before = self._step, self._view.brokers.code_of, list[PlannedMove]()
+        allowed = self._source.allowed(self._found)
+        of_today = list[list[PlannedMove]]()
+        for wave in waves:
+            of_today.append([])
+            for move in wave:
+                planned = PlannedMove(self._row_of[move.bundle], codes[move.source], codes[move.destination])
+                if allowed is not None and not allowed(planned.bundle, before)[planned.destination]:
+                    yield f"{move.bundle} may not go to {move.destination}: filters are against it"
+                before.append(planned)
+                of_today[-1].append(planned)
+        ceiling = self._plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)
+        names = self._view.brokers.names
+        for flaw in wave_flaws(self._found.problem, of_today, ceiling):
+            # The checker knows rows.
+            yield f"by today's load, {_with_names(flaw, names)}"
+
+
+def _with_names(flaw: str, names: tuple[str, ...]) -> str:
+    words = flaw.split(" ")
+    return " ".join(
+        names[int(word)] if before == "broker" and word.isdigit() and int(word) < len(names) else word
+        for before, word in zip(["", *words], words, strict=False)
+    )
+
+
+def today(plan: Plan, number: int, source: PlanSource, *, tolerance: float, issued: Set[str] = frozenset()) -> Today:
+    """How the step *number* (from 0) of *plan* stands in the cluster of *source*.
+
+    *tolerance*: a bundle's load may differ by this share of what the plan says.  *issued*: bundles whose move was
+    issued and has a good result.
+    """
+    comparison = _Comparison(plan, number, source, tolerance, issued)
+    waves = comparison.waves()
+    return Today(
+        interval=source.view.as_of_ms,
+        done=tuple(comparison.done),
+        waves=waves,
+        changed=tuple(comparison.changed),
+        unseen=tuple(comparison.unseen),
+        notes=tuple(comparison.notes),
+    )
+
+
+def still_there(plan: Plan, number: int, source: PlanSource) -> tuple[str, ...]:
+    """Bundles that can move and are on a broker that the step *number* was to empty."""
+    step, view = plan.steps[number], source.view
+    if step.task != EMPTY:
+        return ()
+    rows = [row for each in step.brokers if (row := view.brokers.code_of.get(plan.brokers[each])) is not None]
+    left = np.isin(view.bundles.broker, rows) & ~source.guarded
+    return tuple(view.bundles.names[row] for row in np.flatnonzero(left).tolist())

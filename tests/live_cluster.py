@@ -1,0 +1,125 @@
+"""A modelled cluster with a controller that is asked to go on by an interval: time passes where somebody sleeps."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters.opened import election_system, log_system
+from controller.cli.controls import change
+from controller.engine import DecidedInterval, take_over
+from controller.model.controls import OperatorControls
+from controller.model.decision import Command
+from controller.model.errors import TrimtabError
+from controller.model.load import ClusterView
+from controller.offline.applying import PlanRun, Surroundings
+from controller.offline.plan_progress import plan_progress
+from controller.offline.plan_source import PlanSource, source_of_log
+from controller.planning.plan import Plan
+from controller.settings.policy import read_policy
+from controller.settings.standing_controls import standing_controls
+from controller.settings.trimtab_toml import read_settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records, namespace_record
+from controller.simulator.executor import result_record
+from controller.wire.plan import hash_of
+from tests.modelled_log import LogReader
+from tests.records import CLUSTER, PERIOD, T
+
+#: A broker.conf with which nothing moves unless a plan says so.
+QUIET = "loadBalancerLoadSheddingStrategy=PeakShedder\ntrimtabPeakShedderMinGainPercentage=95\n"
+SETTINGS = """decisions.mode = "active"
+guardrails.freeze_intervals = 0
+"""
+
+
+class LiveCluster:
+    """Its controller obeys the controls that are kept beside the election, as in production."""
+
+    def __init__(self, conf: Path, shape: ClusterShape | None = None) -> None:
+        self.settings = read_settings(conf)
+        self.cluster = ModelledCluster(shape or ClusterShape(bundles=24, topics=240), seed=1, name=CLUSTER)
+        self.store = election_system(self.settings).controls()
+        self.interval = T - PERIOD
+        self.decided: list[DecidedInterval] = []
+        #: Says whether the cluster obeys a command.
+        self.obeys: Callable[[Command], bool] = lambda _: True
+        self.said: list[str] = []
+        #: Called before each interval.
+        self.meanwhile: Callable[[], object] = lambda: None
+        #: Holders whose process is gone: it changes nothing any more.
+        self.gone: set[str] = set()
+        self._states: dict[str, Any] = {}
+        self._log = log_system(self.settings).metrics()
+        self._reader = LogReader(self.settings)
+        in_force = ControlsInForce(standing_controls(self.settings), self.store, lambda: self.interval)
+        self._engine = take_over(
+            policy=read_policy(self.settings),
+            seed=self.settings.decisions.seed,
+            journal=log_system(self.settings).journal(),
+            leadership=Mock(claim=lambda epoch: epoch + 1),
+            controls=in_force.at,
+            now_ms=lambda: self.interval,
+        )
+        for _ in range(3):
+            self.advance()
+
+    def advance(self) -> None:
+        """One interval passes."""
+        self.meanwhile()
+        self.interval += PERIOD
+        self.cluster.advance()
+        self._states |= {state.namespace: state for state in self.cluster.changed_namespaces()}
+        self._log.publish(namespace_record(CLUSTER, state) for state in self._states.values())
+        sweeps = list(self.cluster.sweeps(self.interval))
+        self._log.publish(record for sweep in sweeps for record in json_records(sweep))
+        self._log.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+        self._engine.decide(self._reader.closed(), self.decided.append)
+        for command in self.decided[-1].entry.decision.commands:
+            if self.obeys(command):
+                answer = self.cluster.apply(command, now_ms=self.interval)
+                self._log.results([result_record(command, answer, now_ms=self.interval)])
+
+    @property
+    def commands(self) -> list[Command]:
+        """All that was issued."""
+        return [command for each in self.decided for command in each.entry.decision.commands]
+
+    def source(self) -> PlanSource:
+        return source_of_log(self.settings, before=10)
+
+    @property
+    def view(self) -> ClusterView:
+        return self.source().view
+
+    def bundles_on(self, broker: str) -> list[str]:
+        view = self.view
+        return [view.bundles.names[row] for row in view.bundles.of_broker(view.brokers.code_of[broker]).tolist()]
+
+    def change(self, **changes: Any) -> OperatorControls:
+        return change(self.store, lambda now: replace(now, **changes))
+
+    def _changed(self, holder: str, how: Callable[[OperatorControls], OperatorControls]) -> OperatorControls:
+        if holder in self.gone:
+            raise TrimtabError("this process is gone")
+        return change(self.store, how)
+
+    @property
+    def controls(self) -> OperatorControls:
+        return self.store.read()[0]
+
+    def run(self, plan: Plan, number: int = 0, *, holder: str = "this", tolerance: float = 0.25) -> PlanRun:
+        """A run of *plan*, for which an interval passes whenever it sleeps."""
+        around = Surroundings(
+            change=lambda how: self._changed(holder, how),
+            source=self.source,
+            progress=lambda sha256, since: plan_progress(self.settings, sha256, since),
+            now_ms=lambda: self.interval,
+            sleep=lambda _: self.advance(),
+            say=self.said.append,
+            by="ada",
+            holder=holder,
+        )
+        return PlanRun(plan=plan, sha256=hash_of(plan), number=number, around=around, tolerance=tolerance)

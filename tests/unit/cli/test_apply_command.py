@@ -1,0 +1,100 @@
+"""``trimtab apply`` and ``release``: what they refuse, and what a check and a repair say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from controller.cli.apply import apply
+from controller.cli.controls import release
+from controller.model.controls import Drained
+from controller.model.errors import PlanRefusedError, TrimtabError
+from controller.offline.planner import Asked, planned_cluster
+from controller.planning.plan import DRAIN
+from controller.wire.plan import encode_plan, hash_of
+from tests.live_cluster import QUIET, SETTINGS, LiveCluster
+from tests.modelled_log import settings_in
+
+BROKER = "broker-1:8080"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> LiveCluster:
+    folder = tmp_path_factory.mktemp("apply")
+    live = LiveCluster(settings_in(folder, broker_conf=QUIET, more=SETTINGS))
+    plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
+    (folder / "plan.json").write_bytes(encode_plan(plan))
+    (folder / "hash").write_text(hash_of(plan), encoding="ascii")
+    live.folder = folder  # type: ignore[attr-defined]
+    return live
+
+
+def run(live: Any, *arguments: object, command: Any = apply, approved: str = "") -> Result:
+    app = typer.Typer()
+    app.command()(command)
+    conf = ["--conf", str(live.folder / "trimtab.toml")]
+    if command is apply:
+        sha256 = (live.folder / "hash").read_text(encoding="ascii")
+        conf = [str(live.folder / "plan.json"), "--hash", approved or sha256, *conf]
+    return CliRunner().invoke(app, [*map(str, arguments), *conf])
+
+
+def test_a_plan_that_fits_the_cluster_is_checked_and_nothing_is_issued(live: LiveCluster) -> None:
+    result = run(live, "--check", "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    said = json.loads(result.stdout)
+    assert said["moves"] > said["done"] == 0
+    assert live.controls.orders is None
+
+
+def test_the_first_digits_of_the_hash_are_enough_and_others_are_refused(live: LiveCluster) -> None:
+    sha256 = (live.folder / "hash").read_text(encoding="ascii")  # type: ignore[attr-defined]
+    assert run(live, "--check", approved=sha256[:12]).exit_code == 0
+    assert run(live, "--check", approved=sha256[:11]).exit_code == 2
+    assert run(live, "--check", approved="x" * 64).exit_code == 2
+    assert isinstance(run(live, "--check", approved="0" * 12).exception, PlanRefusedError)
+
+
+def test_without_a_controller_no_plan_is_carried_out(live: LiveCluster) -> None:
+    result = run(live)
+    assert isinstance(result.exception, TrimtabError)
+    assert "no controller runs" in str(result.exception)
+
+
+def test_a_repaired_plan_is_written_and_nothing_is_issued(live: LiveCluster, tmp_path: Path) -> None:
+    result = run(live, "--repair", "-o", tmp_path / "new.json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert (tmp_path / "new.json").exists()
+    assert live.controls.orders is None
+    assert run(live, "--repair").exit_code == 2
+    assert run(live, "-o", tmp_path / "new.json").exit_code == 2
+
+
+def test_a_step_that_the_plan_does_not_have_is_refused(live: LiveCluster) -> None:
+    assert run(live, "--step", "2").exit_code == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\x00" * 100])
+def test_what_is_no_plan_is_refused(live: LiveCluster, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "no.json").write_bytes(content)
+    app = typer.Typer()
+    app.command()(apply)
+    conf = str(live.folder / "trimtab.toml")  # type: ignore[attr-defined]
+    result = CliRunner().invoke(app, [str(tmp_path / "no.json"), "--hash", "0" * 64, "--conf", conf])
+    assert isinstance(result.exception, PlanRefusedError)
+
+
+def test_a_drained_broker_is_released_by_name_or_with_all_others(live: LiveCluster) -> None:
+    drained = tuple(Drained(broker=name, by="ada", at_ms=1) for name in ("a:80", "b:80", "c:80"))
+    live.change(drained=drained)
+    said = json.loads(run(live, "b:80", "--json", command=release).stdout)
+    assert said == {"cluster": "demo", "drained": ["a:80", "c:80"]}
+    unknown = run(live, "b:80", command=release)
+    assert "b:80 is not drained; drained are: a:80, c:80" in str(unknown.exception)
+    assert run(live, command=release).exit_code == 2
+    assert run(live, "a:80", "--all", command=release).exit_code == 2
+    assert "none" in run(live, "--all", command=release).stdout
+    assert live.controls.drained == ()

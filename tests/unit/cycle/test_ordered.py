@@ -1,0 +1,163 @@
+"""Orders of a plan and drained brokers in a cycle: what is issued, what holds it back, and what stays as it was."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controller.cycle import decide
+from controller.cycle.limits import Budget, Limits
+from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.decision import Decision, Reason
+from controller.model.journal import JournalEntry
+from controller.model.memory import Failed, InFlight, Memory
+from controller.strategies.catalogue import SHEDDERS
+from controller.wire.journal import encode_entry, parse_entry
+from tests.cluster import INTERVAL, broker, view
+from tests.unit.cycle.test_cycle import POLICY, WARM
+
+ONE, TWO = "acme/own/0x00000000_0x80000000", "acme/own/0x80000000_0xffffffff"
+UNEVEN = view(broker("a:80", usage=0.9, **{ONE: 60.0, TWO: 40.0}), broker("b:80"), broker("c:80"))
+
+
+def orders(*moves: tuple[str, str, str], **changes: Any) -> Orders:
+    found = Orders(
+        plan="0f" * 32,
+        step=1,
+        wave=1,
+        waves=2,
+        moves=tuple(OrderedMove(bundle=b, source=s, destination=d) for b, s, d in moves),
+        checked_at=INTERVAL - 60_000,
+        expires_at_ms=INTERVAL + 60_000,
+        holder="one",
+        by="ada",
+    )
+    return replace(found, **changes)
+
+
+def decided(
+    given: Orders | None, *, memory: Memory = WARM, limits: Limits | None = None, **controls: Any
+) -> tuple[Decision, Memory]:
+    policy = POLICY if limits is None else replace(POLICY, limits=limits)
+    controls = {"mode": "active", "orders": given, **controls}
+    return decide(UNEVEN, [], memory, Controls(**controls), policy)
+
+
+def moved(found: Decision) -> dict[str, str]:
+    return {command.bundle: command.destination for command in found.commands}
+
+
+def reasons(found: Decision, subject: str) -> set[Reason]:
+    return {verdict.reason for verdict in found.verdicts if verdict.subject == subject}
+
+
+def test_ordered_moves_are_issued_and_name_their_plan() -> None:
+    found, memory = decided(orders((ONE, "a:80", "c:80"), (TWO, "a:80", "b:80")))
+    assert moved(found) == {ONE: "c:80", TWO: "b:80"}
+    assert {command.why.reason for command in found.commands} == {Reason.PLANNED}
+    assert {command.why.detail for command in found.commands} == {"plan 0f0f0f0f0f0f, step 1, wave 1 of 2"}
+    assert {each.bundle for each in memory.in_flight.values()} == {ONE, TWO}
+    assert set(memory.recently_unloaded) == {ONE, TWO}
+
+
+def test_strategies_unload_nothing_while_a_plan_is_in_force() -> None:
+    assert decided(None)[0].commands
+    found, memory = decided(orders())
+    assert found.commands == ()
+    assert reasons(found, "cluster") >= {Reason.PLAN_IN_FORCE}
+    assert memory.shedder == WARM.shedder
+
+
+def test_orders_that_have_expired_are_as_none() -> None:
+    found, _ = decided(orders((ONE, "a:80", "c:80"), expires_at_ms=INTERVAL - 1))
+    assert found == decided(None)[0]
+
+
+@pytest.mark.parametrize(
+    ("move", "reason"),
+    [
+        (("acme/own/0x00000000_0xffffffff", "a:80", "b:80"), Reason.PLAN_OUTDATED),
+        ((ONE, "b:80", "c:80"), Reason.PLAN_OUTDATED),
+        ((ONE, "a:80", "d:80"), Reason.PLAN_OUTDATED),
+        ((ONE, "a:80", "a:80"), Reason.PLAN_OUTDATED),
+    ],
+)
+def test_what_is_not_as_the_plan_says_is_not_issued(move: tuple[str, str, str], reason: Reason) -> None:
+    found, _ = decided(orders(move))
+    assert found.commands == ()
+    assert reasons(found, move[0]) == {reason}
+
+
+def test_what_was_unloaded_since_the_check_is_not_unloaded_again() -> None:
+    since = replace(WARM, recently_unloaded={ONE: INTERVAL - 30_000})
+    assert moved(decided(orders((ONE, "a:80", "c:80")), memory=since)[0]) == {}
+    before = replace(WARM, recently_unloaded={ONE: INTERVAL - 120_000})
+    assert moved(decided(orders((ONE, "a:80", "c:80")), memory=before)[0]) == {ONE: "c:80"}
+
+
+def test_bundles_in_flight_and_after_a_failure_stay() -> None:
+    flight = InFlight(
+        action="unload", bundle=ONE, source="a:80", destination="b:80", interval=INTERVAL, expires_at_ms=INTERVAL + 1
+    )
+    found, _ = decided(orders((ONE, "a:80", "c:80")), memory=replace(WARM, in_flight={"x": flight}))
+    assert (moved(found), reasons(found, ONE)) == ({}, {Reason.IN_FLIGHT})
+    failed = replace(WARM, failed={ONE: Failed(times=1, interval=INTERVAL - 60_000)})
+    found, _ = decided(orders((ONE, "a:80", "c:80")), memory=failed)
+    assert (moved(found), reasons(found, ONE)) == ({}, {Reason.BACK_OFF})
+
+
+def test_excluded_bundles_stay() -> None:
+    policy = replace(POLICY, excluded=frozenset({"acme/own"}))
+    given = orders((ONE, "a:80", "c:80"))
+    found, _ = decide(UNEVEN, [], WARM, Controls(mode="active", orders=given), policy)
+    assert (moved(found), reasons(found, ONE)) == ({}, {Reason.EXCLUDED})
+
+
+def test_budgets_hold_and_what_they_hold_back_is_issued_later() -> None:
+    given = orders((ONE, "a:80", "c:80"), (TWO, "a:80", "b:80"))
+    found, memory = decided(given, limits=Limits(interval=Budget(unloads=1)))
+    assert moved(found) == {ONE: "c:80"}
+    assert reasons(found, "cluster") >= {Reason.BUDGET}
+    later = replace(UNEVEN, as_of_ms=INTERVAL + 60_000)
+    policy = replace(POLICY, limits=Limits(interval=Budget(unloads=1)))
+    found, _ = decide(later, [], memory, Controls(mode="active", orders=given), policy)
+    assert moved(found) == {TWO: "b:80"}
+
+
+@pytest.mark.parametrize("controls", [{"paused": True}, {"mode": "observe"}, {"stale": True}, {"unknown": "down"}])
+def test_what_forbids_commands_forbids_those_of_a_plan(controls: dict[str, Any]) -> None:
+    found, memory = decided(orders((ONE, "a:80", "c:80")), **controls)
+    assert found.commands == ()
+    assert memory.recently_unloaded == WARM.recently_unloaded
+
+
+@pytest.mark.parametrize("name", sorted(SHEDDERS))
+def test_a_drained_broker_gets_nothing_whichever_strategy_chooses(name: str) -> None:
+    policy = replace(POLICY, shedder=SHEDDERS[name]())
+    controls = Controls(mode="active", drained=("b:80",))
+    memory = replace(policy.initial_memory(1), last_interval=INTERVAL - 60_000, samples=10)
+    for _ in range(3):
+        found, memory = decide(UNEVEN, [], memory, controls, policy)
+        assert "b:80" not in moved(found).values()
+
+
+def test_orders_to_a_drained_broker_are_not_issued() -> None:
+    found, _ = decided(orders((ONE, "a:80", "b:80"), (TWO, "a:80", "c:80")), drained=("b:80",))
+    assert moved(found) == {TWO: "c:80"}
+    assert reasons(found, ONE) == {Reason.DRAINED}
+
+
+def test_orders_and_drains_are_journalled_and_without_them_the_bytes_are_as_before() -> None:
+    def entry(**controls: Any) -> JournalEntry:
+        found, memory = decided(controls.pop("orders", None), **controls)
+        given = Controls(mode="active", orders=None)
+        return JournalEntry(cluster="lab", decision=found, memory=memory, controls=replace(given, **controls))
+
+    plain = encode_entry(entry())
+    assert b"drained" not in plain
+    assert b"orders" not in plain
+    held = entry(drained=("b:80",))
+    held = replace(held, controls=replace(held.controls, orders=orders((ONE, "a:80", "c:80"))))
+    read = parse_entry(encode_entry(held))
+    assert isinstance(read, JournalEntry)
+    assert read.controls == held.controls

@@ -1,0 +1,261 @@
+"""A plan is carried out by the controllers, wave by wave: on a modelled cluster with the real engine and controls."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.model.controls import Choice, Drained, Orders
+from controller.model.decision import Command, Reason
+from controller.offline.applying import PlanHaltedError
+from controller.offline.plan_repair import repaired
+from controller.offline.planner import Asked, planned_cluster
+from controller.planning.plan import DRAIN, JOIN, Plan
+from controller.wire.plan import encode_plan, hash_of, parse_plan
+from tests.live_cluster import QUIET, SETTINGS, LiveCluster
+from tests.modelled_log import settings_in
+
+PAUSED = Choice(value="paused", reason="upgrade", by="bob", at_ms=1)
+RUNNING = Choice(value="running", reason="", by="bob", at_ms=2)
+BROKER = "broker-1:8080"
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> LiveCluster:
+    return LiveCluster(settings_in(tmp_path, broker_conf=QUIET, more=SETTINGS))
+
+
+def drain(live: LiveCluster, **changes: object) -> Plan:
+    asked = Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
+    return planned_cluster(live.source(), replace(asked, **changes)).plan  # type: ignore[arg-type]
+
+
+def test_a_drained_broker_ends_empty_and_each_bundle_is_unloaded_once(live: LiveCluster) -> None:
+    plan = drain(live)
+    held = live.bundles_on(BROKER)
+    done = live.run(plan).run()
+    assert (done.done, done.left_behind) == (len(plan.moves), ())
+    assert live.bundles_on(BROKER) == []
+    assert sorted(command.bundle for command in live.commands) == sorted(held)
+    assert {command.why.reason for command in live.commands} == {Reason.PLANNED}
+    assert live.controls.orders is None
+
+
+def test_waves_follow_each_other_and_each_is_in_one_interval(live: LiveCluster) -> None:
+    plan = drain(live)
+    live.run(plan).run()
+    of_interval = [len(each.entry.decision.commands) for each in live.decided if each.entry.decision.commands]
+    assert of_interval == [len(wave) for wave in plan.steps[0].waves]
+
+
+def test_a_drained_broker_gets_nothing_until_it_is_released(live: LiveCluster) -> None:
+    live.run(drain(live)).run()
+    assert [each.broker for each in live.controls.drained] == [BROKER]
+    live.advance()
+    back = planned_cluster(live.source(), Asked(kind=JOIN, brokers=(BROKER,)))
+    assert back.plan.moves == ()
+    live.change(drained=())
+    live.advance()
+    back = planned_cluster(live.source(), Asked(kind=JOIN, brokers=(BROKER,)))
+    assert len(back.plan.moves) > 0
+    assert live.run(back.plan).run().done == len(back.plan.moves)
+    assert live.bundles_on(BROKER)
+
+
+def test_a_plan_that_sends_bundles_to_a_drained_broker_is_refused(live: LiveCluster) -> None:
+    plan = planned_cluster(live.source(), Asked(kind=JOIN, brokers=("broker-6:8080",))).plan
+    live.change(drained=(Drained(broker="broker-6:8080", by="bob", at_ms=1),))
+    with pytest.raises(PlanHaltedError, match="is drained and gets no bundles"):
+        live.run(plan).run()
+    assert live.commands == []
+
+
+def test_a_paused_controller_issues_nothing_and_goes_on_when_it_is_resumed(live: LiveCluster) -> None:
+    plan = drain(live)
+    live.change(pause=PAUSED)
+    intervals = iter(range(1000))
+
+    def resume() -> None:
+        if next(intervals) == 20:
+            assert live.commands == []
+            live.change(pause=RUNNING)
+
+    live.meanwhile = resume
+    assert live.run(plan).run().done == len(plan.moves)
+    assert any("paused" in each for each in live.said)
+    assert "resumed" in live.said
+
+
+def test_stop_all_ends_it(live: LiveCluster) -> None:
+    plan = drain(live)
+
+    def stop() -> None:
+        if live.commands:
+            live.change(pause=PAUSED, orders=None)
+
+    live.meanwhile = stop
+    with pytest.raises(PlanHaltedError, match="stopped by `trimtab stop-all`"):
+        live.run(plan).run()
+    assert len(live.commands) == len(plan.steps[0].waves[0])
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 5, 7])
+def test_a_run_that_dies_is_taken_up_and_nothing_is_issued_twice(live: LiveCluster, after: int) -> None:
+    plan, died = drain(live), live.run(drain(live), holder="first")
+    intervals = iter(range(1000))
+
+    def die() -> None:
+        if next(intervals) == after:
+            live.gone.add("first")
+            raise Crash
+
+    live.meanwhile = die
+    with suppress(Crash):
+        died.run()
+    live.meanwhile = lambda: None
+    done = live.run(plan, holder="second").run()
+    assert done.done == len(plan.moves)
+    bundles = [command.bundle for command in live.commands]
+    assert len(bundles) == len(set(bundles)) == len(plan.moves)
+
+
+def test_balancing_goes_on_some_intervals_after_a_run_has_died(live: LiveCluster) -> None:
+    plan = drain(live)
+    orders = Orders(
+        plan=hash_of(plan),
+        step=1,
+        wave=0,
+        waves=1,
+        checked_at=live.interval,
+        expires_at_ms=live.interval + 150_000,
+        holder="dead",
+        by="ada",
+    )
+    live.change(orders=orders)
+    reasons = []
+    for _ in range(4):
+        live.advance()
+        reasons.append(Reason.PLAN_IN_FORCE in {v.reason for v in live.decided[-1].entry.decision.verdicts})
+    assert reasons == [True, True, False, False]
+
+
+def test_another_plan_waits_for_the_one_that_is_being_applied(live: LiveCluster) -> None:
+    plan, other = drain(live), drain(live, ceiling=0.99)
+    refused: list[object] = []
+
+    def second() -> None:
+        if not refused and live.controls.orders is not None:
+            with pytest.raises(PlanHaltedError, match="is being applied by ada") as halted:
+                live.run(other, holder="other").run()
+            refused.append(halted)
+
+    live.meanwhile = second
+    assert live.run(plan).run().done == len(plan.moves)
+    assert refused
+
+
+def test_a_process_whose_plan_another_one_took_up_ends(live: LiveCluster) -> None:
+    plan = drain(live)
+    orders: list[Orders] = []
+
+    def taken() -> None:
+        now = live.controls.orders
+        if now is not None and now.moves and not orders:
+            orders.append(replace(now, holder="other"))
+            live.change(orders=orders[0])
+
+    live.meanwhile = taken
+    with pytest.raises(PlanHaltedError, match="stopped by another `trimtab apply`"):
+        live.run(plan).run()
+    assert live.controls.orders == orders[0]
+
+
+def test_a_command_without_a_result_ends_it_and_names_the_bundle(live: LiveCluster) -> None:
+    plan = drain(live)
+    lost = plan.bundles[plan.steps[0].waves[0][0].bundle]
+    live.obeys = lambda command: command.bundle != lost
+    with pytest.raises(PlanHaltedError, match="no result came back"):
+        live.run(plan).run()
+    assert live.controls.orders is None
+
+
+def test_a_budget_slows_the_waves_and_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "budget").mkdir()
+    conf = settings_in(tmp_path / "budget", broker_conf=QUIET, more=f"{SETTINGS}guardrails.interval.unloads = 2\n")
+    live = LiveCluster(conf)
+    plan = drain(live)
+    assert live.run(plan).run().done == len(plan.moves)
+    assert max(len(each.entry.decision.commands) for each in live.decided) == 2
+
+
+def test_what_has_changed_is_named_and_nothing_is_issued(live: LiveCluster) -> None:
+    plan = drain(live)
+    first = plan.moves[0]
+    moved = plan.bundles[first.bundle]
+    assert live.run(plan).check().changed == ()
+    elsewhere = next(name for name in plan.brokers[1:] if name != plan.brokers[first.destination])
+    live.cluster.apply(_unload(live, moved, elsewhere), now_ms=live.interval)
+    live.advance()
+    with pytest.raises(PlanHaltedError, match=f"{moved} is on {elsewhere}"):
+        live.run(plan).run()
+    assert live.commands == []
+    assert live.controls == live.controls.__class__()
+
+
+def _unload(live: LiveCluster, bundle: str, to: str) -> Command:
+    why = live.decided[-1].entry.decision.verdicts[0]
+    return Command(
+        id="00000000-0000-0000-0000-000000000001",
+        action="unload",
+        cluster="demo",
+        bundle=bundle,
+        interval=live.interval,
+        expires_at_ms=live.interval + 300_000,
+        mode="active",
+        source=BROKER,
+        why=why,
+        destination=to,
+    )
+
+
+def test_a_load_that_has_changed_is_named(live: LiveCluster) -> None:
+    plan = drain(live)
+    heavy = replace(plan, problem=replace(plan.problem, size=plan.problem.size * 3, fixed=plan.problem.fixed))
+    with pytest.raises(PlanHaltedError, match="of its broker, and the plan says"):
+        live.run(heavy).check()
+    live.run(plan, tolerance=0.25).check()
+
+
+def test_what_is_left_is_planned_anew_with_a_hash_of_its_own(live: LiveCluster) -> None:
+    plan = drain(live)
+    moved = plan.bundles[plan.moves[0].bundle]
+    live.cluster.apply(_unload(live, moved, "broker-6:8080"), now_ms=live.interval)
+    live.advance()
+    new = repaired(plan, 0, live.source(), tolerance=0.25).plan
+    assert parse_plan(encode_plan(new))[1] != hash_of(plan)
+    assert moved not in {new.bundles[move.bundle] for move in new.moves}
+    assert live.run(new).run().left_behind == ()
+
+
+def test_a_balance_is_repaired_to_the_moves_that_are_still_possible(live: LiveCluster) -> None:
+    plan = planned_cluster(live.source(), Asked(to=1.1)).plan
+    assert len(plan.moves) > 1
+    first = plan.moves[0]
+    command = _unload(live, plan.bundles[first.bundle], plan.brokers[first.destination])
+    live.cluster.apply(replace(command, source=plan.brokers[first.source]), now_ms=live.interval)
+    live.advance()
+    new = repaired(plan, 0, live.source(), tolerance=0.5).plan
+    left = {plan.bundles[move.bundle] for move in plan.moves[1:]}
+    assert {new.bundles[move.bundle] for move in new.moves} <= left
+
+
+@pytest.fixture(autouse=True)
+def _closed(live: LiveCluster) -> Iterator[None]:
+    yield
+    live.store.close()
