@@ -31,7 +31,7 @@ from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
 from streaming.catching_up import Turn, offset_read, turns
-from streaming.checkpoint import CheckpointFiles, checkpoint_files
+from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_newer_state
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
 from streaming.gate import BatchGate
@@ -112,6 +112,10 @@ class Assembly:
                 f" this cluster use {agreed}: choose a place that all of them share; where the old one is gone for"
                 f" good, delete {agreement.where}"
             )
+
+    def refuse_newer_state(self, files: CheckpointFiles) -> None:
+        """Refuse, with a NewerStateError, a checkpoint that a later release of trimtab has written to."""
+        refuse_newer_state(files, self._settings.checkpoint.path)
 
     def has_committed(self, files: CheckpointFiles) -> bool:
         """Whether Spark has committed a batch of the query."""

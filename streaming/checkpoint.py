@@ -1,15 +1,24 @@
 """A checkpoint's own files, besides Spark's: in a folder, or through Hadoop's file system where the path is a URI."""
 
+import re
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from controller.adapters import files
-from controller.model.errors import SettingsError
+from controller.aggregate import state_blob
+from controller.model.errors import NewerStateError, SettingsError
 from controller.settings.section import is_uri
+
+#: A file of a checkpoint that says in which version its state is.
+_MARK: Final = "state-"
+_MARKED: Final = re.compile(rf"{_MARK}[0-9]{{1,9}}")
+#: Of a mark's content, bytes that are shown.
+_LONGEST: Final = 80
 
 
 class CheckpointFiles(Protocol):
@@ -30,6 +39,23 @@ class CheckpointFiles(Protocol):
     def try_to_write(self) -> None:
         """Write a file and delete it.  SettingsError where that fails."""
         ...
+
+
+def refuse_newer_state(files: CheckpointFiles, path: str) -> None:
+    """Refuse a checkpoint at *path* with a state that a later release wrote; then mark it as written by this one.
+
+    The mark is a file ``state-<version>``, with the name of the first release that wrote it.  Raises NewerStateError.
+    """
+    found = [int(name.removeprefix(_MARK)) for name in files.names(".") if _MARKED.fullmatch(name)]
+    newest = max(found, default=0)
+    if newest > state_blob.VERSION:
+        writer = (files.read(f"{_MARK}{newest}") or b"")[:_LONGEST].decode(errors="replace").strip()
+        raise NewerStateError(
+            f"checkpoint.path = {path!r}: {writer or 'a later release of trimtab'} wrote its state in version {newest},"
+            f" trimtab {version('trimtab')} reads {state_blob.VERSION}.  Start that release again, or a later one; or"
+            " set another checkpoint.path, and averages begin anew"
+        )
+    files.create(f"{_MARK}{state_blob.VERSION}", f"trimtab {version('trimtab')}".encode())
 
 
 def checkpoint_files(spark: SparkSession, path: str) -> CheckpointFiles:

@@ -54,6 +54,18 @@ class JournalError(TrimtabError):
     """The journal could not be read or written; nothing was issued."""
 
 
+class NewerJournalError(JournalError):
+    """A later release of trimtab wrote the journal, in a version that this one does not know."""
+
+    exit_code = 2
+
+
+class NewerStateError(StateError):
+    """A later release of trimtab wrote the state in the checkpoint, in a version that this one does not know."""
+
+    exit_code = 2
+
+
 class EntryTooLargeError(JournalError):
     """A decision has more commands than a journal entry can hold; nothing was written."""
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 
-from controller.model.errors import EntryTooLargeError, JournalError, WireError
+from controller.model.errors import EntryTooLargeError, JournalError, NewerJournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, reader, validate
 from controller.wire.changes import Json, apply, change
@@ -57,6 +57,16 @@ def parse_record(value: bytes) -> JournalRecord:
     """The record that *value* holds, or WireError."""
     record: JournalRecord = validate(model_for(read_object(value), RECORDS), value)
     return record
+
+
+def unreadable(where: str, error: OSError | WireError) -> JournalError:
+    """What to raise where the record at *where* cannot be read because of *error*."""
+    if isinstance(error, WireError) and error.reason == "unknown_version":
+        return NewerJournalError(
+            f"{where}: {error}: a later release of trimtab wrote it.  Start that release again, or a later one; this"
+            " one would decide without what it remembers"
+        )
+    return JournalError(f"{where}: {error}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

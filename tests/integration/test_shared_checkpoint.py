@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from controller.aggregate import state_blob
 from controller.lab.servers import ZooKeeperServer
-from controller.model.errors import SettingsError
+from controller.model.errors import NewerStateError, SettingsError
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import Assembly
 
@@ -77,3 +78,17 @@ def test_a_file_system_that_spark_does_not_know_is_refused_by_name(
 ) -> None:
     with pytest.raises(SettingsError, match=r"checkpoint\.path = 'nowhere://bucket/one'.*spark\.jars\.packages"):
         Assembly(settings(zookeeper, tmp_path, "nowhere://bucket/one")).files(spark)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_checkpoint_that_a_later_release_wrote_to_is_refused_by_name(
+    zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession, scheme: str
+) -> None:
+    assembly = Assembly(settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/one"))
+    for _ in range(2):
+        assembly.refuse_newer_state(assembly.files(spark))
+    later = tmp_path / "one" / f"state-{state_blob.VERSION + 1}"
+    assert (tmp_path / "one" / f"state-{state_blob.VERSION}").read_text().startswith("trimtab ")
+    later.write_text("trimtab 9.9.9")
+    with pytest.raises(NewerStateError, match=r"trimtab 9\.9\.9 wrote its state in version 3"):
+        assembly.refuse_newer_state(assembly.files(spark))

@@ -18,7 +18,7 @@ from controller.ports.journal import JournalHead
 from controller.wire.base import read_object
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.journal import encode_epoch
-from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
+from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter, unreadable
 from controller.wire.readable import utc
 
 
@@ -150,14 +150,14 @@ def _is_whole(path: Path) -> bool:
     try:
         return read_object(path.read_bytes()).get("type") == "decision"
     except (OSError, WireError) as error:
-        raise JournalError(f"{path}: {error}") from error
+        raise unreadable(str(path), error) from error
 
 
 def _read_entry(path: Path, reader: EntryReader) -> Decided:
     try:
         decided = reader.read(path.read_bytes())
     except (OSError, WireError) as error:
-        raise JournalError(f"{path}: {error}") from error
+        raise unreadable(str(path), error) from error
     if not isinstance(decided, Decided):
         raise JournalError(f"{path}: holds no decision")
     return decided

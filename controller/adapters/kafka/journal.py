@@ -19,7 +19,7 @@ from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.journal import EpochEntry, encode_epoch
-from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter
+from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter, unreadable
 
 #: A record's headers: the leadership that wrote it, which its value, the entry, knows nothing of, and what pruning
 #: needs to know.
@@ -179,7 +179,7 @@ def _read(reader: EntryReader, record: KafkaRecord) -> Decided | EpochEntry | No
     try:
         return reader.read(record.value)
     except WireError as error:
-        raise JournalError(f"journal, offset {record.offset}: {error}") from error
+        raise unreadable(f"journal, offset {record.offset}", error) from error
 
 
 def _number(record: KafkaRecord, header: str) -> int | None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder import journal as folder_module
-from controller.adapters.folder.journal import FolderJournal, read_journal
+from controller.adapters.folder.journal import FolderJournal, newest_decision, read_journal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
-from controller.model.errors import JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.model.errors import JournalError, LeadershipLostError, NewerJournalError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
@@ -359,3 +359,12 @@ def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path
     append(opened(tmp_path), entry(T))
     with pytest.raises(JournalError, match=f"about cluster '{CLUSTER}': give cluster 'other' a folder of its own"):
         FolderJournal(tmp_path, cluster="other").open()
+
+
+def test_an_entry_of_a_later_release_is_refused_by_name_with_an_exit_code_for_a_person(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / f"{T:018d}.json").write_bytes(b'{"v":2,"type":"decision","cluster":"demo"}')
+    with pytest.raises(NewerJournalError) as caught:
+        newest_decision(tmp_path)
+    assert "v is 2, known: 1: a later release of trimtab wrote it.  Start that release again" in str(caught.value)
+    assert caught.value.exit_code == 2

@@ -69,6 +69,7 @@ class PlayedAssembly(Assembly):
             "session": Mock(),
             "stand_by": Mock(),
             "files": Mock(),
+            "refuse_newer_state": Mock(),
             "has_committed": Mock(return_value=False),
             "decision_query": Mock(return_value=writer),
         }

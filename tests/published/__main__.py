@@ -1,0 +1,94 @@
+"""``python -m tests.published``: keep a sample of everything that this release writes, in a folder of its version.
+
+A file that is there already stays as it is: what was published does not change.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from controller.adapters.places import SHIPPED
+from controller.aggregate import state_blob
+from controller.aggregate.shard import ShardState
+from controller.cli.common_options import own_version
+from controller.model.controls import Choice, OperatorControls
+from controller.model.errors import WireError
+from controller.wire.base import encode, validate
+from controller.wire.commands import command_event, epoch_event
+from controller.wire.controls import encode_controls
+from controller.wire.dead_letter import Source, dead_letter
+from controller.wire.journal import encode_entry, encode_epoch
+from controller.wire.journal_records import EntryWriter, PartEntry
+from controller.wire.schemas import MODELS, schema_files
+from tests.folds import A, Shard, sweep, ticked
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import CLUSTER, LEFT, METRICS, PERIOD, T, as_bytes, namespace_state, result
+
+FOLDER: Final = Path(__file__).parent
+STATE: Final = "state.bin"
+CONTROLS: Final = "controls.json"
+SETTINGS: Final = ("trimtab.toml", "broker.conf")
+SCHEMAS: Final = "schemas"
+RECORDS: Final = "records"
+#: Milliseconds since the epoch at which the samples were issued.
+_ISSUED: Final = T + PERIOD
+
+
+def records() -> Mapping[str, bytes]:
+    """One record of every kind, by the name of its schema."""
+    first = entry(T, UNLOAD, SPLIT)
+    whole = encode_entry(first)
+    writer = EntryWriter(whole_every_ms=60 * PERIOD, base=None)
+    encoded = writer.encode(first)
+    writer.wrote(encoded)
+    (delta,) = writer.encode(entry(T + PERIOD)).records
+    part = PartEntry(cluster=CLUSTER, interval=T, part=0, parts=1, text=whole.decode())
+    letter = dead_letter(b"{", WireError("not_json", "it ends early"), Source(topic="trimtab-metrics", offset=7))
+    return {
+        # As far as trimtab reads them: of load reports, that is a part.
+        **{name: encode(validate(MODELS[name], as_bytes(record))) for name, record in METRICS.items()},
+        "result": as_bytes(result()),
+        "trimtab.unload": command_event(UNLOAD, 3, _ISSUED),
+        "trimtab.split": command_event(SPLIT, 3, _ISSUED),
+        "trimtab.epoch": epoch_event(CLUSTER, 3, _ISSUED),
+        "journal.decision": whole,
+        "journal.decision_delta": delta,
+        "journal.epoch": encode_epoch(CLUSTER, 3),
+        "journal.part": encode(part),
+        "dead_letter": encode(letter),
+    }
+
+
+def controls() -> OperatorControls:
+    """Controls with something in every place."""
+    return OperatorControls(
+        mode=Choice(value="active", reason="tried for a week", by="anna", at_ms=T),
+        pause=Choice(value="paused", reason="upgrade", by="ben", at_ms=_ISSUED),
+        resumed_ms=T,
+    )
+
+
+def state() -> ShardState:
+    """The state behind a closed interval, while records of the next one wait for its tick."""
+    shard = Shard()
+    shard.feed(sweep(A, 0, LEFT), namespace_state(), ticked(0, A))
+    shard.feed(sweep(A, 1, LEFT))
+    return shard.state
+
+
+def write(folder: Path) -> None:
+    """Write what is not yet there to *folder*."""
+    files = {folder / CONTROLS: encode_controls(controls()), folder / STATE: state_blob.dump(state())}
+    for name, value in records().items():
+        files[folder / RECORDS / f"{name}.json"] = value
+        files[folder / SCHEMAS / f"{name}.json"] = schema_files()[f"{name}.json"].encode()
+    for name in SETTINGS:
+        files[folder / name] = (SHIPPED / name).read_bytes()
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    write(FOLDER / own_version())
