@@ -231,6 +231,7 @@ def _query_options(settings: Settings, policy: Policy, *, files: bool) -> QueryO
         fold=FoldOptions(
             bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms,
             detail=detail,
+            most_topics=intervals.detail_topics // intervals.shards,
             # Nobody may ever tick files again: what they hold is closed when it is read.
             close_at_most=None if files else intervals.close_at_most,
             waiting=WaitLimits(

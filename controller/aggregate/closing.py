@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.aggregate.bundles import KnownBundles
-from controller.aggregate.claims import Loads, ragged, settle
+from controller.aggregate.claims import Loads, settle
 from controller.aggregate.fact_text import fact_from_text
+from controller.aggregate.near_split import topics_for_splits
 from controller.aggregate.rows import BUNDLE
-from controller.aggregate.shard_state import DetailLimits, FoldOptions, ShardState
+from controller.aggregate.shard_state import FoldOptions, ShardState
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.tidying import tidied
 from controller.aggregate.waiting import ReportHeader
-from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools
+from controller.model.load import Bools
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
 
 
@@ -33,7 +33,7 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
         bundles=state.bundles.seeded(state.seeds).advanced(loads.bundle, loads.load, interval),
         unrostered=state.unrostered + unrostered,
     )
-    snapshot = _snapshot(state, interval, roster, headers, results, loads, options.detail)
+    snapshot = _snapshot(state, interval, roster, headers, results, loads, options)
     state = replace(
         state,
         clock=state.clock.close(interval),
@@ -53,7 +53,7 @@ def _snapshot(
     headers: list[ReportHeader],
     results: list[CommandResult],
     loads: Loads,
-    limits: DetailLimits,
+    options: FoldOptions,
 ) -> Snapshot:
     """The snapshot of *interval*; *state* has the averages with this interval's *loads*."""
     bundles = state.bundles
@@ -81,7 +81,7 @@ def _snapshot(
         topics=loads.topics,
         producers=loads.producers,
         consumers=loads.consumers,
-        **_near_split(loads, bundles, limits),
+        **topics_for_splits(loads, bundles.long_term[loads.bundle], options, interval),
     )
 
 
@@ -148,23 +148,6 @@ def _brokers(headers: list[ReportHeader], roster: tuple[tuple[str, str], ...], i
             yield BrokerRow(
                 broker=broker, last_update=said.last_update, numbers=said.numbers, places=tuple(sorted(places))
             )
-
-
-def _near_split(loads: Loads, bundles: KnownBundles, limits: DetailLimits) -> dict[str, np.ndarray]:
-    """The topic detail of the snapshot: only of bundles whose counts or long-term averages are near a split."""
-    average = bundles.long_term[loads.bundle]
-    near = (
-        (loads.topics >= limits.topics)
-        | (loads.producers + loads.consumers >= limits.sessions)
-        | (average[:, RATE_IN] + average[:, RATE_OUT] >= limits.msg_rate)
-        | (average[:, THROUGHPUT_IN] + average[:, THROUGHPUT_OUT] >= limits.throughput)
-    )
-    kept = ragged(loads.detail_size, np.flatnonzero(near))
-    return {
-        "detail_size": np.where(near, loads.detail_size, 0),
-        "detail_position": loads.detail_position[kept],
-        "detail_load": loads.detail_load[kept],
-    }
 
 
 def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> ShardState:

@@ -29,6 +29,8 @@ class FoldOptions:
     #: A bundle that no roster broker lists for this long (ms) is forgotten.
     bundle_ttl_ms: int
     detail: DetailLimits
+    #: Topics one by one in a snapshot at most; topics of further bundles come in later intervals.  None: no limit.
+    most_topics: int | None = None
     #: Maximum number of intervals that one batch closes; later batches close the rest.  None: no limit.
     close_at_most: int | None = None
     waiting: WaitLimits = field(default_factory=WaitLimits)

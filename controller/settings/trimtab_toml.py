@@ -99,6 +99,9 @@ class IntervalSettings(Section):
     detail_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Topics one by one are kept for bundles at this share of a split threshold or above; lower costs memory,
     higher makes more splits wait an interval for detail."""
+    detail_topics: Annotated[int, Field(ge=1000)] = 1_000_000
+    """Topics one by one that an interval gives to the driver at most, 40 bytes each.  Where bundles near a split
+    threshold have more, some of them wait for a later interval: their verdict is NoTopicDetail."""
     max_record_bytes: Annotated[int, Field(ge=65_536)] = 8 * 1024 * 1024
     """Bytes; a longer record becomes a dead letter without being read."""
 
