@@ -2,13 +2,13 @@
 
 import json
 import logging
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from controller.cli.log_format import LogFormat, format_in, formatter
+from tests.forked import trimtab
 
 
 def _record(text: str = "starts", /, **fields: object) -> logging.LogRecord:
@@ -77,9 +77,7 @@ def test_the_arguments_say_the_form_before_they_are_checked(words: list[str], fo
 def test_every_line_of_a_service_that_fails_is_json(tmp_path: Path) -> None:
     conf = tmp_path / "none.toml"
     words = ["execute", "--log-format=json", "--conf", str(conf)]
-    done = subprocess.run(
-        [sys.executable, "-m", "controller.cli", *words], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = trimtab(*words)
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert done.returncode == 2
     assert [line["level"] for line in lines] == ["INFO", "CRITICAL"]

@@ -20,10 +20,12 @@ app = typer.Typer()
 app.command()(record_log)
 
 
-@pytest.fixture
-def conf(tmp_path: Path) -> Path:
-    """A log of five intervals with its journal."""
-    path = settings_in(tmp_path, broker_conf="loadBalancerBrokerMaxTopics=77\nzookeeperServers=secret:2181\n")
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of five intervals with its journal, which no test changes."""
+    path = settings_in(
+        tmp_path_factory.mktemp("log"), broker_conf="loadBalancerBrokerMaxTopics=77\nzookeeperServers=secret:2181\n"
+    )
     played(path, 5)
     return path
 
@@ -50,7 +52,7 @@ def test_only_options_that_trimtab_reads_are_kept_of_broker_conf(conf: Path, tmp
 
 def test_a_folder_and_a_span(conf: Path, tmp_path: Path) -> None:
     answer = run(
-        tmp_path / "log", "--conf", conf, "-o", tmp_path / "new", "--from", "2025-01-01T00:01Z", "--topic", "results"
+        conf.parent / "log", "--conf", conf, "-o", tmp_path / "new", "--from", "2025-01-01T00:01Z", "--topic", "results"
     )
     assert answer.exit_code == 0, answer.output
     assert answer.stdout.startswith(f"{tmp_path / 'new'}: ")
@@ -72,6 +74,7 @@ def test_options_that_make_no_sense(conf: Path, tmp_path: Path, options: tuple[s
 
 
 def test_it_writes_over_nothing(conf: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
     answer = run("--conf", conf, "-o", tmp_path)
     assert isinstance(answer.exception, SettingsError)
     assert "is not empty" in str(answer.exception)
