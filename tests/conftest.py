@@ -3,7 +3,9 @@
 import gc
 import os
 import signal
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,6 +30,10 @@ settings.register_profile(THOROUGH, max_examples=80, **_PATIENT)
 settings.register_profile("repeatable", max_examples=4, derandomize=True, **_PATIENT)
 settings.load_profile("quick")
 
+#: The marks that plain pytest chooses by: see pyproject.toml.
+_PLAIN: Final = "not integration and not e2e"
+#: Folders in which every test has one of these marks.
+_WITH_SERVERS: Final = tuple(Path(__file__).parent / name for name in ("integration", "e2e"))
 #: What tests have left running, to be told at the end.
 _LEFT = pytest.StashKey[list[str]]()
 
@@ -58,6 +64,12 @@ def _workers(config: pytest.Config) -> int:
     if given != "auto":
         return int(given)
     return (os.cpu_count() or 1) if config.args_source is config.ArgsSource.TESTPATHS else 0
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Plain pytest does not read the folders of which it would run nothing; None: others decide."""
+    is_plain = config.args_source is config.ArgsSource.TESTPATHS and config.option.markexpr == _PLAIN
+    return True if is_plain and collection_path in _WITH_SERVERS else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -91,6 +103,13 @@ def zookeeper(pytestconfig: pytest.Config) -> ZooKeeperServer:
 
 
 @pytest.fixture(scope="session")
-def pulsar(pytestconfig: pytest.Config) -> PulsarCluster:
-    """Three brokers for all, in one JVM: a test uses namespaces of its own."""
-    return shared(run_folder(pytestconfig), "pulsar", PulsarCluster)
+def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
+    """Three brokers in one JVM for all of the group "pulsar" (tests/scheduling.py): a test uses namespaces of its own.
+
+    They end with the group: also idle they take a tenth of a processor.
+    """
+    cluster = PulsarCluster(tmp_path_factory.mktemp("pulsar"))
+    cluster.start()
+    yield cluster
+    for part in cluster.parts.values():
+        part.stop(signal.SIGKILL)

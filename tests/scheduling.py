@@ -23,6 +23,7 @@ LONGEST: Final = (
     "tests/integration/test_zookeeper_leadership.py",
     "tests/integration/test_collect.py",
     "tests/integration/test_kafka_journal.py",
+    "tests/unit/offline/test_shipped_scenarios.py",
     "tests/e2e/",
     "tests/integration/",
     "tests/fuzz/",

@@ -143,10 +143,10 @@ def _once(name: str, what: str, inflict: Callable[[Site, Around, int], float]) -
 FAULTS = (
     Fault(name="kill", what="`kill -9` of the leader", inflict=kill),
     Fault(name="hang", what="SIGSTOP of the leader until another leads, then SIGCONT", inflict=hang),
-    Fault(name="hang-in-state-commit", what="the same inside a state commit", inflict=hang_in_state_commit),
+    _once("hang-in-state-commit", "the same inside a state commit", hang_in_state_commit),
     Fault(name="zookeeper-away", what="ZooKeeper stopped and started", inflict=zookeeper_away),
     Fault(name="kafka-away", what="Kafka killed and started", inflict=kafka_away),
-    Fault(name="executor-killed", what="an executor killed between act and answer", inflict=executor_killed),
+    _once("executor-killed", "an executor killed between act and answer", executor_killed),
     _once("poison", "records that nobody can use, of every kind, in every topic", poisoned),
     _once("forged-records", "a made-up broker, records from the future, a second roster", forged_records),
     _once("forged-command", "an unload of the next epoch that names a thief's address", forged_command),

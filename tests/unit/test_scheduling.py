@@ -27,6 +27,12 @@ def test_whatever_uses_the_shared_pulsar_is_in_the_group_of_pulsar() -> None:
     assert files_with("pulsar: PulsarCluster") - servers_of_its_own == ON_PULSAR
 
 
+def test_plain_pytest_would_run_nothing_of_the_folders_that_it_does_not_read() -> None:
+    files = files_with("")
+    assert files_with("\npytestmark = ") == files
+    assert files_with("pytest.mark.integration") | files_with("pytest.mark.e2e") == files
+
+
 def test_a_file_is_a_group_unless_its_functions_are() -> None:
     assert group_of("tests/unit/test_a.py::test_x[1]") == group_of("tests/unit/test_a.py::test_y")
     ending = "tests/e2e/test_ending.py"
