@@ -4,10 +4,13 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from controller.lab.pulsar_server import PulsarCluster
@@ -29,6 +32,9 @@ settings.register_profile("quick", max_examples=4, **_PATIENT)
 settings.register_profile(THOROUGH, max_examples=80, **_PATIENT)
 settings.register_profile("repeatable", max_examples=4, derandomize=True, **_PATIENT)
 settings.load_profile("quick")
+
+# Typer makes the commands of an application anew whenever a test calls one: that takes longer than most of them.
+vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 
 #: The marks that plain pytest chooses by: see pyproject.toml.
 _PLAIN: Final = "not integration and not e2e"
