@@ -55,6 +55,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     ),
     "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
+    "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
     "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine.", TRY),
     "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),
@@ -63,7 +64,6 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "options": Listed(
         "options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads.", TRY
     ),
-    "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
     "rebalance": Listed(
         "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
     ),
