@@ -50,6 +50,7 @@ IN_SPARK: Final = frozenset(
         "java_judges_as_wire_does",
         "offsets_read",
         "poison_in_the_query",
+        "pulsar_records",
         "query_cuts",
         "records_again",
         "rehearsal",
