@@ -20,8 +20,8 @@ from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
 from streaming.gate import Ticks
 from streaming.gateway import scratch_folder
+from streaming.pulsar_options import PulsarOptions
 from streaming.pulsar_source import PULSAR, PulsarRecords
-from streaming.pulsar_stream import PulsarOptions
 
 #: What an error of ours is called in the trace that Spark makes of it.
 _OURS: Final = re.compile(r"^(?:controller\.[\w.]+)\.(\w+): (.+)$", re.MULTILINE)

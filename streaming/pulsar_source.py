@@ -16,7 +16,7 @@ PULSAR: Final = "trimtab-pulsar"
 
 
 class PulsarRecords(DataSource):
-    """The records of the metrics and the result topic; its options are streaming.pulsar_stream.PulsarOptions."""
+    """The records of the metrics and the result topic; its options are streaming.pulsar_options.PulsarOptions."""
 
     @classmethod
     def name(cls) -> str:
@@ -29,12 +29,14 @@ class PulsarRecords(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
         """See DataSource."""
-        from streaming.pulsar_stream import PulsarOptions, PulsarSpans
+        from streaming.pulsar_options import PulsarOptions
+        from streaming.pulsar_stream import PulsarSpans
 
         return PulsarSpans(PulsarOptions.from_spark(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         """See DataSource."""
-        from streaming.pulsar_stream import PulsarOptions, PulsarStream
+        from streaming.pulsar_options import PulsarOptions
+        from streaming.pulsar_stream import PulsarStream
 
         return PulsarStream(PulsarOptions.from_spark(self.options))

@@ -4,10 +4,9 @@ Spark creates them in processes of its own: the reader of a stream in one beside
 query; whatever reads, in the Python workers.  Everything they need comes as options.
 """
 
-import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,50 +19,15 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from controller.adapters.pulsar.log.client import log_client, topic_name
+from controller.adapters.pulsar.log.client import log_client
 from controller.adapters.pulsar.log.ends import LogExtents, all_extents, log_extents, starts
 from controller.adapters.pulsar.log.fetch import Block, Range, blocks
 from controller.adapters.pulsar.log.gate_file import GateFile
 from controller.adapters.pulsar.log.offsets import LogOffset, from_json, to_json
 from controller.adapters.pulsar.log.planner import Planner, ranges
 from controller.adapters.pulsar.log.positions import before, entry_of
-from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.settings.pulsar_log import PulsarLogSettings
+from streaming.pulsar_options import PulsarOptions
 from streaming.schemas import RECORDS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PulsarOptions:
-    """What the data source is told."""
-
-    log: PulsarLogSettings
-    #: So many entries a micro-batch reads.
-    most: int = 1
-    #: Where a query without a checkpoint begins: the append time, epoch ms; None for the log's beginning or end.
-    start_ms: int | None = None
-    #: The gate's file; "" where nothing is waited for.
-    gate: str = ""
-    #: What is read again; of a stream nothing.
-    spans: Sequence[Span] = ()
-
-    def to_spark(self) -> dict[str, str]:
-        """As options of Spark's.  Secrets are in files, and only these are named."""
-        told = {"most": self.most, "start_ms": self.start_ms, "gate": self.gate, "spans": self.spans}
-        return {"log": self.log.model_dump_json(), "rest": json.dumps(told)}
-
-    @classmethod
-    def from_spark(cls, options: Mapping[str, str]) -> "PulsarOptions":
-        """What ``to_spark`` made."""
-        rest = json.loads(options["rest"])
-        rest["spans"] = [Span(*span) for span in rest["spans"]]
-        return cls(log=PulsarLogSettings.model_validate_json(options["log"]), **rest)
-
-    @property
-    def sources(self) -> dict[str, int]:
-        """The full name of each topic, and the role of its records."""
-        names = {METRICS: self.log.metrics_topic, RESULTS: self.log.results_topic}
-        return {topic_name(self.log, name): role for role, name in names.items()}
 
 
 @dataclass

@@ -37,6 +37,7 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_doctor_on_pulsar.py",
         "tests/integration/test_execute_on_pulsar.py",
         "tests/integration/test_pulsar_cluster.py",
+        "tests/integration/test_pulsar_records.py",
         "tests/integration/test_pulsar_journal.py",
         "tests/integration/test_pulsar_log.py",
     )
@@ -65,10 +66,10 @@ IN_SPARK: Final = frozenset(
 def group_of(nodeid: str) -> str:
     """The group of a test: its file, or its function, or what it shares: "spark", "pulsar"."""
     file = nodeid.partition("::")[0]
+    if file in ON_PULSAR:  # first: what needs both has a session of its own
+        return "pulsar"
     if file in IN_SPARK:
         return "spark"
-    if file in ON_PULSAR:
-        return "pulsar"
     return nodeid.partition("[")[0] if file in BY_FUNCTION else file
 
 

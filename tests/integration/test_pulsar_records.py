@@ -28,7 +28,7 @@ from controller.wire.base import encode
 from controller.wire.metrics import Partitions, TickRecord
 from streaming.catching_up import offset_read
 from streaming.pulsar_log import pulsar_records, pulsar_records_again
-from streaming.pulsar_stream import PulsarOptions
+from streaming.pulsar_options import PulsarOptions
 
 pytestmark = pytest.mark.integration
 

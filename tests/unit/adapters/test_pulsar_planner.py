@@ -148,9 +148,21 @@ def test_an_idle_partition_whose_read_ledgers_go_one_by_one_misses_nothing() -> 
 
 
 def test_a_log_that_was_created_anew_is_not_taken_for_the_one_that_was_read() -> None:
-    log = Log({HERE: extent((3, 5))})
+    planner = Log({HERE: extent((3, 5))}).planner(patience_seconds=0)
+    planner.next(at(here=Entry(900, 1)), None)
     with pytest.raises(StateError, match=r"partition 0 ends at 3:4, but was read up to 900:1"):
-        log.planner().next(at(here=Entry(900, 1)), None)
+        planner.next(at(here=Entry(900, 1)), None)
+
+
+def test_a_broker_that_has_lost_a_partition_and_still_answers_only_delays() -> None:
+    log = Log({HERE: extent((3, 5))})
+    planner = log.planner()
+    start = at(here=Entry(3, 9))
+    assert planner.next(start, None) is None
+    log.holds = {HERE: extent((3, 10), (5, 1))}
+    end = planner.next(start, None)
+    assert end is not None
+    assert end.read[HERE] == Entry(5, 0)
 
 
 def test_the_checkpoint_of_other_topics_is_refused() -> None:

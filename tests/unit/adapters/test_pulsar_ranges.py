@@ -20,22 +20,30 @@ STARTS = [BEGINNING, Entry(2, 9), Entry(3, -1), *ENTRIES[:5], Entry(4, -1), Entr
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("most", range(14))
-def test_so_many_entries_are_taken_in_order_and_none_is_left_out(start: Entry, most: int) -> None:
+def test_so_many_entries_are_taken_in_order_and_none_is_left_out(start: Entry) -> None:
     left = [entry for entry in ENTRIES if entry > start]
     assert EXTENT.after(start) == len(left)
-    taken = left[:most]
-    end = EXTENT.advanced(start, most)
-    assert [entry for entry in ENTRIES if start < entry <= end] == taken
-    assert end == (taken[-1] if taken else start)
+    for most in range(14):
+        taken = left[:most]
+        end = EXTENT.advanced(start, most)
+        assert [entry for entry in ENTRIES if start < entry <= end] == taken
+        assert end == (taken[-1] if taken else start)
+
+
+@pytest.mark.parametrize("end", STARTS)
+def test_what_lies_after_an_end_can_be_left_out(end: Entry) -> None:
+    cut = EXTENT.up_to(end)
+    assert cut.entries == len([entry for entry in ENTRIES if entry <= end])
+    for start in STARTS:
+        assert cut.after(start) == len([entry for entry in ENTRIES if start < entry <= end])
 
 
 @pytest.mark.parametrize("start", STARTS[3:])
-@pytest.mark.parametrize("most", range(1, 14))
-def test_going_back_leaves_so_many_entries_before_the_start(start: Entry, most: int) -> None:
+def test_going_back_leaves_so_many_entries_before_the_start(start: Entry) -> None:
     behind = [entry for entry in ENTRIES if entry <= start]
-    back = EXTENT.back(start, most)
-    assert [entry for entry in behind if entry > back] == behind[-most:]
+    for most in range(1, 14):
+        back = EXTENT.back(start, most)
+        assert [entry for entry in behind if entry > back] == behind[-most:]
 
 
 @pytest.mark.parametrize(

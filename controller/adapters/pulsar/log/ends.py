@@ -14,8 +14,8 @@ from controller.settings.pulsar_log import PulsarLogSettings
 
 log = logging.getLogger(__name__)
 
-#: For the answers about all partitions.
-_ALL_SECONDS: Final = 15.0
+#: For the answers about all partitions; a query that is told to stop waits for them.
+_ALL_SECONDS: Final = 8.0
 #: Partitions that brokers are asked about at a time.
 _AT_ONCE: Final = 4
 _NOT_FOUND: Final = 404

@@ -20,6 +20,10 @@ _PARTS_WITHIN: Final = 100
 _DENIED: Final = frozenset({401, 403})
 
 
+class ReplacedLogError(StateError):
+    """A partition ends before what was read of it: it is another one, or a broker that has lost it still answers."""
+
+
 class Planner:
     """Cuts the log into micro-batches.  *look* says what each partition holds now, *warn* is told what was lost."""
 
@@ -51,8 +55,8 @@ class Planner:
     def next(self, start: LogOffset, most: int | None) -> LogOffset | None:
         """Where the next micro-batch ends, with *most* entries in it; None where nothing new can be read just now.
 
-        See ranges.ends.  StateError where the log is not the one that was read.  TrimtabError where it cannot be asked,
-        for a while.
+        See ranges.ends.  StateError where the log is not the one that was read, TrimtabError where it cannot be asked;
+        ReplacedLogError, and what may pass as well, is borne for a while.
         """
         try:
             self._look_behind(start)
@@ -98,7 +102,7 @@ class Planner:
     def _look_behind_one(self, place: Place, read: Entry, now: Ledgers, earlier: Ledgers | None) -> None:
         other = replaced(place, read, now)
         if other is not None:
-            raise StateError(
+            raise ReplacedLogError(
                 f"{place[0]}, partition {place[1]} ends at {other.end}, but was read up to {read}: it was deleted and"
                 " created anew; start with a new checkpoint"
             )
@@ -120,15 +124,22 @@ class Planner:
 
     def _bear(self, error: Exception) -> None:
         """Pass over an *error* that may pass by itself; raise it where it lasts, or does not pass."""
-        if isinstance(error, (StateError, AccessDeniedError)) or getattr(error, "status", 0) in _DENIED:
+        if _stays(error) or self._last is not None:  # a query that ends would end as if it had read everything
             raise error
-        if self._last is not None:
-            raise error  # else the query would end as if it had read everything
         if self._give_up is None:
             log.info("the log in Pulsar cannot be asked for its end, and is asked again: %s", error)
             self._give_up = Deadline.after(self._patience_seconds)
         elif self._give_up.passed:
+            if isinstance(error, ReplacedLogError):
+                raise error
             raise TrimtabError(f"the log in Pulsar cannot be asked for its end: {error}") from error
+
+
+def _stays(error: Exception) -> bool:
+    """Whether *error* is the same however often the log is asked."""
+    if isinstance(error, ReplacedLogError):
+        return False
+    return isinstance(error, (StateError, AccessDeniedError)) or getattr(error, "status", 0) in _DENIED
 
 
 def ranges(wanted: Iterable[tuple[Place, Entry, Entry]], extents: Mapping[Place, Ledgers]) -> list[Range]:
