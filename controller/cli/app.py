@@ -61,6 +61,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),
     "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved.", TRY),
     "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster.", TRY),
+    "incident": Listed("incident", "app", "Put a time into one file that reproduces its decisions elsewhere.", LOOK),
     "options": Listed(
         "options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads.", TRY
     ),

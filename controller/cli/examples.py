@@ -48,6 +48,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "record": ("trimtab record -o tuesday", "trimtab record -o noon --from 11:55 --to 12:30"),
     "simulate": ("trimtab simulate --list", "trimtab simulate idle-broker"),
     "strategies check": ("trimtab strategies check ThresholdShedder",),
+    "incident make": ("trimtab incident make --around 14:05 -o incident.tar",),
+    "incident check": ("trimtab incident check incident.tar",),
     "what-if": (
         "trimtab what-if tuesday --strategy UniformLoadShedder",
         "trimtab what-if tuesday --diff ThresholdShedder conf/broker.recommended.conf",

@@ -79,7 +79,7 @@ def record_log(
     """
     settings = read_settings(conf)
     wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}")
-    manifest = record(_opened(settings, log), output, wanted, recorded_settings(settings), settings.cluster.name)
+    manifest = record(opened_log(settings, log), output, wanted, recorded_settings(settings), settings.cluster.name)
     answer = _answer(output, manifest)
     if as_json:
         typer.echo(answer.as_line())
@@ -88,7 +88,8 @@ def record_log(
         typer.echo(f"{output}: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
 
 
-def _opened(settings: Settings, folder: Path | None) -> RecordLog:
+def opened_log(settings: Settings, folder: Path | None) -> RecordLog:
+    """The log, or recording, in *folder*; without it the log of *settings*."""
     if folder is not None:
         return records_in(folder)
     require(settings, Part.LOG)

@@ -11,7 +11,7 @@ from controller.cli.common import LONGEST_PERIOD, console, json_option
 from controller.cli.times import FORMS, time_of
 from controller.cli.what_if_told import answer_of, print_answer
 from controller.offline.counterfactual.answer import what_would_have_happened
-from controller.offline.counterfactual.opened import open_recording
+from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.counterfactual.survey import ReplaySpan
 from controller.strategies.catalogue import SHEDDERS
 
@@ -19,7 +19,7 @@ _Recording: TypeAlias = Annotated[
     Path,
     typer.Argument(
         metavar="RECORDING",
-        help="A recording (`trimtab record`), or the folder of a log.",
+        help="A recording (`trimtab record`), the folder of a log, or an incident (`trimtab incident`).",
         show_default=False,
     ),
 ]
@@ -82,12 +82,14 @@ def what_if(
     if span.since is not None and span.until is not None and span.since > span.until:
         raise typer.BadParameter("it is later than --to", param_hint="--from")
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))
-    opened = open_recording(recording, conf, period_seconds=period_seconds)
-    with long_work("replaying, intervals") as done:
+    with (
+        opened_recording(recording, conf, period_seconds=period_seconds) as opened,
+        long_work("replaying, intervals") as done,
+    ):
         found = what_would_have_happened(
             opened, strategies, span, limit_percent=limit_percent, compared=diff, done=done
         )
-    answer = answer_of(opened.log.cluster, found, diff)
+        answer = answer_of(opened.log.cluster, found, diff)
     if as_json:
         typer.echo(answer.as_line())
     else:

@@ -1,10 +1,13 @@
 """Opens a recording for a replay: its records, and the settings that it was made with."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from controller.adapters.opened import records_in
+from controller.adapters.recordings.incident_file import IncidentAbout, UnpackedIncident, unpacked_incident
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.model.errors import SettingsError
@@ -29,6 +32,8 @@ class OpenedRecording:
     settings: RecordedSettings
     #: False: nobody said with which settings it was made, and *settings* are the defaults.
     known: bool
+    #: Of an incident.
+    about: IncidentAbout | None = None
 
     def policy(self, strategy: str = "", *, as_recorded: bool = False) -> ReplayPolicy:
         """The policy of the recorded settings; with *strategy*, its options in place of the recorded ones.
@@ -52,11 +57,37 @@ class OpenedRecording:
         )
 
 
-def open_recording(folder: Path, conf: Path | None, *, period_seconds: int) -> OpenedRecording:
-    """The recording, or the log, in *folder*; *conf*: the settings of its controller, in place of those in it.
+@contextmanager
+def opened_recording(path: Path, conf: Path | None, *, period_seconds: int = 60) -> Iterator[OpenedRecording]:
+    """The recording or the log in the folder *path*, or the incident in the file *path*, for the length of the block.
 
-    *period_seconds*: of a log in a folder without *conf*.  Raises SettingsError and RecordingError.
+    *conf*: the settings of its controller, in place of those in it.  *period_seconds*: of a log in a folder without
+    *conf*.  Raises SettingsError and RecordingError.
     """
+    if path.is_dir():
+        yield _in_folder(path, conf, period_seconds)
+        return
+    with unpacked_incident(path) as incident:
+        found = opened_incident(incident)
+        if conf is not None:
+            given = read_settings(conf)
+            settings = recorded_settings(given)
+            log = replace(found.log, cluster=given.cluster.name, settings=settings.intervals)
+            found = replace(found, log=log, settings=settings)
+        yield found
+
+
+def opened_incident(incident: UnpackedIncident) -> OpenedRecording:
+    """*incident* as a recording that is replayed."""
+    recording = Recording(incident.recording)
+    manifest = recording.manifest
+    log = RecordedLoadLog(
+        records=recording, cluster=manifest.cluster, settings=manifest.settings.intervals, begin=incident.begin
+    )
+    return OpenedRecording(log=log, settings=manifest.settings, known=True, about=incident.about)
+
+
+def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRecording:
     records = records_in(folder)
     if conf is not None:
         given = read_settings(conf)

@@ -1,8 +1,8 @@
 """Reads a recording, or a log in a folder, interval by interval: the real fold, in one shard, with all topics."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
@@ -10,7 +10,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.offline.counterfactual.recorded import RecordedInterval
-from controller.ports.records import RecordedTopic, RecordLog, StoredRecord
+from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.journal_records import Decided, EntryReader
 from controller.wire.metrics import TickRecord, decode_metric
@@ -21,6 +21,16 @@ from controller.wire.rows import Located, rows_from_records
 _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
 
+class FoldedBatch(NamedTuple):
+    """Some records, and what the fold makes of them."""
+
+    records: list[Located]
+    #: Behind them.
+    state: ShardState
+    #: The intervals that they close.
+    closed: list[Snapshot]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLoadLog:
     """A ReplayableRecording that is read from *records* anew each time."""
@@ -28,6 +38,10 @@ class RecordedLoadLog:
     records: RecordLog
     cluster: str
     settings: IntervalSettings
+    #: Records of metrics that count before all others: what was known when the recording began.
+    begin: tuple[bytes, ...] = ()
+    #: Topic -> the part of it that is read; a topic that is not here is read whole.
+    parts: Mapping[RecordedTopic, Extents] = field(default_factory=dict)
 
     @property
     def period_ms(self) -> int:
@@ -44,6 +58,11 @@ class RecordedLoadLog:
             yield RecordedInterval(snapshot=snapshot, entry=entry, memory=memory)
 
     def _snapshots(self) -> Iterator[Snapshot]:
+        for step in self.folded():
+            yield from step.closed
+
+    def folded(self) -> Iterator[FoldedBatch]:
+        """The fold, batch by batch; a batch ends with a tick."""
         period_ms = self.period_ms
         options = FoldOptions(
             bundle_ttl_ms=self.settings.bundle_ttl_intervals * period_ms,
@@ -53,11 +72,11 @@ class RecordedLoadLog:
         state = ShardState(shard=0, shards=1)
         for batch in self._batches():
             state, closed = fold(state, rows_from_records(batch, _ALL), options)
-            yield from closed
+            yield FoldedBatch(batch, state, closed)
 
     def _batches(self) -> Iterator[list[Located]]:
         """The records in parts, each of which ends with a tick of an interval; its results lie in the same part."""
-        batch = list[Located]()
+        batch = list(self._known())
         results = self._located("results", RESULTS, self._result)
         ticked = -1
         for located in self._located("metrics", METRICS, self._metric):
@@ -71,6 +90,12 @@ class RecordedLoadLog:
             yield batch
             batch = []
         yield [*batch, *results]
+
+    def _known(self) -> Iterator[Located]:
+        for number, value in enumerate(self.begin, start=-len(self.begin)):
+            record = self._metric(value)
+            if record is not None:
+                yield Located(source=METRICS, partition=0, offset=number, record=record)
 
     def _located(
         self, topic: RecordedTopic, source: int, decode: Callable[[bytes], object | None]
@@ -102,7 +127,8 @@ class RecordedLoadLog:
                 continue  # nothing can be made of it; the next whole entry goes on
 
     def _stored(self, topic: RecordedTopic) -> Iterator[StoredRecord]:
-        return self.records.read(topic, self.records.extents(topic))
+        parts = self.parts[topic] if topic in self.parts else self.records.extents(topic)
+        return self.records.read(topic, parts)
 
 
 class _Entries:

@@ -26,7 +26,7 @@ from controller.wire.answers.plan import ApplyAnswer, PlanAnswer, RightsizingAns
 from controller.wire.answers.recordings import RecordAnswer
 from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
-from controller.wire.answers.what_if import WhatIfAnswer
+from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
 
 #: Name of the schema -> model.
 MODELS: Final[dict[str, type[JsonAnswer]]] = {
@@ -44,6 +44,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.decide": DecideAnswer,
     "answer.doctor": DoctorAnswer,
     "answer.explain": ExplainAnswer,
+    "answer.incident": IncidentAnswer,
     "answer.journal": JournalAnswer,
     "answer.lookup": LookupAnswer,
     "answer.option": OptionAnswer,

@@ -1,4 +1,4 @@
-"""The answer of ``trimtab what-if``."""
+"""The answers of ``trimtab what-if`` and ``trimtab incident``."""
 
 from typing import Literal
 
@@ -127,3 +127,26 @@ class WhatIfAnswer(JsonAnswer):
     strategies: dict[str, ReplayAnswer]
     difference: DifferenceAnswer | None
     notes: list[str]
+
+
+class IncidentAnswer(JsonAnswer):
+    """``trimtab incident make --json`` and ``trimtab incident check --json``."""
+
+    file: str
+    bytes: int
+    cluster: str
+    around: int
+    """The time that it is about, epoch ms."""
+    decision: int | None
+    """T of the last decision up to that time; null: there is none."""
+    reproduced: bool
+    """That decision, made again from the file, has the bytes that the journal has."""
+    same: int
+    """Decisions that come out the same."""
+    different: list[int]
+    """T of those that do not."""
+    unknown: list[int]
+    """T of those that cannot be made again: the memory that they began with is missing."""
+    anonymised: bool
+    versions: dict[str, str]
+    """Of trimtab, Python, NumPy and the brokers, where the incident was made."""

@@ -9,7 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.cli.compare import compare_strategies, mean_text
-from controller.cli.simulate import NotMetError, simulate_scenario
+from controller.cli.judged import NotMetError
+from controller.cli.simulate import simulate_scenario
 from controller.model.errors import SettingsError
 from controller.offline.compare import FigureOverSeeds
 

@@ -44,6 +44,8 @@ WITH_SERVERS: Final = {
     "resume": ("needs ZooKeeper", "tests/faults/operations.py"),
     "run": ("starts Spark, needs a log and ZooKeeper", "tests/e2e/test_kafka_and_zookeeper.py"),
     "status": ("needs a log and ZooKeeper", "tests/integration/test_doctor_on_kafka_and_zookeeper.py"),
+    "incident make": ("needs a log", "tests/unit/cli/test_incident_command.py"),
+    "incident check": ("needs an incident", "tests/unit/cli/test_incident_command.py"),
     "what-if": ("needs a recording", "tests/unit/cli/test_what_if_command.py"),
     "stop-all": ("needs a log and ZooKeeper", "tests/integration/test_controls_in_zookeeper.py"),
 }
@@ -55,6 +57,7 @@ _ENDING: Final = {"--help", "--version", "--install-completion", "--show-complet
 _NOT_RUN: Final = {
     "--install-completion": "writes to the files of the reader's shell",
     "--show-completion": "asks which shell has called it",
+    "incident.tar": "needs an incident; tests/unit/cli/test_incident_command.py makes one",
     "--example": "takes seconds; tests/unit/cli/test_rebalance_command.py runs it",
 }
 #: What trimtab does not bring: Kafka's, ZooKeeper's and Pulsar's own tools, and those of a shell.

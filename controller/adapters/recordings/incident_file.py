@@ -1,0 +1,144 @@
+"""An incident in one file: a recording, what was known when it began, and versions.  An uncompressed tar.
+
+    incident.json                     what it is about, and who wrote it
+    begin.jsonl                       averages of bundles, states of namespaces and brokers, as records of metrics
+    recording/manifest.json           the recording (docs/recordings.md)
+    recording/metrics/000000.parquet  ...
+
+The same content has the same bytes.  A file from somebody else may hold anything: only these names are unpacked, each
+once, only plain files, and no more bytes than the file itself has.
+"""
+
+import os
+import re
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from controller.adapters import files
+from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import MANIFEST, MOST_FILES
+from controller.model.errors import WireError
+from controller.wire.base import Millis, Name, Record, encode, validate
+
+#: Bytes of such a file at most.
+LARGEST_INCIDENT: Final = 1 << 30
+_ABOUT, _BEGIN, _RECORDING = "incident.json", "begin.jsonl", "recording"
+_LARGEST_ABOUT: Final = 1 << 20
+_PARTS: Final = re.compile(r"recording/(manifest\.json|(metrics|results|commands|journal)/[0-9]{6}\.parquet)", re.ASCII)
+_PLAIN: Final = 0o644
+
+
+class IncidentAbout(Record):
+    """What an incident is about."""
+
+    format: Literal["trimtab-incident"] = "trimtab-incident"
+    version: Literal[1] = 1
+    cluster: Name
+    around: Millis
+    """T of the interval that it is about, epoch ms."""
+    anonymised: bool
+    """Whether names were replaced."""
+    versions: Annotated[dict[str, str], Field(max_length=100)]
+    """Of what made the decisions: trimtab, Python, NumPy, and the brokers' as they report it."""
+
+
+def write_incident(path: Path, about: IncidentAbout, begin: bytes, recording: Path) -> int:
+    """Write *path*, a new file, with the *recording* in a folder; returns its size.  TrimtabError where it is there."""
+    if path.exists():
+        raise RecordingError(f"{path}: is there already; choose another name with -o")
+    content = BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        _add(tar, _ABOUT, encode(about) + b"\n")
+        _add(tar, _BEGIN, begin)
+        for found in sorted(recording.rglob("*")):
+            name = f"{_RECORDING}/{found.relative_to(recording).as_posix()}"
+            if found.is_file() and _PARTS.fullmatch(name):
+                _add(tar, name, found.read_bytes())
+    value = content.getvalue()
+    if len(value) > LARGEST_INCIDENT:
+        raise RecordingError(f"the incident has {len(value)} bytes, allowed: {LARGEST_INCIDENT}: give fewer --minutes")
+    files.create(path, value)
+    return len(value)
+
+
+def _add(tar: tarfile.TarFile, name: str, value: bytes) -> None:
+    about = tarfile.TarInfo(name)
+    about.size, about.mode = len(value), _PLAIN
+    tar.addfile(about, BytesIO(value))
+
+
+class UnpackedIncident:
+    """An incident that was read, with its recording in a folder."""
+
+    def __init__(self, about: IncidentAbout, begin: tuple[bytes, ...], recording: Path) -> None:
+        self.about, self.begin, self.recording = about, begin, recording
+
+
+@contextmanager
+def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
+    """The incident in the file *path*, unpacked for the length of the block.
+
+    Raises RecordingError where it is damaged, too large, or no incident.
+    """
+    with TemporaryDirectory(prefix="trimtab-incident-") as made:
+        folder = Path(made)
+        parts = _unpack(path, folder)
+        for needed in (_ABOUT, _BEGIN):
+            if needed not in parts:
+                raise RecordingError(f"{path}: has no {needed}: it is no incident of `trimtab incident make`")
+        if not (folder / _RECORDING / MANIFEST).is_file():
+            raise RecordingError(f"{path}: has no {_RECORDING}/{MANIFEST}: it is cut off; copy it again")
+        try:
+            about = validate(IncidentAbout, parts[_ABOUT])
+        except WireError as error:
+            raise RecordingError(f"{path}, {_ABOUT}: {error.detail}") from error
+        begin = tuple(line for line in parts[_BEGIN].split(b"\n") if line)
+        yield UnpackedIncident(about, begin, folder / _RECORDING)
+
+
+def _unpack(path: Path, folder: Path) -> dict[str, bytes]:
+    """Unpack the recording into *folder*; returns the other parts."""
+    kept: dict[str, bytes] = {}
+    seen = set[str]()
+    try:
+        with tarfile.open(fileobj=BytesIO(_content(path)), mode="r:") as tar:
+            for about in tar:
+                name = about.name
+                if name in seen or not about.isreg() or about.sparse or len(seen) > MOST_FILES:
+                    raise RecordingError(f"{path}: {name!r:.80} is there twice or is no plain file: it is no incident")
+                seen.add(name)
+                taken = tar.extractfile(about)
+                value = b"" if taken is None else taken.read()
+                if name == _BEGIN or (name == _ABOUT and len(value) <= _LARGEST_ABOUT):
+                    kept[name] = value
+                elif _PARTS.fullmatch(name):
+                    target = folder / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(value)
+                else:
+                    raise RecordingError(f"{path}: {name!r:.80} does not belong into an incident")
+    except (tarfile.TarError, ValueError, OverflowError, EOFError) as error:
+        raise RecordingError(f"{path}: is no incident, or is damaged: {error}") from error
+    return kept
+
+
+def _content(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                raise RecordingError(f"{path}: is no file")
+            if about.st_size > LARGEST_INCIDENT:
+                raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {LARGEST_INCIDENT}")
+            return file.read(LARGEST_INCIDENT)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,139 @@
+"""``trimtab incident``: the load, decisions and settings around a time, in one file that reproduces the decisions."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from controller.adapters.long_work import long_work
+from controller.adapters.recordings.incident_file import unpacked_incident
+from controller.adapters.recordings.manifest import recorded_settings
+from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.layout import print_fields
+from controller.cli.record import opened_log
+from controller.cli.times import FORMS, time_of
+from controller.model.errors import TrimtabError
+from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
+from controller.settings.trimtab_toml import read_settings
+from controller.wire.answers.what_if import IncidentAnswer
+from controller.wire.readable import counted, utc
+
+app = typer.Typer(help="Put a time into one file that reproduces its decisions elsewhere.", no_args_is_help=True)
+
+_MINUTE_MS: Final = 60_000
+
+_Log: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FOLDER", help="A recording, or a log in a folder.  Default: the log of --conf.", show_default=False
+    ),
+]
+_File: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FILE", help="What `trimtab incident make` wrote.", show_default=False)
+]
+
+
+class NotReproducedError(TrimtabError):
+    """The decision that an incident is about comes out otherwise."""
+
+
+@app.callback()
+def incident() -> None:
+    """Put the load, decisions and settings around a time into one file that reproduces the decisions elsewhere."""
+
+
+@app.command()
+def make(
+    around: Annotated[str, typer.Option(help=f"What it is about: {FORMS}.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A new file.", show_default=False)],
+    log: _Log = None,
+    minutes: Annotated[
+        int, typer.Option(min=1, max=1440, help="So many minutes before and after it are in the file.")
+    ] = 15,
+    before: Annotated[
+        int,
+        typer.Option(min=0, max=10_000, help="Read so many intervals before those for averages, if the log has them."),
+    ] = 120,
+    conf: Conf = DEFAULT_CONF,
+    as_json: Annotated[bool, json_option("answer.incident")] = False,
+) -> None:
+    """Write one file with the load, the journal, the settings and the versions around a time; and check it.
+
+    It only reads the log. The file holds names of tenants, namespaces, topics and brokers, and no secrets.
+
+    Exit codes: 0 written, and the decision comes out the same from it; 1 it failed, or the decision comes out
+    otherwise; 2 an option or the settings are invalid.
+    """
+    settings = read_settings(conf)
+    around_ms = time_of(around, now_ms=time.time_ns() // 1_000_000, of="--around")
+    span = IncidentSpan(
+        around=max(0, around_ms),
+        since=max(0, around_ms - minutes * _MINUTE_MS),
+        until=max(0, around_ms + minutes * _MINUTE_MS),
+        before=before,
+    )
+    with long_work("reading the log"):
+        make_incident(opened_log(settings, log), output, span, recorded_settings(settings), settings.cluster.name)
+    _check(output, as_json=as_json)
+
+
+@app.command()
+def check(file: _File, as_json: Annotated[bool, json_option("answer.incident")] = False) -> None:
+    """Make the decisions of an incident again, and say which have the same bytes as in its journal.
+
+    Exit codes: 0 the decision that it is about comes out the same; 1 it does not, or the file is damaged.
+    """
+    _check(file, as_json=as_json)
+
+
+def _check(path: Path, *, as_json: bool) -> None:
+    with unpacked_incident(path) as found, long_work("deciding again"):
+        checked, about, size = check_incident(found), found.about, path.stat().st_size
+    answer = IncidentAnswer(
+        file=str(path),
+        bytes=size,
+        cluster=checked.cluster,
+        around=about.around,
+        decision=checked.around,
+        reproduced=checked.reproduced,
+        same=len(checked.same),
+        different=list(checked.different),
+        unknown=list(checked.unknown),
+        anonymised=about.anonymised,
+        versions=about.versions,
+    )
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        _print(answer)
+    if not answer.reproduced:
+        raise NotReproducedError(f"{path}: {_why_not(checked)}")
+
+
+def _print(answer: IncidentAnswer) -> None:
+    decision = "none" if answer.decision is None else utc(answer.decision)
+    again = f"{answer.same} the same, {len(answer.different)} otherwise, {len(answer.unknown)} not possible"
+    fields = [
+        ("file", f"{answer.file}, {answer.bytes / 1e6:,.1f} MB"),
+        ("cluster", f"{answer.cluster}, names are {'replaced' if answer.anonymised else 'as they are'}"),
+        ("about", f"the decision of {decision}"),
+        ("made again", again),
+        ("versions", ", ".join(f"{name} {value}" for name, value in answer.versions.items() if value)),
+    ]
+    print_fields(console(), fields)
+
+
+def _why_not(checked: CheckedIncident) -> str:
+    if checked.around is None:
+        return "there is no decision up to that time: the journal has none, or --minutes is too small"
+    if checked.around in checked.unknown:
+        return (
+            f"the decision of {utc(checked.around)} cannot be made again: the memory that it began with is not in the"
+            " journal"
+        )
+    n = counted(len(checked.different), "decision")
+    return (
+        f"{n} come out otherwise, that of {utc(checked.around)} too: read more of the log for averages (--before), and"
+        " give the settings that were in force (--conf)"
+    )

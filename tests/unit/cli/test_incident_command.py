@@ -1,0 +1,120 @@
+"""``trimtab incident`` on the log of a modelled cluster and a real controller; and what takes such a file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli.app import app
+from controller.model.errors import TrimtabError
+from controller.wire.answers.simulate import SimulateAnswer
+from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
+from tests.modelled_log import played, settings_in
+
+CONF = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
+loadBalancerNamespaceBundleMaxMsgRate=6000
+loadBalancerSheddingGracePeriodMinutes=2
+"""
+AROUND = ("--around", "2025-01-01T00:06:30Z", "--minutes", "2")
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The settings of a controller that has balanced a cluster for some intervals."""
+    made = settings_in(tmp_path_factory.mktemp("controller"), broker_conf=CONF)
+    played(made, 11)
+    return made
+
+
+@pytest.fixture(scope="module")
+def incident(conf: Path) -> Path:
+    """An incident of its log."""
+    path = conf.parent / "incident.tar"
+    found = answer(IncidentAnswer, "incident", "make", conf.parent / "log", "--conf", conf, *AROUND, "-o", path)
+    assert found.reproduced
+    return path
+
+
+def run(*words: object, code: int = 0) -> str:
+    found = CliRunner().invoke(app, list(map(str, words)))
+    if isinstance(found.exception, TrimtabError):
+        assert found.exception.exit_code == code
+        return str(found.exception)
+    assert found.exit_code == code, found.output + found.stderr
+    return found.output if code == 0 else found.stderr
+
+
+def answer(model: Any, *words: object) -> Any:
+    return model.model_validate(json.loads(run(*words, "--json")))
+
+
+def test_each_decision_comes_out_of_the_file_byte_for_byte(incident: Path) -> None:
+    found = answer(IncidentAnswer, "incident", "check", incident)
+    assert (found.reproduced, found.different, found.unknown) == (True, [], [])
+    assert found.same >= 5
+    assert found.decision == 1_735_689_600_000 + 6 * 60_000
+    assert found.bytes == incident.stat().st_size
+
+
+def test_the_same_log_gives_the_same_bytes(conf: Path, incident: Path) -> None:
+    again = conf.parent / "again.tar"
+    shown = run("incident", "make", conf.parent / "log", "--conf", conf, *AROUND, "-o", again)
+    assert "the decision of 2025-01-01T00:06:00Z" in shown
+    assert again.read_bytes() == incident.read_bytes()
+
+
+def test_without_what_was_known_before_it_says_that_decisions_come_out_otherwise(conf: Path) -> None:
+    path = conf.parent / "short.tar"
+    words = ("--around", "2025-01-01T00:07:00Z", "--minutes", 1, "--before", 0, "-o", path)
+    said = CliRunner().invoke(app, ["incident", "make", *map(str, (conf.parent / "log", "--conf", conf, *words))])
+    found = CliRunner().invoke(app, ["incident", "check", str(path), "--json"])
+    different = json.loads(found.stdout)["different"]
+    assert different
+    assert (said.exit_code, found.exit_code) in {(0, 0), (1, 1)}
+
+
+def test_other_settings_are_noticed(conf: Path) -> None:
+    other, path = conf.parent / "other", conf.parent / "other.tar"
+    other.mkdir()
+    wrong = settings_in(other, broker_conf="loadBalancerLoadSheddingStrategy=OverloadShedder\n")
+    said = run("incident", "make", conf.parent / "log", "--conf", wrong, *AROUND, "-o", path, code=1)
+    assert "come out otherwise" in said
+    assert path.exists()
+
+
+def test_an_incident_is_a_recording_for_what_if(incident: Path) -> None:
+    found = answer(WhatIfAnswer, "what-if", incident, "--strategy", "OverloadShedder")
+    assert found.intervals >= 5
+    assert found.reproduction.share in (1, None)
+    assert found.reproduction.only_replayed == 0
+
+
+def test_an_incident_is_a_scenario_for_simulate(incident: Path) -> None:
+    met = answer(SimulateAnswer, "simulate", incident, "--expect", "failed commands <= 0")
+    assert (met.held, met.brokers) == (True, 6)
+    assert "1 of 1 expectation" in run("simulate", incident, "--expect", "failed commands <= 0")
+    said = run("simulate", incident, "--strategy", "OverloadShedder", "--expect", "moves >= 1000", code=1)
+    assert "not met: moves >= 1000" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("simulate", "idle-broker", "--expect", "moves <= 1"), "are of incidents"),
+        (("incident", "make", "--around", "noon", "-o", "x.tar", "--conf", "CONF"), "is no time"),
+        (("incident", "make", "--around", "1h", "-o", "x.tar", "--minutes", "0"), "--minutes"),
+    ],
+)
+def test_what_cannot_be_is_refused(conf: Path, words: tuple[str, ...], says: str) -> None:
+    assert says in run(*(str(conf) if word == "CONF" else word for word in words), code=2)
+
+
+def test_an_expectation_that_is_none_is_refused(incident: Path) -> None:
+    assert "--expect" in run("simulate", incident, "--expect", "peace on earth", code=2)
+
+
+def test_a_time_without_load_is_refused(conf: Path) -> None:
+    words = ("--around", "2031-01-01T00:00:00Z", "-o", conf.parent / "none.tar")
+    assert "holds no load" in run("incident", "make", conf.parent / "log", "--conf", conf, *words, code=1)
