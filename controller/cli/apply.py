@@ -174,7 +174,9 @@ def _tell_check(run: PlanRun, *, as_json: bool) -> None:
 
 
 def _carry_out(settings: Settings, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
-    mode, _, _ = store.read()[0].in_force(mode=settings.decisions.mode, paused=False)
+    mode, paused, choice = store.read()[0].in_force(mode=settings.decisions.mode, paused=settings.decisions.paused)
+    if paused and choice is None:
+        raise TrimtabError("decisions.paused is set, so nothing is issued: run `trimtab resume`")
     if mode != "active":
         raise TrimtabError(f"the mode is {mode}, in which nothing moves: run `trimtab mode active`")
     if election_system(settings).leader() is None:

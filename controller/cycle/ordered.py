@@ -71,8 +71,12 @@ def ordered_unloads(view: ClusterView, memory: Memory, controls: Controls) -> tu
     told = told_of(orders)
     unloads = list[Unload]()
     verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
+    seen = set[str]()
     for move in orders.moves:
         against = _against(view, memory, orders, move)
+        if move.bundle in seen:
+            continue  # each bundle once, whoever wrote the orders
+        seen.add(move.bundle)
         if against is None:
             why = Verdict(subject=move.source, reason=Reason.PLANNED, by=BY_PLAN, detail=told)
             unload = Unload(
@@ -93,7 +97,7 @@ def _against(view: ClusterView, memory: Memory, orders: Orders, move: OrderedMov
     row = view.bundles.code_of.get(move.bundle)
     if row is None or not view.bundles.owned[row]:
         return outdated("no broker with data owns it")
-    if memory.recently_unloaded.get(move.bundle, -1) > orders.checked_at:
+    if memory.recently_unloaded.get(move.bundle, -1) >= orders.checked_at:
         since = "unloaded since the plan was checked"
         return Verdict(subject=move.bundle, reason=Reason.RECENTLY_UNLOADED, by=BY_PLAN, detail=since)
     owner = view.brokers.names[int(view.bundles.broker[row])]

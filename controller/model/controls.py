@@ -24,7 +24,7 @@ class Orders:
     wave: int
     waves: int
     moves: tuple[OrderedMove, ...] = ()
-    #: T of the load that the moves were checked against, epoch ms: what was unloaded later is not unloaded again.
+    #: T of the load that the moves were checked against, epoch ms: what was unloaded from then on is not again.
     checked_at: int
     #: No interval T after this obeys, epoch ms: where `trimtab apply` has ended, balancing goes on.
     expires_at_ms: int

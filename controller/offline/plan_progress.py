@@ -45,14 +45,14 @@ class PlanProgress:
 
 
 def plan_progress(settings: Settings, plan: str, since: int) -> PlanProgress:
-    """What became of the commands of *plan*, a hash, that were decided after the interval *since*, epoch ms."""
+    """What became of the commands of *plan*, a hash, that were decided in the interval *since*, epoch ms, or later."""
     tail, cluster = log_system(settings).tail(), settings.cluster.name
     last = tail.last_entry(cluster)
     if last is None:
         return PlanProgress(decided=None)
     commands: dict[str, str] = {}
     for read in entries_backwards(tail, cluster):
-        if read.record.interval <= since:
+        if read.record.interval < since:
             break
         for command in to_decision(read.record).commands:
             if command.why.by == BY_PLAN and command.why.detail.startswith(plan_named(plan)):

@@ -66,7 +66,7 @@ class _Comparison:
         self._source, self._view, self._tolerance, self._issued = source, source.view, tolerance, issued
         self._found: StatedProblem = source.problem(recently_unloaded_too=True)
         self._row_of = {source.view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
-        self._plan_row = {plan.bundles[move.bundle]: move.bundle for move in self._step.moves}
+        self._planned = {plan.bundles[move.bundle]: move for move in self._step.moves}
         self.done, self.changed, self.unseen, self.notes = list[NamedMove](), list[str](), list[str](), list[str]()
 
     def waves(self) -> tuple[tuple[NamedMove, ...], ...]:
@@ -115,9 +115,8 @@ class _Comparison:
         return ""
 
     def _share(self, bundle: str) -> float:
-        problem, row = self._plan.problem, self._plan_row[bundle]
-        source = next(move.source for move in self._step.moves if move.bundle == row)
-        return float((problem.size[row] / problem.capacity[source]).max(initial=0.0))
+        problem, move = self._plan.problem, self._planned[bundle]
+        return float((problem.size[move.bundle] / problem.capacity[move.source]).max(initial=0.0))
 
     def _share_now(self, at: int) -> float:
         problem = self._found.problem
@@ -127,7 +126,7 @@ class _Comparison:
         """Bundles on a broker that is to be empty, of which the plan does not know."""
         if self._step.task != EMPTY:
             return
-        view, known = self._view, {*self._plan_row, *(self._plan.bundles[row] for row in self._step.stuck)}
+        view, known = self._view, {*self._planned, *(self._plan.bundles[row] for row in self._step.stuck)}
         for broker in self._step.brokers:
             row = view.brokers.code_of.get(self._plan.brokers[broker])
             for bundle in [] if row is None else view.bundles.of_broker(row).tolist():

@@ -5,10 +5,12 @@ carried out (controller/offline/plan_today.py).
 """
 
 import math
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from controller.model.load import Ints
 from controller.model.names import is_untouchable, namespace_of
 from controller.planning.checker import flaws
 from controller.planning.plan import EMPTY, FILL, KINDS, TASKS, Plan, PlanStep
@@ -23,14 +25,25 @@ def plan_flaws(plan: Plan) -> list[str]:
     found = _shapes(plan)
     if found:
         return found
-    for number in range(len(plan.steps)):
-        found += [f"step {number + 1}: {flaw}" for flaw in step_flaws(plan, number)]
+    problem = plan.problem
+    for number, step in enumerate(plan.steps, 1):
+        wrong = _step_flaws(plan, step, problem)
+        found += [f"step {number}: {flaw}" for flaw in wrong]
+        if wrong:
+            break  # what follows begins where this step does not end
+        problem = replace(problem, owner=_after(problem, step))
     return found
 
 
-def step_flaws(plan: Plan, number: int) -> list[str]:
-    """What is wrong with the step *number* (from 0) of *plan*."""
-    step, problem = plan.steps[number], plan.before(number)
+def _after(problem: BalanceProblem, step: PlanStep) -> Ints:
+    owner = problem.owner.copy()
+    for move in step.moves:
+        owner[move.bundle] = move.destination
+    return owner
+
+
+def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str]:
+    """What is wrong with *step*, which begins with *problem*."""
     emptied = step.brokers if step.task == EMPTY else ()
     found = flaws(problem, step.moves, step.certificate)
     allowed = plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)

@@ -32,6 +32,7 @@ from controller.wire.base import (
     refuse_too_large,
     validate,
 )
+from controller.wire.controls import MAX_MOVES
 
 #: A cluster of 10,000 brokers with 500,000 bundles comes to half of it.
 MAX_BYTES: Final = 128 * 1024 * 1024
@@ -75,7 +76,7 @@ class StepRecord(PlanPart):
     brokers: Annotated[Items[_Row], Field(max_length=_MOST_BROKERS)]
     """Rows of the brokers that are emptied, or filled."""
     waves: Annotated[
-        Items[Annotated[Items[tuple[_Row, _Row, _Row]], Field(max_length=_MOST_MOVES)]], Field(max_length=_MOST_MOVES)
+        Items[Annotated[Items[tuple[_Row, _Row, _Row]], Field(max_length=MAX_MOVES)]], Field(max_length=_MOST_MOVES)
     ]
     """Moves: rows of the bundle, of its owner, and of the broker that it goes to."""
     certificate: CertificateRecord

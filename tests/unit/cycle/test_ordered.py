@@ -95,6 +95,11 @@ def test_what_was_unloaded_since_the_check_is_not_unloaded_again() -> None:
     assert moved(decided(orders((ONE, "a:80", "c:80")), memory=before)[0]) == {ONE: "c:80"}
 
 
+def test_a_bundle_that_is_ordered_twice_is_moved_once() -> None:
+    found, _ = decided(orders((ONE, "a:80", "c:80"), (ONE, "a:80", "b:80")))
+    assert [(command.bundle, command.destination) for command in found.commands] == [(ONE, "c:80")]
+
+
 def test_bundles_in_flight_and_after_a_failure_stay() -> None:
     flight = InFlight(
         action="unload", bundle=ONE, source="a:80", destination="b:80", interval=INTERVAL, expires_at_ms=INTERVAL + 1
