@@ -4,6 +4,7 @@ The command itself is a :class:`controller.model.decision.Command`.  Epoch and t
 event when it is issued, so the same decision has the same command whoever issues it, and whenever.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -144,6 +145,10 @@ MODELS: Final[dict[str, type[Any]]] = {
     "trimtab.split": SplitEvent,
     "trimtab.epoch": EpochEvent,
 }
+
+
+#: A record's headers by CloudEvents' binding for Kafka, in its structured mode: the value is the whole event.
+EVENT_HEADERS: Final[Mapping[str, bytes]] = {"content-type": b"application/cloudevents+json; charset=UTF-8"}
 
 
 def command_key(command: Command) -> str:

@@ -1,6 +1,6 @@
 """JSON Schema files of everything on the wire, and of what the commands print with --json, for other programs.
 
-``python -m controller.wire.schemas`` writes docs/schemas; a test says when that was forgotten.
+``python -m controller.wire.schemas`` writes docs/schemas and docs/asyncapi.json; a test says when that was forgotten.
 """
 
 import json
@@ -10,12 +10,13 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
-from controller.wire import commands, journal_records, metrics, results
+from controller.wire import asyncapi, commands, journal_records, metrics, results
 from controller.wire.answers import catalogue as answers
 from controller.wire.dead_letter import DeadLetter
 from controller.wire.plan import PlanFile
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "schemas"
+ASYNCAPI: Final = FOLDER.parent / "asyncapi.json"
 
 #: File name without suffix -> model.
 MODELS: Final[dict[str, type[BaseModel]]] = {
@@ -51,11 +52,17 @@ def schema_files() -> dict[str, str]:
     }
 
 
+def asyncapi_text() -> str:
+    """The content of docs/asyncapi.json."""
+    return json.dumps(asyncapi.document(), indent=2) + "\n"
+
+
 def main() -> None:
     """Write the files."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, content in schema_files().items():
         (FOLDER / name).write_text(content, encoding="utf-8")
+    ASYNCAPI.write_text(asyncapi_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

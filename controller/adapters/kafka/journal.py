@@ -17,7 +17,7 @@ from controller.model.errors import JournalError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
-from controller.wire.commands import command_event, command_key, epoch_event
+from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
 from controller.wire.journal import EpochEntry, encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter, unreadable
 
@@ -86,6 +86,7 @@ class KafkaJournal:
                     self._settings.commands_topic,
                     command_event(command, epoch, issued_at_ms),
                     key=command_key(command).encode(),
+                    headers=EVENT_HEADERS,
                 )
             transaction.flush()  # after this, a process that dies leaves an open transaction with records
             before_commit()
@@ -106,7 +107,7 @@ class KafkaJournal:
         """*epoch* to those *partitions* of the command topic that do not know it, so that no lower one counts there."""
         event = epoch_event(self._cluster, epoch, time.time_ns() // 1_000_000)
         for partition in range(self._told, partitions):
-            transaction.send(self._settings.commands_topic, event, partition=partition)
+            transaction.send(self._settings.commands_topic, event, partition=partition, headers=EVENT_HEADERS)
 
     def prune(self, *, committed: int, before: int) -> None:
         """See Journal.  Entries of other clusters in the topic are kept, and all behind the oldest that they need."""

@@ -170,7 +170,7 @@ def _name_alone(line: CommandLine, words: list[str]) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_says_its_language_so_that_no_command_line_is_overlooked(page: Path) -> None:
     assert indented(page) == []
-    known = {"sh", "text", "toml", "python", "properties", "json", "mermaid", "yaml"}
+    known = {"sh", "text", "toml", "python", "java", "properties", "json", "mermaid", "yaml"}
     assert [(block.line, block.language) for block in blocks(page) if block.language not in known] == []
 
 
