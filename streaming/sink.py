@@ -87,7 +87,7 @@ class DecisionSink:
             raise
 
     def _decide(self, table: pa.Table) -> None:
-        decided = self._engine.decide(_snapshots(table), self._tell)
+        decided = self._engine.decide(snapshots_in(table), self._tell)
         if decided.known:
             log.info("Spark repeated the batch: the journal has %s of it already", counted(decided.known, "interval"))
         if decided.too_old:
@@ -149,7 +149,7 @@ class DecisionSink:
             self._verdicts_failed = True
 
 
-def _snapshots(table: pa.Table) -> Iterator[Snapshot]:
+def snapshots_in(table: pa.Table) -> Iterator[Snapshot]:
     """The snapshots in *table*, SHARD_OUTPUT."""
     return (Snapshot.from_blob(bytes(blob)) for blob in table["snapshot"].drop_null().to_pylist())
 

@@ -55,6 +55,7 @@ IN_SPARK: Final = frozenset(
         "query_cuts",
         "records_again",
         "rehearsal",
+        "replay_in_spark",
         "rows_in_spark_and_python",
         "shared_checkpoint",
         "topics_share_rows",

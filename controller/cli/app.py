@@ -69,6 +69,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
         "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
     ),
     "record": Listed("record", "record_log", "Copy a log into a folder of Parquet files, to be replayed.", TRY),
+    "replay": Listed("replay", "replay_log", "Decide a recording again, and compare with its journal.", TRY),
     "simulate": Listed(
         "simulate", "simulate_scenario", "Run a scenario on a modelled cluster, and check what it expects.", TRY
     ),

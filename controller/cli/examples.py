@@ -46,6 +46,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "options": ("trimtab options | less",),
     "rebalance": ("trimtab rebalance conf/scenarios/rebalance.toml", "trimtab rebalance --example"),
     "record": ("trimtab record -o tuesday", "trimtab record -o noon --from 11:55 --to 12:30"),
+    "replay": ("trimtab replay recording", "trimtab replay recording --fast"),
     "simulate": ("trimtab simulate --list", "trimtab simulate idle-broker"),
     "strategies check": ("trimtab strategies check ThresholdShedder",),
     "incident make": ("trimtab incident make --around 14:05 -o incident.tar",),

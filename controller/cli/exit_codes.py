@@ -9,8 +9,8 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     0: "done; or a command that runs until it is told to end was ended by SIGTERM or Ctrl-C",
     1: "it failed, and the last line on standard error says why; or a check found something: `doctor` an error (with"
     " `--strict` also a warning), `strategies check` a broken law, `rebalance --require-balance` an uneven end,"
-    " `simulate` an expectation that is not met, `journal` and `explain` no such decision, `plan` that its"
-    " deadline cannot be met, or that bundles stay on a broker that is to be empty",
+    " `simulate` an expectation that is not met, `replay` a difference, `journal` and `explain` no such decision,"
+    " `plan` that its deadline cannot be met, or that bundles stay on a broker that is to be empty",
     2: "the command line or a setting is wrong, the journal is lost, or a later release wrote journal or checkpoint:"
     " a person must mend it before the next start",
     3: "`decide`: a bundle would be moved or split",

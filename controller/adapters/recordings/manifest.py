@@ -10,6 +10,8 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from controller.adapters.recordings.damaged import RecordingError
+from controller.aggregate.limits import WaitLimits
+from controller.aggregate.shard import FoldOptions
 from controller.cycle import Policy
 from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic
@@ -117,6 +119,16 @@ class RecordedSettings(Record):
                 )
         warm_up, period_ms = self.intervals.warm_up_samples, self.intervals.period_ms
         return policy_of(self.broker_conf, self.decisions, self.guardrails, warm_up, cluster, period_ms)
+
+    def fold_options(self, policy: Policy, *, shards: int = 1) -> FoldOptions:
+        """The options of a fold in so many *shards* that closes all that a batch allows, as one of a whole log does."""
+        intervals = self.intervals
+        return FoldOptions(
+            bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms,
+            detail=policy.detail_limits(intervals.detail_share),
+            waiting=WaitLimits(intervals=intervals.waiting_intervals, size=(intervals.waiting_mbytes << 20) // shards),
+            state_ttl=intervals.state_ttl_intervals,
+        )
 
 
 class Manifest(Record):

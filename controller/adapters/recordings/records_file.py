@@ -1,11 +1,12 @@
 """One file of a recording: Parquet with a row for each record.
 
 Rows are ordered by partition, key and offset: the sweeps of a broker follow each other and differ in little, which is
-what makes them small.  Readers put them in order again.
+what makes them small.  Numbers of JSON lie in a column of their own (controller.wire.split_json).  Readers put rows in
+order, and values together, again.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import LARGEST_FILE, MOST_RECORDS
 from controller.adapters.recordings.pages import refuse_bombs
 from controller.ports.records import StoredRecord
+from controller.wire.split_json import HOLE, SplitJson, joined, split
 
 _HEADERS: Final = pa.list_(
     pa.struct([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
@@ -27,8 +29,12 @@ SCHEMA: Final = pa.schema(
         # Epoch ms.
         pa.field("timestamp", pa.int64(), nullable=False),
         pa.field("key", pa.binary()),
+        # Without its numbers, where there are digits.
         pa.field("value", pa.binary(), nullable=False),
         pa.field("headers", _HEADERS),
+        pa.field("digits", pa.list_(pa.int64())),
+        # A byte for each number.
+        pa.field("decimals", pa.binary()),
     ]
 )
 _COMPRESSION: Final = "zstd"
@@ -48,6 +54,10 @@ def packed(records: Sequence[StoredRecord]) -> bytes:
     ordered = sorted(records, key=lambda each: (each.partition, each.key or b"", each.offset))
     columns: list[Any] = [list(column) for column in zip(*ordered, strict=True)]
     columns[5] = [[{"name": name, "value": value} for name, value in each] for each in columns[5]]
+    parts = [_split(value) for value in columns[4]]
+    columns[4] = [value if part is None else part.text for value, part in zip(columns[4], parts, strict=True)]
+    columns += [[None if part is None else part.digits for part in parts]]
+    columns += [[None if part is None else part.decimals.tobytes() for part in parts]]
     table = pa.table(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
     )
@@ -58,6 +68,7 @@ def packed(records: Sequence[StoredRecord]) -> bytes:
         compression=_COMPRESSION,
         compression_level=_LEVEL,
         use_dictionary=False,
+        use_byte_stream_split=["digits.list.element"],
         data_page_size=_PAGE_BYTES,
         row_group_size=MOST_RECORDS,
         write_batch_size=MOST_RECORDS,
@@ -89,11 +100,56 @@ def unpacked(content: bytes, where: object) -> pa.Table:
     return _in_order(table)
 
 
-def records_of(table: pa.Table) -> list[StoredRecord]:
-    """The rows of *table* as records."""
-    columns = [table.column(name).to_pylist() for name in SCHEMA.names]
-    headers = [tuple((each["name"], each["value"]) for each in row or ()) for row in columns[5]]
-    return list(map(StoredRecord, *columns[:5], headers))
+class SplitRecord(NamedTuple):
+    """One row: a record whose value may be in parts."""
+
+    partition: int
+    offset: int
+    #: Epoch ms.
+    timestamp_ms: int
+    value: bytes | SplitJson
+
+    @property
+    def whole(self) -> bytes:
+        """The value as it was."""
+        return self.value if isinstance(self.value, bytes) else joined(self.value)
+
+
+def split_records_of(table: pa.Table, where: object) -> list[SplitRecord]:
+    """The rows of *table* without keys and headers.  RecordingError of *where* for parts that do not fit together."""
+    places = (table.column(name).to_pylist() for name in ("partition", "offset", "timestamp"))
+    return list(map(SplitRecord, *places, _values(table, where)))
+
+
+def records_of(table: pa.Table, where: object) -> list[StoredRecord]:
+    """The rows of *table* as records.  RecordingError of *where* for parts that do not fit together."""
+    keys, headers = (table.column(name).to_pylist() for name in ("key", "headers"))
+    named = [tuple((each["name"], each["value"]) for each in row or ()) for row in headers]
+    rows = zip(split_records_of(table, where), keys, named, strict=True)
+    return [StoredRecord(*row[:3], key, row.whole, header) for row, key, header in rows]
+
+
+def _values(table: pa.Table, where: object) -> Iterator[bytes | SplitJson]:
+    texts, decimals = (table.column(name).to_pylist() for name in ("value", "decimals"))
+    digits = table.column("digits").combine_chunks()
+    numbers, ends = np.asarray(digits.flatten()), np.cumsum(np.asarray(digits.value_lengths().fill_null(0)))
+    if digits.flatten().null_count or (numbers < 0).any():
+        raise RecordingError(f"{where}: has digits that are none")
+    start = 0
+    for text, decimal, end in zip(texts, decimals, ends.tolist(), strict=True):
+        if decimal is None:
+            if end != start:
+                raise RecordingError(f"{where}: has numbers without decimals")
+            yield text
+        else:
+            if not len(decimal) == end - start == text.count(HOLE):
+                raise RecordingError(f"{where}: has {end - start} numbers for {text.count(HOLE)} places")
+            yield SplitJson(text, numbers[start:end], np.frombuffer(decimal, np.uint8))
+        start = end
+
+
+def _split(value: bytes) -> SplitJson | None:
+    return split(value) if value.startswith(b"{") else None
 
 
 def _refuse_large(source: pq.ParquetFile, content: bytes, where: object) -> None:

@@ -34,7 +34,7 @@ PROGRESS: Final = "progress.json"
 _LOCK: Final = ".lock"
 _LARGEST_PROGRESS: Final = 64 << 20
 #: A file is written when its records come to so many bytes, or to so many records.
-FILE_BYTES: Final = LARGEST_FILE // 8
+FILE_BYTES: Final = LARGEST_FILE // 16
 FILE_RECORDS: Final = 100_000
 
 

@@ -23,7 +23,7 @@ from controller.wire.answers.offline import (
     TicksAnswer,
 )
 from controller.wire.answers.plan import ApplyAnswer, PlanAnswer, RightsizingAnswer
-from controller.wire.answers.recordings import RecordAnswer
+from controller.wire.answers.recordings import RecordAnswer, ReplayedAnswer
 from controller.wire.answers.simulate import CompareAnswer, ListedScenarioAnswer, SimulateAnswer
 from controller.wire.answers.status import BundleAnswer, CollectAnswer, ControlsAnswer, LookupAnswer, StatusAnswer
 from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
@@ -52,6 +52,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.rebalance": RebalanceAnswer,
     "answer.rebalance_example": RebalanceExampleAnswer,
     "answer.record": RecordAnswer,
+    "answer.replay": ReplayedAnswer,
     "answer.rightsizing": RightsizingAnswer,
     "answer.simulate": SimulateAnswer,
     "answer.simulate_list": ListedScenarioAnswer,

@@ -20,3 +20,33 @@ class RecordAnswer(JsonAnswer):
     """Of all files."""
     unpacked_bytes: int
     """Of the records in them."""
+
+
+class EntryDifferenceAnswer(JsonAnswer):
+    """The first entry in which a replay differs from the live run."""
+
+    interval: int
+    """T, epoch ms."""
+    what: str
+    """Which field of the entry, and what both runs have there."""
+
+
+class ReplayedAnswer(JsonAnswer):
+    """``trimtab replay --json``."""
+
+    cluster: str
+    decided: int
+    """Intervals that were decided again."""
+    compared: int
+    """Those of them that the live run's journal has, and entries of it that were not decided again."""
+    equal: int
+    """Entries that are equal, byte for byte."""
+    commands: int
+    """Commands in all decisions."""
+    refused: int | None
+    """Records that could not be used; null on Spark, which does not count them."""
+    last: int | None
+    """The last interval, epoch ms."""
+    first_difference: EntryDifferenceAnswer | None
+    notes: list[str]
+    """What should be known about the comparison."""

@@ -70,6 +70,8 @@ def table_of(values: list[bytes]) -> pa.Table:
         [None] * len(values),
         values,
         [[]] * len(values),
+        [None] * len(values),
+        [None] * len(values),
     ]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
@@ -182,6 +184,17 @@ def test_a_file_that_unpacks_to_gigabytes(folder: Path, monkeypatch: pytest.Monk
     said = refused(folder)
     assert "000000.parquet" in said
     assert ("not as trimtab writes it" if dictionary else "unpacks to more than") in said
+
+
+@pytest.mark.parametrize(
+    ("digits", "decimals"),
+    [([1, 2], b"\0"), ([1], b""), ([1], None), (None, b""), ([1, None], b"\0\0"), ([-1, 2], b"\0\0")],
+)
+def test_numbers_that_do_not_fit_the_text(folder: Path, digits: list[int] | None, decimals: bytes | None) -> None:
+    columns = {**table_of([b"[\0,\0]"] * 6).to_pydict(), "digits": [digits] * 6, "decimals": [decimals] * 6}
+    parts = [{"partition": 0, "first": 0, "end": 6, "records": 6}]
+    replace_first(folder, parquet(pa.table(columns, schema=SCHEMA)), partitions=parts)
+    assert "000000.parquet: has" in refused(folder)
 
 
 def test_every_byte_of_a_file_may_be_wrong(folder: Path) -> None:

@@ -1,0 +1,127 @@
+"""``trimtab replay``: decide again what a recording or a log holds, and compare with what the live run decided."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from controller.adapters.long_work import long_work
+from controller.adapters.opened import records_in
+from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
+from controller.adapters.recordings.reading import Recording
+from controller.cli.common import DEFAULT_CONF, console, json_option
+from controller.cli.layout import print_line
+from controller.cycle import Policy
+from controller.offline.replay import LogReplay, Replay, Replayed, batches
+from controller.settings.policy import read_policy
+from controller.settings.trimtab_toml import read_settings
+from controller.wire.answers.recordings import EntryDifferenceAnswer, ReplayedAnswer
+from controller.wire.readable import counted, utc
+
+_DIFFERENT: Final = 1
+#: Of records that one micro-batch of Spark reads: an interval of a large cluster, or a dozen of a small one.
+_BATCH_BYTES: Final = 32 << 20
+
+_Log: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RECORDING",
+        help="The folder of a recording, or of a log.",
+        exists=True,
+        file_okay=False,
+        show_default=False,
+    ),
+]
+_Conf: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Settings to decide with.", show_default=f"those of the recording; of a log in a folder {DEFAULT_CONF}"
+    ),
+]
+
+
+def replay_log(
+    recording: _Log,
+    fast: Annotated[bool, typer.Option("--fast", help="Without Spark: the same fold and the same engine.")] = False,
+    conf: _Conf = None,
+    as_json: Annotated[bool, json_option("answer.replay")] = False,
+) -> None:
+    """Decide every interval of a recording again, and compare each entry of the journal with the live run's.
+
+    Nothing is issued and nothing is written.  The controls of an interval (mode, pause, age) are those that the live
+    run's journal tells.
+
+    Exit codes: 0 all entries are equal, byte for byte, or there is no journal to compare with; 1 one differs, or there
+    is no interval; 2 an option or the settings are invalid.
+    """
+    log = records_in(recording)
+    if conf is None and isinstance(log, Recording):
+        settings, policy = log.manifest.settings, log.manifest.settings.policy(log.manifest.cluster)
+    else:
+        of_file = read_settings(conf or DEFAULT_CONF)
+        settings, policy = recorded_settings(of_file), read_policy(of_file)
+    again = LogReplay(log, settings, policy)
+    replayed = again.run() if fast else _on_spark(again, Replay(log, settings, policy), settings, policy)
+    answer = _answer(policy.cluster, replayed)
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        _print(answer)
+    if answer.first_difference is not None:
+        raise typer.Exit(_DIFFERENT)
+
+
+def _on_spark(again: LogReplay, replay: Replay, settings: RecordedSettings, policy: Policy) -> Replayed:
+    """The same by the streaming query."""
+    with long_work("loading Spark's client"):
+        from streaming.recorded import replay_options, run_on_files, write_files  # here: importing Spark takes seconds
+        from streaming.session import start_session
+    with TemporaryDirectory(prefix="trimtab-replay-") as folder:
+        work = Path(folder)
+        with long_work("unpacking the records"):
+            write_files(batches(again.records(), _BATCH_BYTES), work / "records")
+        spark = start_session("local[*]", 2, {}, (), work / "spark-logs")
+        try:
+            with long_work("replaying, intervals"):
+                run_on_files(spark, work, replay_options(settings, policy), replay.decide)
+        finally:
+            spark.stop()
+    return replay.ended(None)
+
+
+def _answer(cluster: str, replayed: Replayed) -> ReplayedAnswer:
+    told = replayed.comparison
+    notes = []
+    if replayed.begins_midway:
+        notes.append(
+            "the recording begins in the midst of a run: the controller's averages began earlier, so entries differ"
+            " until the replay's are as old"
+        )
+    if not replayed.has_journal:
+        notes.append("there is no journal of this cluster, so nothing was compared")
+    first = told.first
+    return ReplayedAnswer(
+        cluster=cluster,
+        decided=told.decided,
+        compared=told.compared,
+        equal=told.equal,
+        commands=told.commands,
+        refused=replayed.refused,
+        last=replayed.last,
+        first_difference=None if first is None else EntryDifferenceAnswer(interval=first.interval, what=first.what),
+        notes=notes,
+    )
+
+
+def _print(answer: ReplayedAnswer) -> None:
+    out = console()
+    for note in answer.notes:
+        print_line(out, note)
+    if answer.refused:
+        print_line(out, f"{counted(answer.refused, 'record')} could not be used")
+    print_line(out, f"{counted(answer.decided, 'interval')} decided, {counted(answer.commands, 'command')}")
+    if answer.compared:
+        print_line(out, f"{answer.equal} of {counted(answer.compared, 'entry', 'entries')} equal, byte for byte")
+    if answer.first_difference is not None:
+        print_line(out, f"first difference: {utc(answer.first_difference.interval)}: {answer.first_difference.what}")

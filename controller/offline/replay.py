@@ -1,0 +1,223 @@
+"""Replays a log without Spark: its records, the real fold and the real engine, as fast as this machine goes."""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+from controller.adapters.long_work import long_work, pieces
+from controller.adapters.recordings.manifest import RecordedSettings
+from controller.adapters.recordings.reading import Recording
+from controller.aggregate.rows import METRICS, RESULTS, Rows
+from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.snapshot import Snapshot
+from controller.cycle import Policy
+from controller.engine import decide_interval
+from controller.model.controls import Controls
+from controller.model.errors import TrimtabError, WireError
+from controller.offline.live_journal import JournalComparison, JournalTally, LiveJournal
+from controller.ports.records import RecordedTopic, RecordLog
+from controller.settings.maintenance import Maintenance
+from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows
+from controller.wire.metrics import decode_metric
+from controller.wire.results import decode_result
+from controller.wire.rows import Located, rows_from_records
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+#: Records that are decoded at once: so many bytes of them.
+_BATCH_BYTES: Final = 8 << 20
+_BATCH_RECORDS: Final = 20_000
+#: Batches that are decoded while others are folded.  Parsing leaves Python's lock to others.
+_AHEAD: Final = 3
+_THREADS: Final = 2
+_TOPICS: Final[dict[int, RecordedTopic]] = {METRICS: "metrics", RESULTS: "results"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What came of a replay."""
+
+    comparison: JournalTally
+    #: The last interval that was decided, epoch ms.
+    last: int | None
+    #: Records that could not be used, as the dead letters of the live run; None where nobody counted.
+    refused: int | None
+    #: Whether the recording begins in the midst of a run: averages began earlier than what it holds.
+    begins_midway: bool
+    has_journal: bool
+
+
+class LogReplay:
+    """A log, and the settings to decide on it with."""
+
+    def __init__(self, log: RecordLog, settings: RecordedSettings, policy: Policy) -> None:
+        self._log, self._settings, self._policy = log, settings, policy
+        self._detail = policy.detail_limits(settings.intervals.detail_share)
+        self._sweeps = JsonSweeps(
+            cluster=policy.cluster,
+            period_ms=policy.period_ms,
+            max_bytes=settings.intervals.max_record_bytes,
+            detail=self._detail,
+        )
+        #: Records that could not be used, so far.
+        self.refused = 0
+
+    def records(self) -> Iterator[RecordText]:
+        """The records of the metrics and the result topic, about in the order of time."""
+        parts = (self._of_topic(source, topic) for source, topic in _TOPICS.items())
+        for _, record in heapq.merge(*parts, key=lambda timed: timed[0]):
+            yield record
+
+    def size(self) -> int:
+        """How many offsets ``records`` goes through."""
+        return sum(each.end - each.first for topic in _TOPICS.values() for each in self._log.extents(topic).values())
+
+    def snapshots(self, tell: Callable[[float], None] = lambda _: None) -> Iterator[Snapshot]:
+        """The load of each interval, oldest first.  *tell* takes how many records are read."""
+        options, state, read = self._settings.fold_options(self._policy), ShardState(shard=0, shards=1), 0
+        for decoded in _ahead(self._decoded, batches(self.records(), _BATCH_BYTES)):
+            self.refused += decoded.refused
+            state, closed = fold(state, decoded.rows, options)
+            yield from closed
+            read += decoded.records
+            tell(read)
+
+    def run(self) -> Replayed:
+        """Decide every interval with the controls of the live run, and compare its journal, where there is one."""
+        with long_work("replaying, records", self.size(), pieces) as tell:
+            replay = Replay(self._log, self._settings, self._policy)
+            for snapshot in self.snapshots(tell):
+                replay.decide([snapshot])
+        return replay.ended(self.refused)
+
+    def _of_topic(self, source: int, topic: RecordedTopic) -> Iterator[tuple[int, RecordText]]:
+        """The records of *topic*, each with its time."""
+        log = self._log
+        found = log.split_records(topic) if isinstance(log, Recording) else log.read(topic, log.extents(topic))
+        for each in found:
+            time_ms = None if each.timestamp_ms < 0 else each.timestamp_ms
+            yield each.timestamp_ms, RecordText(source, each.partition, each.offset, time_ms, each.value)
+
+    def _decoded(self, batch: Sequence[RecordText]) -> "_Decoded":
+        columnar, others = self._sweeps.rows([each for each in batch if each.source == METRICS])
+        located, refused = list[Located](), 0
+        for each in [*others, *(each for each in batch if each.source != METRICS)]:
+            try:
+                record = self._record(each)
+            except WireError:
+                refused += 1
+                continue
+            if record is not None:
+                located.append(Located(source=each.source, partition=each.partition, offset=each.offset, record=record))
+        rows = joined_rows([columnar, rows_from_records(located, self._detail)])
+        return _Decoded(rows, refused, len(batch))
+
+    def _record(self, text: RecordText) -> object:
+        """The record in *text*; None of another cluster's.  WireError."""
+        decode = decode_metric if text.source == METRICS else decode_result
+        return decode(
+            text.whole,
+            cluster=self._policy.cluster,
+            period_ms=self._policy.period_ms,
+            append_time_ms=text.append_time_ms,
+            max_bytes=self._settings.intervals.max_record_bytes,
+        )
+
+
+class Replay:
+    """Decides on snapshots, wherever they come from, as the live run of a log did, and compares the journals."""
+
+    def __init__(self, log: RecordLog, settings: RecordedSettings, policy: Policy) -> None:
+        self._settings, self._policy = settings, policy
+        self._memory = policy.initial_memory(settings.decisions.seed)
+        self._live = LiveJournal(log.read("journal", log.extents("journal")), cluster=policy.cluster)
+        self._has_journal = self._live.exists
+        self._journal: JournalComparison | None = None
+        self._begins_midway = False
+
+    def decide(self, snapshots: Sequence[Snapshot]) -> None:
+        """Decide the next interval; *snapshots* are those of its shards.  One that the memory knows is left out."""
+        interval = snapshots[0].interval
+        journal = self._journal or self._begun(interval)
+        if self._memory.last_interval is None or interval > self._memory.last_interval:
+            entry = decide_interval(snapshots, self._memory, journal.controls(interval), self._policy)
+            self._memory = entry.memory
+            journal.take(entry)
+
+    def ended(self, refused: int | None) -> Replayed:
+        """What came of it.  TrimtabError where there was no interval to decide."""
+        if self._journal is None:
+            raise TrimtabError("the log closes no interval: a replay needs sweeps or load reports, and ticks")
+        return Replayed(
+            comparison=self._journal.told,
+            last=self._memory.last_interval,
+            refused=refused,
+            begins_midway=self._begins_midway,
+            has_journal=self._has_journal,
+        )
+
+    def _begun(self, interval: int) -> JournalComparison:
+        """Begin behind what the live run had decided before *interval*."""
+        begin = self._live.memory_before(interval)
+        self._begins_midway = begin is not None
+        self._memory = self._memory if begin is None else begin.entry.memory
+        self._journal = JournalComparison(
+            self._live,
+            begin=begin,
+            whole_every_ms=self._settings.whole_every_intervals * self._policy.period_ms,
+            standing=standing(self._settings),
+        )
+        return self._journal
+
+
+def standing(settings: RecordedSettings) -> Callable[[int], Controls]:
+    """The controls of *settings* alone, for intervals that no live run tells of."""
+    windows = settings.guardrails.maintenance
+    maintenance = Maintenance(time_zone=windows.time_zone, allowed=windows.allowed, frozen=windows.frozen)
+    decisions = settings.decisions
+
+    def at(interval: int) -> Controls:
+        return Controls(mode=decisions.mode, paused=decisions.paused, maintenance=maintenance.forbids(interval))
+
+    return at
+
+
+class _Decoded(NamedTuple):
+    rows: Rows
+    refused: int
+    #: How many records there were.
+    records: int
+
+
+def batches(records: Iterable[RecordText], most_bytes: int) -> Iterator[list[RecordText]]:
+    """*records* in batches of about so many bytes."""
+    batch, size = list[RecordText](), 0
+    for record in records:
+        batch.append(record)
+        value = record.value
+        size += len(value) if isinstance(value, bytes) else len(value.text) + 8 * len(value.digits)
+        if size >= most_bytes or len(batch) >= _BATCH_RECORDS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _ahead(work: Callable[[T], U], parts: Iterable[T]) -> Iterator[U]:
+    """What *work* makes of each of *parts*, in their order; a few are worked on ahead of whoever takes them."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        under_way: deque[Future[U]] = deque()
+        try:
+            for part in parts:
+                under_way.append(pool.submit(work, part))
+                if len(under_way) > _AHEAD:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()

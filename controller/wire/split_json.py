@@ -1,0 +1,83 @@
+"""JSON split into its text and its numbers, and joined again to the same bytes.
+
+The sweeps of a broker have the same text every minute, and other numbers.  A recording keeps both apart: columns of
+numbers are small, and a text that was read once need not be read again.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.model.load import Floats, Ints
+
+#: Stands in the text where a number was; JSON has no such byte.
+HOLE: Final = b"\x00"
+#: Numbers as most writers write them: no sign, no exponent, no needless zero in front.
+_NUMBER: Final = re.compile(rb"(?<=[:,\[])((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,22})?)(?=[,\]}])")
+#: Decimals at most: ten to their power is a float without rounding.
+_MOST_DECIMALS: Final = 22
+_POWERS: Final = 10.0 ** np.arange(_MOST_DECIMALS + 1)
+#: Up to here whole numbers are floats without rounding.
+_EXACT: Final = 1 << 53
+
+#: Decimals of each number.
+Decimals: TypeAlias = NDArray[np.uint8]
+
+
+class SplitJson(NamedTuple):
+    """A record's text with holes, and the numbers that belong there."""
+
+    text: bytes
+    #: (holes,) each number's digits, its point left out.
+    digits: Ints
+    #: (holes,) how many of them stand behind the point.
+    decimals: Decimals
+
+
+def split(value: bytes) -> SplitJson | None:
+    """*value* split; None where it would not come back as it was: it has a hole or a number that is too long."""
+    if HOLE in value:
+        return None
+    parts = _NUMBER.split(value)
+    numbers = parts[1::2]
+    try:
+        digits = np.array([int(number.replace(b".", b"")) for number in numbers], np.int64)
+    except OverflowError:
+        return None
+    decimals = [len(number) - at - 1 if (at := number.find(b".")) >= 0 else 0 for number in numbers]
+    return SplitJson(HOLE.join(parts[::2]), digits, np.array(decimals, np.uint8))
+
+
+def joined(parts: SplitJson) -> bytes:
+    """The value that was split.  ValueError where the numbers do not fit the text."""
+    texts = parts.text.split(HOLE)
+    if len(texts) != len(parts.digits) + 1 or len(parts.decimals) != len(parts.digits):
+        raise ValueError(f"{len(parts.digits)} numbers for {len(texts) - 1} places")
+    numbers = [_number(*each) for each in zip(parts.digits.tolist(), parts.decimals.tolist(), strict=True)]
+    whole: list[bytes] = [b""] * (len(texts) + len(numbers))
+    whole[::2], whole[1::2] = texts, numbers
+    return b"".join(whole)
+
+
+def floats(digits: Ints, decimals: Decimals) -> Floats:
+    """(n,) the numbers as floats, rounded as a JSON parser rounds them."""
+    found: Floats = digits / _POWERS[np.minimum(decimals, _MOST_DECIMALS)]
+    for at in np.flatnonzero((digits > _EXACT) | (decimals > _MOST_DECIMALS)).tolist():
+        found[at] = float(_number(int(digits[at]), int(decimals[at])))
+    return found
+
+
+def filled(text: bytes, numbers: Sequence[int]) -> bytes:
+    """*text* with whole *numbers* in its holes."""
+    texts, shown = text.split(HOLE), [b"%d" % each for each in numbers]
+    return b"".join(part for pair in zip(texts, [*shown, b""], strict=True) for part in pair)
+
+
+def _number(digits: int, decimals: int) -> bytes:
+    if not decimals:
+        return b"%d" % digits
+    text = b"%0*d" % (decimals + 1, digits)
+    return text[:-decimals] + b"." + text[-decimals:]
