@@ -32,6 +32,7 @@ LONGEST: Final = (
 #: Tests on the shared Pulsar: they move its load and change its settings, so only one of them runs at a time.
 ON_PULSAR: Final = frozenset(
     (
+        "tests/e2e/test_drain_on_pulsar.py",
         "tests/e2e/test_on_pulsar.py",
         "tests/integration/test_collect_on_pulsar.py",
         "tests/integration/test_doctor_on_pulsar.py",

@@ -104,6 +104,8 @@ def _shapes(plan: Plan) -> list[str]:
         found.append("the kind of the plan or of a step is unknown")
     if not (math.isfinite(plan.ceiling) and 0 < plan.ceiling <= 1 + _ROUNDING):
         found.append("the ceiling is not above 0 and at most 1")
+    if plan.moves and not resources:
+        found.append("bundles move, and the plan has no resource that counts")
     for step in plan.steps:
         if any(not 0 <= row < n for row in step.brokers) or any(not 0 <= row < m for row in step.stuck):
             found.append("a step names a broker or a bundle that is not in the plan")

@@ -1,5 +1,6 @@
 """Every reader of what others write: what it reads well, and which error of its own it may raise."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ import numpy as np
 
 from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
 from controller.collector.states import bundle_data
-from controller.model.errors import SettingsError, TrimtabError, WireError
+from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError, WireError
 from controller.offline.recorded_load import read_load
+from controller.planning.plan_steps import PlanLimits, empty_step
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.policy import read_policy
@@ -19,14 +21,18 @@ from controller.settings.trimtab_toml import read_settings
 from controller.wire.base import validate
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.commands import command_event, epoch_event, parse_event, to_command
+from controller.wire.controls import encode_controls, parse_controls
 from controller.wire.journal import encode_entry, encode_epoch, parse_entry
 from controller.wire.journal_records import parse_record
 from controller.wire.metrics import decode_metric
+from controller.wire.plan import encode_plan, parse_plan
 from controller.wire.results import decode_result
 from controller.wire.rows import fact_of
 from controller.wire.sweep import SweepHeader, encode_sweep_arrow
+from tests.contracts.controls import ORDERS
 from tests.fuzz.spoil import Spoil, spoilt_bytes, spoilt_json, spoilt_lines
 from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.plans import plan_of, some_problem
 from tests.records import (
     CLUSTER,
     LEFT,
@@ -136,6 +142,19 @@ def _whole_policy(path: Path) -> object:
     return read_policy(settings.model_copy(update={"cluster": cluster}), {})
 
 
+def _plan(value: bytes, _folder: Path) -> object:
+    """A plan whose hash is right, whatever is in it."""
+    try:
+        fields = json.loads(value)
+        told = json.dumps(fields["plan"], sort_keys=True, separators=(",", ":"))
+        value = json.dumps({**fields, "sha256": hashlib.sha256(told.encode()).hexdigest()}).encode()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return parse_plan(value)
+
+
+_PROBLEM = some_problem(16, 0.4)
+_DRAIN = plan_of(_PROBLEM, [empty_step(_PROBLEM, [0], PlanLimits(effort=1000))])
 _CAPACITY = b'[[brokers]]\nmatch = "broker-.*"\nbandwidth_out_mbits = 1000.0\ncpu_cores = 8\n'
 
 READERS: Mapping[str, Reader] = {
@@ -156,6 +175,14 @@ READERS: Mapping[str, Reader] = {
     "journal records": Reader(
         read=lambda value, _: parse_record(value), samples=(encode_entry(entry()), encode_epoch(CLUSTER, 2))
     ),
+    "plans": Reader(read=_plan, samples=(encode_plan(_DRAIN),), error=PlanRefusedError),
+    "plans, as bytes": Reader(
+        read=lambda value, _: parse_plan(value),
+        samples=(encode_plan(_DRAIN),),
+        spoil=spoilt_bytes,
+        error=PlanRefusedError,
+    ),
+    "controls": Reader(read=lambda value, _: parse_controls(value), samples=(encode_controls(ORDERS),)),
     "settings": Reader(
         read=_in_file("trimtab.toml", read_settings),
         samples=((_ROOT / "conf" / "trimtab.toml").read_bytes(), (_ROOT / "conf/scenarios/demo.toml").read_bytes()),

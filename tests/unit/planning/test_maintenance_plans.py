@@ -205,5 +205,7 @@ def test_what_a_forged_plan_says_of_its_brokers_is_refused() -> None:
     assert "not in the plan" in flaw(problem=replace(one, owner=np.array([0, 0, 1, 7])))
     assert "time of a wave" in flaw(pace=replace(honest.pace, wave_seconds=0.0))
     assert "connections in a second" in flaw(pace=replace(honest.pace, connections_per_second=-1.0))
+    nothing = replace(one, resources=(), capacity=np.ones((3, 0)), fixed=np.ones((3, 0)), size=np.ones((4, 0)))
+    assert "no resource" in flaw(problem=nothing)
     own = ("pulsar/system/0x00000000_0x80000000", *honest.bundles[1:])
     assert "belongs to Pulsar itself" in flaw(bundles=own)
