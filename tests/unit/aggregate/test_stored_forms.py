@@ -1,5 +1,7 @@
 """Numbers that stored states, and what is dropped of a flood, depend on."""
 
+import json
+
 import pytest
 
 from controller.aggregate import state_blob
@@ -20,6 +22,8 @@ def test_states_are_of_version_2_and_snapshots_of_version_3() -> None:
     assert unpack(state, versions=(2,)).version == 2
     assert unpack(snapshot, versions=(3,)).version == 3
     assert state[:4] == snapshot[:4] == b"TRIM"
+    length = int.from_bytes(state[4:12], "little")
+    assert json.loads(state[12 : 12 + length])["version"] == 2
     with pytest.raises(StateError, match="stored state has version 2, this trimtab reads 3"):
         unpack(state, versions=(3,))
 

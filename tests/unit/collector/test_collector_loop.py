@@ -188,18 +188,18 @@ class World:
                 collector.step()
             time.sleep(0.005)
 
-    def settle(self, *collectors: Collector) -> None:
-        """For long enough that every answer has come, while the clock stands still."""
+    def settle(self, *collectors: Collector, done: Callable[[], bool] = lambda: False) -> None:
+        """For long enough that every answer has come, or until *done*, while the clock stands still."""
         # Five of these, an interval, outlast the sweeper's timeout of 0.4 s.
-        until = time.monotonic() + 0.12
-        self.step_until(lambda: time.monotonic() > until, *collectors)
+        until = time.monotonic() + 0.15
+        self.step_until(lambda: done() or time.monotonic() > until, *collectors)
 
     def interval(self, at: int, *collectors: Collector) -> dict[str, bool]:
         """Play the interval *at*, till its deadline at most: its roster."""
         self.now = at
         for share in (0.0, 0.0, 0.5, 0.5, 1.0):
             self.now = at + share * PERIOD * SETTINGS.deadline_share
-            self.settle(*collectors)
+            self.settle(*collectors, done=lambda: at in self.log.ticks())
             if at in self.log.ticks():
                 break
         return self.log.ticks()[at]
@@ -427,6 +427,23 @@ def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others
     world.step_until(lambda: len(told()) == 3, one)
     assert {each.boundaries for each in told()} == {(0, 0x80000000, 0xFFFFFFFF)}
     assert {each.version for each in told()} == {(T + PERIOD) * 1000}
+
+
+def test_who_leads_again_publishes_every_state_again_for_another_one_may_have_written_since(world: World) -> None:
+    one = world.collector("one")
+
+    def namespaces() -> int:
+        return sum(isinstance(each, NamespaceStateRecord) for each in world.log.states())
+
+    for at in (T, T + PERIOD):
+        world.interval(at, one)
+        world.step_until(lambda: namespaces() == 3, one)
+    world.room.members.insert(0, "two")
+    world.now = T + 1.5 * PERIOD
+    world.step_until(lambda: world.shown("one", "trimtab_collector_leads") == 0, one)
+    world.room.members.remove("two")
+    world.interval(T + 2 * PERIOD, one)
+    world.step_until(lambda: namespaces() == 6, one)
 
 
 def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity_is_given(world: World) -> None:

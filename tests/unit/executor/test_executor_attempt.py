@@ -5,6 +5,7 @@ from typing import Self
 import pytest
 
 from controller.adapters.pulsar.admin import PulsarError
+from controller.executor import attempt
 from controller.executor.attempt import Outcome, carry_out
 from controller.executor.judge import Answer, Observation
 from controller.model.decision import Command
@@ -68,6 +69,15 @@ def obey(
     )
     assert cluster.steps == []
     return outcome
+
+
+def test_a_failpoint_lies_behind_each_act_that_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[str] = []
+    monkeypatch.setattr(attempt, "failpoint", passed.append)
+    obey(OURS, None, THEIRS)
+    assert passed == ["after-act"]
+    obey(OURS, SERVER_ERROR, OURS, SERVER_ERROR, OURS, SERVER_ERROR, OURS)
+    assert passed == ["after-act"]
 
 
 def test_a_command_is_looked_at_done_and_looked_at() -> None:
