@@ -429,21 +429,32 @@ def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others
     assert {each.version for each in told()} == {(T + PERIOD) * 1000}
 
 
-def test_who_leads_again_publishes_every_state_again_for_another_one_may_have_written_since(world: World) -> None:
-    one = world.collector("one")
+def test_who_leads_again_publishes_every_state_again_for_another_one_may_have_written_since(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, whole = world.collector("one"), list[bool]()
+    read = ClusterState.read
+
+    def watched(self: ClusterState, interval: int, **how: Any) -> Any:
+        whole.append(how["whole"])
+        return read(self, interval, **how)
+
+    monkeypatch.setattr(ClusterState, "read", watched)
 
     def namespaces() -> int:
         return sum(isinstance(each, NamespaceStateRecord) for each in world.log.states())
 
-    for at in (T, T + PERIOD):
-        world.interval(at, one)
-        world.step_until(lambda: namespaces() == 3, one)
+    world.interval(T + PERIOD, one)
+    world.step_until(lambda: namespaces() == 3, one)
     world.room.members.insert(0, "two")
     world.now = T + 1.5 * PERIOD
     world.step_until(lambda: world.shown("one", "trimtab_collector_leads") == 0, one)
     world.room.members.remove("two")
     world.interval(T + 2 * PERIOD, one)
     world.step_until(lambda: namespaces() == 6, one)
+    assert whole == [True, True]
+    world.interval(T + 4 * PERIOD, one)
+    assert whole == [True, True, False], "everything is read every second interval"
 
 
 def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity_is_given(world: World) -> None:

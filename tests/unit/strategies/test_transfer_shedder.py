@@ -57,6 +57,13 @@ def test_the_verdicts_say_how_uneven_load_was_and_what_was_too_large() -> None:
     ]
 
 
+def test_no_bundle_comes_back_that_leaves_the_taker_as_full_as_the_giver_was() -> None:
+    # a and b go; c would, if y and z came back: but with c, and without y, cold has the 100 MB/s that hot had.
+    cold = broker("cold", usage=0.1, w=2, x=3, y=5, z=31)
+    cluster = view(cold, broker("hot", usage=0.9, a=10, b=20, c=34, d=36))
+    assert moves(cluster) == (Reason.OVERLOADED, ["a: hot > cold", "b: hot > cold"])
+
+
 def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
     cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80))
     assert moves(cluster) == (Reason.OVERLOADED, ["y: cold > hot", "a: hot > cold"])
