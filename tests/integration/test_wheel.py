@@ -71,11 +71,13 @@ def _run(trimtab: Path, *words: str, folder: Path, code: int = 0) -> str:
     return run.stdout
 
 
-def test_it_has_all_of_conf_and_the_compiled_query_and_nothing_twice(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as files:
-        names = files.namelist()
+def test_it_has_all_files_of_the_packages_and_the_compiled_query_and_nothing_twice(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
     conf = {f"controller/{path.relative_to(_ROOT)}" for path in (_ROOT / "conf").rglob("*") if path.is_file()}
-    assert conf <= set(names)
+    packages = {path for package in ("controller", "streaming") for path in (_ROOT / package).rglob("*")}
+    files = {path for path in packages if path.is_file() and path.suffix not in (".pyc", ".jar")}
+    assert conf | {str(path.relative_to(_ROOT)) for path in files} <= set(names)
     assert len(names) == len(set(names))
     assert sum(name.startswith("streaming/jvm/query-") for name in names) == 1
     own = ("controller/", "streaming/", f"trimtab-{version('trimtab')}.dist-info/")
