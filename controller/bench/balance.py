@@ -28,7 +28,6 @@ from controller.model.load import (
     ClusterView,
     Floats,
 )
-from controller.model.memory import NoMemory
 from controller.planning.bounds import fewest_moves, mean_level
 from controller.planning.from_view import Counted, stated
 from controller.planning.objective import highest
@@ -134,8 +133,7 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
             owner[view.bundles.code_of[command.bundle]] = view.brokers.code_of[command.destination]
         moves += len(entry.decision.commands)
         quiet = 0 if entry.decision.commands else quiet + 1
-        # A shedder that remembers nothing does the same again.
-        if quiet == (1 if isinstance(memory.shedder, NoMemory) else _QUIET):
+        if quiet == _QUIET:
             break
         view = _with_usage(replace(view, bundles=replace(view.bundles, broker=owner)))
         # All commands were carried out before the next interval.

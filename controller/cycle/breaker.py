@@ -2,6 +2,7 @@
 
 A command counts as failed if its result is ``failed`` or ``unknown``, or if no result came back (lost).  ``expired``,
 ``fenced`` and dry runs do not count.  A success resets the count of failures in a row, but not the count in the window.
+A move that a shedder found out to have broken its promise counts in the window alone: its command did not fail.
 """
 
 from dataclasses import replace
@@ -10,6 +11,7 @@ from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Reason, Verdict
 from controller.model.memory import Breaker, Memory
+from controller.model.peak_history import PeakHistory
 
 
 def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -> tuple[Memory, Verdict | None]:
@@ -27,6 +29,15 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -
         return memory, None
     detail = f"{breaker.why}: nothing is issued; mend the cause, then run `trimtab resume`"
     return memory, Verdict(subject="cluster", reason=Reason.BREAKER, by="guardrails.breaker", detail=detail)
+
+
+def with_broken_promises(memory: Memory, interval: int) -> Memory:
+    """*memory* with the moves as failures whose broken promise the shedder found out in *interval*."""
+    shedder = memory.shedder
+    if not isinstance(shedder, PeakHistory) or shedder.as_of_ms != interval or not shedder.broken:
+        return memory
+    found = {f"{bundle}@{interval}": interval for bundle in shedder.broken}
+    return replace(memory, failures={**memory.failures, **found})
 
 
 def _after(breaker: Breaker, in_window: int, interval: int, controls: Controls, limits: Limits) -> Breaker:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
-from controller.cycle.breaker import watched
+from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
 from controller.cycle.commands import charge, in_flight_entry
 from controller.cycle.guardrails import CLUSTER, about_undescribed, refusal_of, undescribed
@@ -75,6 +75,7 @@ def decide(
         verdicts.append(refusal)
         commands = ()
     memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
+    memory = with_broken_promises(memory, interval)
     memory = replace(memory, last_interval=interval, samples=samples)
     memory = _with_commands(memory, view, commands, policy)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)

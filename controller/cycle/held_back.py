@@ -5,9 +5,11 @@ interval.  Averages stay updated.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from controller.model.decision import Unload
 from controller.model.memory import BrokerHitCounts, SplitHitCounts, StrategyMemory, TransferHistory
+from controller.model.peak_history import PeakHistory
 
 
 def splits_held_back(before: StrategyMemory, after: StrategyMemory, bundles: Collection[str]) -> StrategyMemory:
@@ -21,6 +23,8 @@ def unloads_held_back(
     before: StrategyMemory, after: StrategyMemory, held: Collection[Unload], issued: Collection[Unload]
 ) -> StrategyMemory:
     """The memory *after* a shedder's decision, of which *issued* were issued and *held* were held back."""
+    if isinstance(after, PeakHistory):
+        return _put_off(after, held)
     gave = {unload.source for unload in issued}
     idle = [unload for unload in held if unload.source not in gave]
     if not idle:
@@ -33,6 +37,16 @@ def unloads_held_back(
             high=_restored(before.high, after.high, brokers), low=_restored(before.low, after.low, brokers)
         )
     return after
+
+
+def _put_off(after: PeakHistory, held: Collection[Unload]) -> PeakHistory:
+    """Moves that were held back promise nothing; they are the first of the rest of the plan, if there is one."""
+    bundles = {unload.bundle for unload in held}
+    return replace(
+        after,
+        promises={name: each for name, each in after.promises.items() if name not in bundles},
+        plan=(*((unload.bundle, unload.destination) for unload in held), *after.plan) if after.plan else (),
+    )
 
 
 def _transfer_history(

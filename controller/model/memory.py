@@ -8,6 +8,7 @@ import numpy as np
 
 from controller.model.history_column import HistoryColumn
 from controller.model.load import Bools, Floats, Ints
+from controller.model.peak_history import PeakHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,7 @@ StrategyMemory: TypeAlias = (
     | TransferHistory
     | BrokerMembership
     | SplitHitCounts
+    | PeakHistory
 )
 
 

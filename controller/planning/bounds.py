@@ -70,6 +70,14 @@ def mean_level(problem: BalanceProblem) -> float:
     return _mean(problem, loads(problem, problem.owner)).level
 
 
+def plain_bound(problem: BalanceProblem) -> LowerBound:
+    """The bound that is found at once, where nothing is planned: the mean, or what cannot move if that is higher."""
+    load = loads(problem, problem.owner)
+    if not load.size:
+        return LowerBound(0.0, MEAN, 0)
+    return max(_mean(problem, load), _fixed(problem), key=lambda bound: bound.level)
+
+
 def lower_bounds(problem: BalanceProblem, max_moves: int | None) -> list[LowerBound]:
     """Bounds for plans of at most *max_moves* moves (None: any number), the highest first.
 
@@ -79,14 +87,15 @@ def lower_bounds(problem: BalanceProblem, max_moves: int | None) -> list[LowerBo
     if not load.size:
         return [LowerBound(0.0, MEAN, 0)]
     found = [_mean(problem, load)]
-    immovable = (problem.fixed / problem.capacity).max(axis=0)
-    found.append(LowerBound(float(immovable.max()), FIXED, int(immovable.argmax())))
+    found.append(_fixed(problem))
     found.sort(key=lambda bound: -bound.level)
     peak = float((load / problem.capacity).max())
-    for column in range(load.shape[1]):
+    # No bound of a resource is above the highest utilisation that it has already.
+    peaks: list[float] = (load / problem.capacity).max(axis=0).tolist()
+    for column in (each for each in range(load.shape[1]) if peaks[each] > found[0].level):
         higher = _pigeonhole(problem, column, found[0].level, peak)
         found = found if higher is None else [higher, *found]
-    for column in range(load.shape[1]) if max_moves is not None else ():
+    for column in (each for each in range(load.shape[1]) if max_moves is not None and peaks[each] > found[0].level):
         higher = _removal(problem, load, column, max_moves or 0, found[0].level, peak)
         found = found if higher is None else [higher, *found]
     return found
@@ -97,6 +106,11 @@ def fewest_moves(problem: BalanceProblem, level: float) -> float:
     load = loads(problem, problem.owner)
     counts = [float(departures(problem, load, column).fewest(level).sum()) for column in range(load.shape[1])]
     return max(counts, default=0.0)
+
+
+def _fixed(problem: BalanceProblem) -> LowerBound:
+    immovable = (problem.fixed / problem.capacity).max(axis=0)
+    return LowerBound(float(immovable.max()), FIXED, int(immovable.argmax()))
 
 
 def _mean(problem: BalanceProblem, load: Floats) -> LowerBound:

@@ -1,6 +1,6 @@
 """Makes the balance problem of a cluster: which resources count, what brokers can carry, what bundles take."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -55,8 +55,39 @@ class StatedProblem:
     problem: BalanceProblem
     #: (m,) row in the view's bundle table of each bundle that may move.
     rows: Ints
-    #: How each reported resource that counts follows the load, by name.
+    #: How each reported resource that counts follows the load, by name; of times to come, as now.
     fits: Mapping[str, Fit]
+    #: For how many minutes each time to come counts; they are the last of the resources.
+    later: tuple[float, ...] = ()
+
+    @property
+    def now(self) -> int:
+        """So many of the resources are those of now."""
+        return len(self.problem.resources) - len(self.later)
+
+    @property
+    def minutes(self) -> tuple[float, ...]:
+        """(R,) for how long each time to come counts; 0: it is now."""
+        return (*[0.0] * self.now, *self.later)
+
+
+class Later(NamedTuple):
+    """A time to come: what it is called, and (bundles,) the load then as a multiple of that of now."""
+
+    told: str
+    ratio: Floats
+    #: For so many minutes it counts, where a plan has to pay for itself.
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Foreseen:
+    """What is known of the load besides that of now."""
+
+    #: (bundles, 4) msg/s and bytes/s of each bundle, without bursts.
+    load: Floats
+    #: Of each group of times, the one at which a broker is fullest counts, in the scarcest resource.
+    later: Sequence[Sequence[Later]] = ()
 
 
 class _Column(NamedTuple):
@@ -67,16 +98,21 @@ class _Column(NamedTuple):
     usage: Floats
     size: Floats
     fit: Fit | None
+    #: 0: it is of now.
+    minutes: float = 0.0
 
 
-def stated(view: ClusterView, stays: Bools, counted: Counted) -> StatedProblem:
+def stated(view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen | None = None) -> StatedProblem:
     """The problem of *view*, in which the bundles of *stays* (bundles,) do not move.
 
-    Bundles on their way count where they were sent, and do not move.  A bundle's load is its short-term average.
+    Bundles on their way count where they were sent, and do not move.  A bundle's load is that which is *foreseen*, and
+    times to come are further resources; None: its short-term average, and only now counts.
     """
     bundles, brokers = view.bundles, view.brokers
     n = len(brokers)
-    columns = [*_reported(view, counted.weights), *_limited(view, counted)]
+    load = bundles.short_term if foreseen is None else foreseen.load
+    columns = [*_reported(view, counted.weights, load, typical=foreseen is not None), *_limited(view, counted, load)]
+    columns += _later(view, columns, () if foreseen is None else foreseen.later)
     sent = view.preallocated
     free = bundles.owned & ~stays
     free[sent.bundle] = False
@@ -106,7 +142,8 @@ def stated(view: ClusterView, stays: Bools, counted: Counted) -> StatedProblem:
         disturbance=disturbance(connections, _finite(rate)),
     )
     fits = {column.name: column.fit for column in columns if column.fit is not None}
-    return StatedProblem(problem=problem, rows=rows, fits=fits)
+    minutes = tuple(column.minutes for column in columns if column.minutes > 0)
+    return StatedProblem(problem=problem, rows=rows, fits=fits, later=minutes)
 
 
 def drivers(load: Floats) -> Floats:
@@ -116,13 +153,40 @@ def drivers(load: Floats) -> Floats:
     return np.stack(found, axis=-1)
 
 
-def _reported(view: ClusterView, weights: Mapping[str, float]) -> list[_Column]:
-    """The resources that brokers report with a limit, and that have a weight."""
+def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequence[Later]]) -> list[_Column]:
+    """The scarcest of *columns* at the times *later*: of each group, the time at which a broker is fullest."""
+    known = [column for column in columns if column.fit is not None]
+    if not known or not later:
+        return []
+    of = max(known, key=lambda column: float(column.usage.sum() / column.capacity.sum()))
+    n, owned = len(of.capacity), np.flatnonzero(view.bundles.owned)
+    owner, size, found = view.bundles.broker[owned], of.size[owned], list[_Column]()
+    for group in later:
+        then = []
+        for one in group:
+            more = np.bincount(owner, weights=size * (one.ratio[owned] - 1.0), minlength=n)
+            then.append(np.maximum(of.usage + more, 0.0))
+        at = int(np.argmax([float((usage / of.capacity).max(initial=0.0)) for usage in then]))
+        one = group[at]
+        found.append(_Column(f"{of.name} {one.told}", of.capacity, then[at], of.size * one.ratio, of.fit, one.minutes))
+    return found
+
+
+def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, typical: bool) -> list[_Column]:
+    """The resources that brokers report with a limit, and that have a weight; *load* (bundles, 4) is the bundles'.
+
+    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.
+    """
     bundles, brokers = view.bundles, view.brokers
-    now, short = drivers(bundles.load), drivers(bundles.short_term)
+    now, short = drivers(bundles.load), drivers(load)
     n, owned = len(brokers), np.flatnonzero(bundles.owned)
-    columns = [np.bincount(bundles.broker[owned], weights=of[owned], minlength=n) for of in now.T]
-    driven, found = np.stack(columns, axis=1).astype(np.float64), list[_Column]()
+    driven, driven_by = (
+        np.stack(
+            [np.bincount(bundles.broker[owned], weights=each[owned], minlength=n) for each in of.T], axis=1
+        ).astype(np.float64)
+        for of in (now, short)
+    )
+    found = list[_Column]()
     for name, at in _REPORTED.items():
         weight, limit = weights.get(name, 0.0), brokers.limit[:, at]
         known = np.isfinite(limit) & (limit > 0)
@@ -136,18 +200,22 @@ def _reported(view: ClusterView, weights: Mapping[str, float]) -> list[_Column]:
         if not usage.any():
             continue
         fit = fitted(usage, driven)
+        if typical:
+            change = driven_by - driven
+            more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
+            usage = np.maximum(usage + more, 0.0)
         # Added in a fixed order, so that every machine finds the same bits.
         size = short[:, 0] * fit.factors[0] + short[:, 1] * fit.factors[1] + short[:, 2] * fit.factors[2]
         found.append(_Column(name, capacity, usage, size, fit))
     return found
 
 
-def _limited(view: ClusterView, counted: Counted) -> list[_Column]:
+def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:
     """What has no reported limit, and one in *counted*."""
     bundles, limit = view.bundles, view.brokers.limit[:, CPU]
     even = bool((np.isfinite(limit) & (limit > 0)).all()) and len(limit) > 0
     scale = limit / (float(limit.sum()) / len(limit)) if even else np.ones(len(limit))
-    rate = _finite(bundles.short_term[:, RATE_IN] + bundles.short_term[:, RATE_OUT])
+    rate = _finite(load[:, RATE_IN] + load[:, RATE_OUT])
     sizes = (
         ("message rate", counted.msg_rate, rate),
         ("topics", counted.topics, bundles.topics.astype(np.float64)),
@@ -155,6 +223,13 @@ def _limited(view: ClusterView, counted: Counted) -> list[_Column]:
     )
     none = np.zeros(len(limit))
     return [_Column(name, scale * most, none, size, None) for name, most, size in sizes if most > 0]
+
+
+def weight(load: Floats) -> Floats:
+    """(n,) one number for each *load* (n, 4): messages/s, where 1 KiB/s counts as much as a message."""
+    load = _finite(load)
+    of_bytes = (load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]) / 1024
+    return load[:, RATE_IN] + load[:, RATE_OUT] + of_bytes
 
 
 def _finite(values: Floats) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 from controller.model.load import Floats, Ints
 from controller.planning.standing import Standing
-from controller.planning.steps import DESTINATIONS, EPSILON, Fits, emptiest
+from controller.planning.steps import EPSILON, RESOURCES, Fits, compared, emptiest
 
 #: A step counts as so many pairs of a bundle and a broker, besides those that it looks at.
 _PAIRS_OF_A_STEP: Final = 2000
@@ -30,9 +30,9 @@ class Effort:
     def __init__(self, pairs: int) -> None:
         self.left = pairs
 
-    def spend(self, pairs: int) -> None:
-        """Count a step that looks at so many *pairs*."""
-        self.left -= pairs + _PAIRS_OF_A_STEP
+    def spend(self, pairs: int, resources: int) -> None:
+        """Count a step that looks at so many *pairs*; with more than RESOURCES resources, a pair counts for more."""
+        self.left -= (pairs + _PAIRS_OF_A_STEP) * max(RESOURCES, resources) // RESOURCES
 
     def ask(self) -> None:
         """Count a question to the filters."""
@@ -106,8 +106,8 @@ class _Reach:
     def _best(self, broker: int, rows: Ints) -> tuple[int, int] | None:
         """The bundle of *rows*, and the broker that it goes to, with the lowest sum above the level afterwards."""
         standing, problem = self._standing, self._standing.problem
-        places = emptiest(standing, broker, DESTINATIONS)
-        self._effort.spend(len(rows) * len(places))
+        places = emptiest(standing, broker, compared(standing))
+        self._effort.spend(len(rows) * len(places), standing.load.shape[1])
         left = self._above(standing.load[broker] - problem.size[rows], problem.capacity[broker])
         change = (left + self._arriving(rows, places).min(axis=1)) if len(places) else np.full(len(rows), np.inf)
         known: dict[int, int] = {}

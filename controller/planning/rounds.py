@@ -1,6 +1,6 @@
 """A plan for several rounds: search as far as the goal, and take the part of it that one round may carry out.
 
-The next round plans again, from where the cluster is then.  As what has moved stays for a while, it goes on from there.
+The next round goes on with the rest, where that still leads as far.  Else it plans again, from where it is then.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,33 @@ def part_for_a_round(
 ) -> tuple[PlannedMove, ...]:
     """Those of *moves*, a whole plan in its order, that one round carries out: all, or those off the fullest brokers.
 
-    Where it is not all, no broker is fuller after a move than the one that gave was before it.
+    Where it is not all, no broker is fuller after a move than the one that gave was before it.  Where filters would not
+    let the rest follow later, because of the order, the part is the beginning of the plan instead.
     """
     if _fits(problem, moves, limits):
         return moves
+    part = _off_the_fullest(problem, moves, limits, allowed)
+    if allowed is None or not _may_follow(moves, (), allowed) or _may_follow(moves, part, allowed):
+        return part
+    fitting = (number for number in range(len(moves), 0, -1) if _fits(problem, moves[:number], limits))
+    return moves[: next(fitting, 0)] or part
+
+
+def _may_follow(moves: tuple[PlannedMove, ...], part: tuple[PlannedMove, ...], allowed: Allowed) -> bool:
+    """Whether filters let the other *moves* follow, in their order, once *part* is carried out."""
+    done = list(part)
+    for move in moves:
+        if move not in part:
+            if not allowed(move.bundle, done)[move.destination]:
+                return False
+            done.append(move)
+    return True
+
+
+def _off_the_fullest(
+    problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: PartLimits, allowed: Allowed | None
+) -> tuple[PlannedMove, ...]:
+    """A part of *moves* that leaves the fullest brokers first."""
     ceiling = max(1.0, score(problem, moves).peak)
     sequence, left = MoveSequence(problem, moves, allowed), True
     while left and len(sequence.taken) < limits.max_moves:

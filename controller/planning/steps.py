@@ -13,8 +13,10 @@ from controller.planning.standing import Standing
 EPSILON: Final = 1e-9
 #: Pairs whose gain is nearly that of the best one, by this share: of these, the bundle that disturbs least goes.
 _NEARLY: Final = 0.02
-#: Destinations that every bundle is compared with: the emptiest ones.
-DESTINATIONS: Final = 128
+#: Destinations that every bundle is compared with: the emptiest ones.  With more resources than so many, fewer.
+_DESTINATIONS: Final = 128
+RESOURCES: Final = 3
+_LEAST: Final = 16
 #: Of an exchange: so many bundles of either broker, the largest, and so many brokers, the emptiest.
 _EXCHANGED: Final = 128
 _PARTNERS: Final = 16
@@ -31,7 +33,7 @@ def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> Pl
     No destination gets above *ceiling*.
     """
     rows = standing.movable_on(broker)
-    places = emptiest(standing, broker, DESTINATIONS)
+    places = emptiest(standing, broker, compared(standing))
     if not len(rows) or not len(places):
         return None
     now = float(standing.highest[broker])
@@ -70,8 +72,8 @@ def best_exchange(
         if one.level >= now - EPSILON * max(1.0, now):
             return None
         reconnecting = problem.connections[one.mine] + problem.connections[one.theirs]
-        if reconnecting <= connections and fits(one.mine)[one.partner] and fits(one.theirs)[broker]:
-            return PlannedMove(one.mine, broker, one.partner), PlannedMove(one.theirs, one.partner, broker)
+        if reconnecting <= connections and (in_order := _in_order(standing, broker, one, fits)) is not None:
+            return in_order
     return None
 
 
@@ -81,6 +83,19 @@ class _Exchange(NamedTuple):
     mine: int
     theirs: int
     partner: int
+
+
+def _in_order(standing: Standing, broker: int, one: _Exchange, fits: Fits) -> tuple[PlannedMove, PlannedMove] | None:
+    """The two moves of an exchange, in an order in which filters allow the second after the first; None: in neither."""
+    mine, theirs = PlannedMove(one.mine, broker, one.partner), PlannedMove(one.theirs, one.partner, broker)
+    for first, second in ((mine, theirs), (theirs, mine)):
+        if fits(first.bundle)[first.destination]:
+            standing.move(*first)
+            allowed = bool(fits(second.bundle)[second.destination])
+            standing.take_back(first.bundle)
+            if allowed:
+                return first, second
+    return None
 
 
 def _exchange(standing: Standing, broker: int, partner: int, mine: Ints, theirs: Ints, ceiling: float) -> _Exchange:
@@ -111,6 +126,11 @@ def _largest(standing: Standing, broker: int) -> Ints:
         return rows
     share = (standing.problem.size[rows] / standing.problem.capacity[broker]).max(axis=1)
     return np.sort(rows[np.argsort(-share, kind="stable")[:_EXCHANGED]])
+
+
+def compared(standing: Standing) -> int:
+    """With how many destinations every bundle is compared; so a step takes as long whatever the resources are."""
+    return max(_LEAST, int(_DESTINATIONS * RESOURCES // max(RESOURCES, standing.load.shape[1])))
 
 
 def emptiest(standing: Standing, broker: int, number: int) -> Ints:

@@ -51,6 +51,7 @@ _CORE: Final = ("model", "planning", "strategies", "aggregate", "cycle", "engine
 #: All that the core imports from elsewhere.  Of uuid it uses uuid5, which asks neither clock nor chance.
 _CORE_MAY_IMPORT: Final = {
     "abc",
+    "base64",
     "bisect",
     "collections",
     "dataclasses",

@@ -15,6 +15,7 @@ from controller.engine import DecidedInterval
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.memory import Memory
+from controller.model.peak_history import PeakHistory, Proven
 from controller.wire.base import REASONS
 from controller.wire.results import STATUSES
 
@@ -248,6 +249,26 @@ class ControllerMetrics(ProcessMetrics):
             "budget",
         )
         self._limit = self.gauge("trimtab_budget_limit", "The budget's limit.", "budget")
+        self._declare_promises()
+
+    def _declare_promises(self) -> None:
+        self._gap = self.gauge(
+            "trimtab_plan_gap",
+            "PeakShedder: how far the last plan with moves ends above the bound that is proved of it, as a share of the"
+            " bound.",
+        )
+        self._promise_error = self.gauge(
+            "trimtab_prediction_error",
+            "PeakShedder: typical difference between the usage of brokers two rounds after moves and what the plan"
+            " said, as a share of the capacity.",
+        )
+        self._promises = self.gauge(
+            "trimtab_verified_moves",
+            "PeakShedder: moves that were looked at two rounds later, since its memory began. `all`; `broken`: the"
+            " destination is fuller than promised, or another broker owns the bundle; `strayed`: the latter alone;"
+            " `undone`: moves that went back.",
+            "outcome",
+        )
 
     def limit_by(self, limits: Limits) -> None:
         """The guardrails have these *limits*."""
@@ -266,6 +287,15 @@ class ControllerMetrics(ProcessMetrics):
         self._in_a_row.set(memory.breaker.in_a_row)
         self._in_window.set(len(memory.failures))
         self._memory = memory
+        if isinstance(memory.shedder, PeakHistory):
+            self._tell_promises(memory.shedder.proven)
+
+    def _tell_promises(self, proven: Proven) -> None:
+        self._gap.set(proven.gap)
+        self._promise_error.set(proven.error)
+        outcomes = {"all": proven.verified, "broken": proven.broken, "strayed": proven.strayed, "undone": proven.undone}
+        for outcome, moves in outcomes.items():
+            self._promises.labels(outcome).set(moves)
 
     def page(self) -> bytes:
         """See DeclaredMetrics.  Budgets are added up here, and not while an interval is decided."""

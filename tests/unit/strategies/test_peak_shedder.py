@@ -7,7 +7,7 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, TopicDetail
-from controller.model.memory import NoMemory
+from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
 from controller.planning.shares import Fit
 from controller.strategies.catalogue import FILTERS
@@ -36,7 +36,8 @@ def cluster(*brokers: tuple[float, ...], recent: tuple[int, ...] = (), share: fl
 
 
 def decided(view: ClusterView, shedder: PeakShedder | None = None) -> UnloadDecision:
-    return (shedder or PeakShedder()).decide(view, NoMemory())[0]
+    """What is decided at first sight, without waiting for a second round."""
+    return replace(shedder or PeakShedder(), hold=1).decide(view, PeakHistory())[0]
 
 
 def moves(decision: UnloadDecision) -> list[tuple[int, str]]:

@@ -5,183 +5,174 @@ the mean usage give bundles, until they are near it; every unload names its dest
 verdict on the cluster is the certificate: the usage that is reached, the one that no plan of as many moves can be
 below, and why.  docs/objective.md explains both.
 
+A plan has to hold later as well: by the trend of each bundle's load, and at the fullest hours of the next day, as far
+as the last days show them.  It is carried out where a broker was above its limit in several rounds, where no brokers
+come and go, and where the gain is worth the disturbance.  What each move promised is looked at two rounds later.
+
 Nothing is issued that the checker (controller/planning/checker.py) does not verify.  The placement is not asked: a
 bundle goes where it is planned to go, or stays.
 
 Pulsar has no such strategy.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.model.memory import NoMemory
-from controller.model.option import option
-from controller.planning.bounds import lower_bounds, mean_level
+from controller.model.peak_history import PeakHistory
+from controller.planning.bounds import LowerBound, lower_bounds, plain_bound
+from controller.planning.bundle_history import BundleHistory
 from controller.planning.certify import certified
 from controller.planning.checker import flaws
-from controller.planning.from_view import Counted, StatedProblem, stated
-from controller.planning.objective import highest, loads
-from controller.planning.problem import Certificate, CertifiedPlan, PlannedMove
-from controller.planning.rounds import PartLimits, part_for_a_round
+from controller.planning.foresee import error_of, followed, foreseen
+from controller.planning.from_view import stated
+from controller.planning.objective import highest
+from controller.planning.problem import CertifiedPlan, PlannedMove
+from controller.planning.rounds import part_for_a_round
 from controller.planning.search import SearchLimits, searched
-from controller.planning.words import certificate_told
+from controller.planning.sequence import Allowed
 from controller.strategies.common.movable import broker_own, movable
-from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder.advice import too_large
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
-
-_BY: Final = "PeakShedder"
-_CLUSTER: Final = "cluster"
-#: A broker is so many errors of the estimate above the goal before it gives.
-_ERRORS: Final = 2.0
+from controller.strategies.shedding.peak_shedder.options import PeakOptions
+from controller.strategies.shedding.peak_shedder.patience import (
+    after_plan,
+    after_rest,
+    is_resting,
+    with_roster,
+    with_round,
+)
+from controller.strategies.shedding.peak_shedder.promises import promised, verified
+from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
+from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
+from controller.strategies.shedding.peak_shedder.told import BY, CLUSTER, RoundTold
+from controller.strategies.shedding.peak_shedder.undoing import undoing, without
+from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, load_after, share_disturbed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeakShedder(ResourceWeights):
+class PeakShedder(PeakOptions):
     """See the module docstring."""
 
-    max_moves: int = option(
-        "trimtabPeakShedderMaxMoves", default=50, unit="bundles", meaning="so many bundles move in one round at most"
-    )
-    max_connections: int = option(
-        "trimtabPeakShedderMaxConnections",
-        default=0,
-        meaning="so many producers and consumers reconnect in one round at most; 0: no limit",
-    )
-    max_moves_per_broker: int = option(
-        "trimtabPeakShedderMaxMovesPerBroker",
-        default=10,
-        unit="bundles",
-        meaning="so many bundles leave a broker in one round at most, and so many come to it",
-    )
-    goal_percent: float = option(
-        "trimtabPeakShedderGoalPercentage",
-        default=5.0,
-        unit="%",
-        meaning="a broker gives bundles until its usage is this near above the mean usage, as a share of the mean",
-    )
-    min_gain_percent: float = option(
-        "trimtabPeakShedderMinGainPercentage",
-        default=5.0,
-        unit="points",
-        meaning="a broker gives bundles only if its usage is this far above that goal; and nothing moves if no usage"
-        " falls by as much, unless the moves of the round are used up",
-    )
-    broker_msg_rate: float = option(
-        "trimtabPeakShedderBrokerMsgRate",
-        default=0.0,
-        unit="msg/s",
-        meaning="messages in and out that a broker with the average CPU limit can carry; 0: they do not count",
-    )
-    broker_topics: int = option(
-        "trimtabPeakShedderBrokerTopics",
-        default=0,
-        meaning="topics that a broker with the average CPU limit can carry; 0: they do not count",
-    )
-    broker_sessions: int = option(
-        "trimtabPeakShedderBrokerSessions",
-        default=0,
-        meaning="producers and consumers that a broker with the average CPU limit can carry; 0: they do not count",
-    )
-    effort: int = option(
-        "trimtabPeakShedderEffort",
-        default=1_000_000,
-        unit="pairs",
-        meaning="how many pairs of a bundle and a broker are looked at, about, for a better plan than the first one",
-    )
     #: Asked in this order for every bundle that is to move; no option.
     filters: tuple[Filter, ...] = field(default=(), metadata={"meaning": "what says where a bundle may go"})
 
-    def initial_memory(self) -> NoMemory:
-        """Nothing is remembered."""
-        return NoMemory()
+    def initial_memory(self) -> PeakHistory:
+        """Nothing is known of the load."""
+        return PeakHistory()
 
-    def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:
+    def decide(self, view: ClusterView, memory: PeakHistory) -> tuple[UnloadDecision, PeakHistory]:
         """Plan the moves of this round."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), memory
-        found = stated(view, self._stays(view), self.counted)
+        memory = with_roster(replace(memory, broken=()), view)
+        history = followed(view, BundleHistory.read(memory, view.bundles.names))
+        memory = history.written(memory)
+        ahead = foreseen(view, history, minutes=self.forecast_minutes, by_day=self.day_profile)
+        found = stated(view, self._stays(view), self.counted, ahead)
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
-        return self._decided(view, found), memory
+        now = situation_of(view, found, self, memory, error_of(history))
+        memory = verified(memory, now.cluster, now.tolerated)
+        memory = with_round(memory, now.over_names, self.hold_of)
+        start = now.start(memory)
+        if isinstance(start, PlanStart) and not is_resting(memory, float(now.before.max(initial=0.0))):
+            return self._planned(now, start, memory)
+        if isinstance(start, PlanStart):
+            detail = f"the last plans were not worth it; the next one is made in {memory.rest} rounds"
+            start = Verdict(subject=CLUSTER, reason=Reason.BELOW_MINIMUM, by=BY, detail=detail)
+        bound, told = plain_bound(found.problem), self._told(now, now.ordinary.goal, now.before, memory)
+        plan = _Plan(certified(found.problem, (), self.max_moves, bound), refused=start)
+        return self._decision(now, told, plan), after_rest(memory)
 
-    @property
-    def counted(self) -> Counted:
-        """Which resources count, and how much: for all plans of the cluster."""
-        return Counted(
-            weights={
-                "cpu": self.cpu_weight,
-                "direct memory": self.direct_memory_weight,
-                "bandwidth in": self.bandwidth_in_weight,
-                "bandwidth out": self.bandwidth_out_weight,
-            },
-            msg_rate=self.broker_msg_rate,
-            topics=float(self.broker_topics),
-            sessions=float(self.broker_sessions),
-        )
-
-    def _decided(self, view: ClusterView, found: StatedProblem) -> UnloadDecision:
-        problem = found.problem
-        goal = mean_level(problem) * (1 + self.goal_percent / 100)
-        load = loads(problem, problem.owner)
-        before, begin = highest(load, problem.capacity), self._begin(found, load, goal)
-        over: Bools = np.any(load / problem.capacity > begin, axis=1)
-        gives = np.flatnonzero(over)
-        asked = Destinations(view=view, rows=found.rows, filters=self.filters).allowed if self.filters else None
+    def _planned(self, now: Situation, start: PlanStart, memory: PeakHistory) -> tuple[UnloadDecision, PeakHistory]:
+        """The decision of a round in which a plan is made."""
+        problem = now.found.problem
+        asked = Destinations(view=now.view, rows=now.found.rows, filters=self.filters).allowed if self.filters else None
         bound = lower_bounds(problem, self.max_moves)[0]
-        # The moves to the goal, as if there were no rounds.
-        limits = SearchLimits(max_moves=self.max_moves, begin=begin, goal=goal, effort=self.effort)
-        whole = searched(problem, limits, bound.level, asked) if len(gives) else ()
-        plan = certified(problem, part_for_a_round(problem, whole, self._round, asked), self.max_moves, bound)
-        wrong = flaws(problem, plan.moves, plan.certificate)
-        after = highest(_after(found, () if wrong else plan.moves), problem.capacity)
-        end = highest(_after(found, whole), problem.capacity)
-        worth = self._worth(_gain(before, end, whole), plan, len(whole) >= self.max_moves, wrong)
-        told = _Told(view, found, goal, load, before, after if worth is None else before)
-        rest = len(whole) - len(plan.moves) if worth is None else 0
-        unloads = tuple(told.unload(move) for move in plan.moves) if worth is None else ()
-        shown = plan if worth is None else certified(problem, (), self.max_moves, bound)
-        refused = [one for broker in gives.tolist() for one in movable(view, broker_own(view), broker, _BY)[1]]
-        reason = Reason.OVERLOADED if unloads else Reason.BALANCED
-        if worth is not None and len(gives):
-            reason = refused[0].reason if refused and not plan.moves else worth.reason
+        whole = continued(now, memory, asked)
+        if not leads_as_far(now, memory, whole):
+            # The moves to the goal, as if there were no rounds.
+            limits = SearchLimits(max_moves=self.max_moves, begin=start.begin, goal=start.goal, effort=self.effort)
+            whole = min(searched(problem, limits, bound.level, asked), whole, key=lambda moves: end_of(now, moves))
+        plan = self._part(now, start, whole, bound, asked)
+        back = undoing(now, memory, asked) if self.undo and plan.refused is not None else ()
+        if back:
+            plan = _Plan(certified(problem, back, self.max_moves, bound))
+        memory = with_rest(without(now, memory, back), now, whole, plan.certified.moves)
+        after = load_after(problem, plan.certified.moves)
+        memory = after_plan(memory, float(now.before.max(initial=0.0)), moved=plan.refused is None)
+        if plan.refused is None:
+            names, full = now.view.bundles.names, slice(0, now.found.now)
+            moves = [(names[int(now.found.rows[move.bundle])], move) for move in plan.certified.moves]
+            ends = highest(after[:, full], problem.capacity[:, full])
+            memory = promised(memory, now.cluster, moves, ends, plan.certified.certificate.gap)
+        told = self._told(now, start.goal, highest(after, problem.capacity), memory)
+        return self._decision(now, told, plan), memory
+
+    def _part(
+        self,
+        now: Situation,
+        start: PlanStart,
+        whole: tuple[PlannedMove, ...],
+        bound: LowerBound,
+        asked: Allowed | None,
+    ) -> "_Plan":
+        """The part of the *whole* plan that this round carries out, or why it carries out nothing."""
+        problem = now.found.problem
+        plan = certified(problem, part_for_a_round(problem, whole, self.round, asked), self.max_moves, bound)
+        refused = self._refused(now, start, whole, plan)
+        if refused is not None:
+            stays = certified(problem, (), self.max_moves, bound)
+            return _Plan(stays, refused=refused, found_none=not plan.moves)
+        rest = len(whole) - len(plan.moves)
+        end = float(highest(load_after(problem, whole), problem.capacity).max())
+        return _Plan(plan, later=f"; {rest} more moves later bring it to {end:.3g}" if rest else "")
+
+    def _refused(
+        self, now: Situation, start: PlanStart, whole: tuple[PlannedMove, ...], plan: CertifiedPlan
+    ) -> Verdict | None:
+        """Why *plan*, a part of the *whole* one, is not carried out; None where it is."""
+        problem, wrong = now.found.problem, flaws(now.found.problem, plan.moves, plan.certificate)
+        if wrong:
+            detail = f"nothing moves, the checker refuses the plan: {'; '.join(wrong)}"
+            return Verdict(subject=CLUSTER, reason=Reason.EXCLUDED, by=BY, detail=detail)
+        after = load_after(problem, whole)
+        gain = gain_of(now.before, highest(after, problem.capacity), whole)
+        if not plan.moves or gain <= 0 or (gain < start.min_gain and len(whole) < self.max_moves):
+            detail = "no move that is allowed lowers a broker by enough"
+            return _too_little(gain, start.min_gain, "usage", detail)
+        gained = gained_minutes(now.found, now.load, after, whole)
+        cost = 100.0 * share_disturbed(problem, whole) * self.move_cost
+        if gained < cost:
+            return _too_little(gained, cost, "point-minutes", "the moves disturb more than they gain, now and later")
+        return None
+
+    def _decision(self, now: Situation, told: RoundTold, plan: "_Plan") -> UnloadDecision:
+        """The unloads of *plan*, with a verdict on all that was looked at."""
+        view, gives, refused = now.view, np.flatnonzero(now.over), plan.refused
+        stay = [one for row in gives.tolist() for one in movable(view, broker_own(view), row, BY)[1]]
+        reason = Reason.OVERLOADED if refused is None and plan.certified.moves else Reason.BALANCED
+        if refused is not None:
+            reason = stay[0].reason if stay and plan.found_none else refused.reason
 
         def tell() -> Iterator[Verdict]:
-            yield told.cluster(
-                shown.certificate, reason, f"; {rest} more moves later bring it to {end.max():.3g}" if rest else ""
-            )
-            yield from (told.broker(row, over=bool(over[row])) for row in range(len(before)))
-            if len(gives):
-                yield from refused
-                yield from [] if worth is None else [worth]
-                yield from too_large(view, found, goal, _BY)
+            yield told.cluster(plan.certified.certificate, reason, plan.later)
+            yield told.forecast(reason)
+            yield from (told.broker(row, over=bool(now.over[row])) for row in range(len(now.before)))
+            yield from stay
+            yield from [] if refused is None else [refused]
+            yield from too_large(view, now.found, now.ordinary.goal, BY) if len(gives) else ()
 
+        unloads = tuple(told.unload(move) for move in plan.certified.moves)
         return UnloadDecision(unloads=unloads, verdicts=LazyVerdicts(tell), reason=reason)
 
-    def _begin(self, found: StatedProblem, load: Floats, goal: float) -> Floats:
-        """(R,) above which utilisation brokers give: what load does not explain is no reason to move any.
-
-        An error is the root of a mean square: of 20 brokers whose usage is noise, one is above the mean by two of them.
-        """
-        capacity, names = found.problem.capacity, found.problem.resources
-        error = np.array([found.fits[name].error if name in found.fits else 0.0 for name in names])
-        mean = load.sum(axis=0) / capacity.sum(axis=0)
-        begin: Floats = goal + np.maximum(self.min_gain_percent / 100, _ERRORS * error * mean)
-        return begin
-
-    @property
-    def _round(self) -> PartLimits:
-        return PartLimits(
-            max_moves=self.max_moves,
-            max_connections=float(self.max_connections) if self.max_connections else None,
-            max_per_broker=self.max_moves_per_broker,
-        )
+    def _told(self, now: Situation, goal: float, after: Floats, memory: PeakHistory) -> RoundTold:
+        return RoundTold(now.view, now.found, goal, now.load, now.before, after, memory, now.error)
 
     def _stays(self, view: ClusterView) -> Bools:
         """(bundles,) those that are not planned to move: also those with more connections than a round may have."""
@@ -190,95 +181,26 @@ class PeakShedder(ResourceWeights):
             stays = stays | (view.bundles.producers + view.bundles.consumers > self.max_connections)
         return stays
 
-    def _worth(self, gain: float, plan: CertifiedPlan, used_up: bool, wrong: list[str]) -> Verdict | None:
-        """Why *plan* is not carried out; None where it is.  *gain*: of the whole plan, which it is a part of."""
-        if wrong:
-            detail = f"nothing moves, the checker refuses the plan: {'; '.join(wrong)}"
-            return Verdict(subject=_CLUSTER, reason=Reason.EXCLUDED, by=_BY, detail=detail)
-        if plan.moves and (gain >= self.min_gain_percent / 100 or (used_up and gain > 0)):
-            return None
-        detail = "no move that is allowed lowers a broker by enough"
-        limit = self.min_gain_percent / 100
-        return Verdict(
-            subject=_CLUSTER,
-            reason=Reason.BELOW_MINIMUM,
-            observed=gain,
-            limit=limit,
-            unit="usage",
-            by=_BY,
-            detail=detail,
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a round does, or why it does nothing."""
+
+    certified: CertifiedPlan
+    refused: Verdict | None = None
+    #: What following rounds are to do.
+    later: str = ""
+    #: Whether no move was found at all.
+    found_none: bool = False
 
 
-def _after(found: StatedProblem, moves: Sequence[PlannedMove]) -> Floats:
-    owner = found.problem.owner.copy()
-    for move in moves:
-        owner[move.bundle] = move.destination
-    return loads(found.problem, owner)
-
-
-def _gain(before: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
-    """By how much the usage of a broker that gives falls, also below which those that it gives to end; the most."""
-    ends: dict[int, float] = {}
-    for move in moves:
-        ends[move.source] = max(float(after[[move.source, move.destination]].max()), ends.get(move.source, 0.0))
-    return max((float(before[source]) - end for source, end in ends.items()), default=0.0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Told:
-    """Puts a plan into verdicts and unloads."""
-
-    view: ClusterView
-    found: StatedProblem
-    goal: float
-    #: (n, R) of the brokers, before the plan.
-    load: Floats
-    before: Floats
-    after: Floats
-
-    def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
-        """The certificate of this round, and what following rounds are to do *later*."""
-        return Verdict(
-            subject=_CLUSTER,
-            reason=reason,
-            observed=certificate.reached,
-            limit=certificate.bound,
-            unit="usage",
-            by=_BY,
-            detail=certificate_told(certificate, self.found.problem.resources) + later + self._errors(),
-        )
-
-    def _errors(self) -> str:
-        """How well what bundles take of each reported resource is known."""
-        told = [f"{name} {fit.error:.1%}" for name, fit in self.found.fits.items()]
-        return f"; brokers' usage is explained by load with an error of: {', '.join(told)}" if told else ""
-
-    def broker(self, row: int, *, over: bool) -> Verdict:
-        """How full a broker is, in its fullest resource, and how full it will be."""
-        problem = self.found.problem
-        detail = ""
-        if over or self.after[row] != self.before[row]:
-            usage = self.load[row] / problem.capacity[row]
-            detail = f"by {problem.resources[int(usage.argmax())]}; the plan brings it to {self.after[row]:.3g}"
-        return Verdict(
-            subject=self.view.brokers.names[row],
-            reason=Reason.OVERLOADED if over else Reason.BALANCED,
-            observed=float(self.before[row]),
-            limit=self.goal,
-            unit="usage",
-            by=_BY,
-            detail=detail,
-        )
-
-    def unload(self, move: PlannedMove) -> Unload:
-        """The unload of a move, which goes where it is planned to go or stays."""
-        names = self.view.brokers.names
-        return Unload(
-            bundle=self.view.bundles.names[int(self.found.rows[move.bundle])],
-            source=names[move.source],
-            why=self.broker(move.source, over=True),
-            destination=names[move.destination],
-            final=True,
-            in_order=True,
-        )
+def _too_little(observed: float, limit: float, unit: str, detail: str) -> Verdict:
+    return Verdict(
+        subject=CLUSTER,
+        reason=Reason.BELOW_MINIMUM,
+        observed=observed,
+        limit=limit,
+        unit=unit,
+        by=BY,
+        detail=detail,
+    )

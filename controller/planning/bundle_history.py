@@ -1,0 +1,169 @@
+"""The history of every bundle's load: rows by name, kept as bundles come, go, and are out of sight for a while."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.model.load import Floats, Ints
+from controller.model.peak_history import PeakHistory
+from controller.planning import packed
+from controller.planning.day import HOUR_MS, HOURS, DayProfile, with_day
+from controller.planning.followed import NEVER, Followed
+from controller.planning.packed import Keys
+
+#: Bundles out of sight are forgotten where there are more of them than in sight, and than this.
+_OUT_OF_SIGHT: Final = 1000
+_MINUTE_MS: Final = 60_000
+#: After a longer time without a round, a step counts as so many minutes.
+_LONGEST_STEP: Final = 10.0
+
+_Column: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BundleHistory:
+    """Columns: first the bundles in sight (n), in the order of the view, then others."""
+
+    names: str
+    keys: Keys
+    followed: Followed
+    #: Hour of the day, "00" to "23" -> the level at its end, packed; 0: not known.
+    hours: Mapping[str, str]
+    as_of_ms: int
+    since_ms: int
+    in_sight: int
+
+    @classmethod
+    def read(cls, memory: PeakHistory, names: Sequence[str]) -> Self:
+        """The history in *memory*, with the rows of *names* first; columns that do not fit together begin anew."""
+        keys = packed.unpack_keys(memory.keys)
+        followed = Followed(
+            level=packed.unpack_floats(memory.level),
+            trend=packed.unpack_halves(memory.trend),
+            error=packed.unpack_halves(memory.error),
+            streak=packed.unpack_bytes(memory.streak),
+        )
+        whole = all(len(of) == len(keys) for of in _columns(followed))
+        digest = _digest(names)
+        found = cls(
+            names=memory.bundles,
+            keys=keys,
+            followed=followed,
+            hours=memory.hours,
+            as_of_ms=memory.as_of_ms,
+            since_ms=memory.since_ms,
+            in_sight=len(names),
+        )
+        if whole and memory.bundles == digest and len(keys) >= len(names):
+            return found
+        return found._with_rows(digest, _hashed(names), known=whole)
+
+    def after(self, seen: Floats, at_first: Floats, at_ms: int) -> Self:
+        """After a round at *at_ms*, in which the load of the bundles in sight was *seen* (n,)."""
+        n, rows = self.in_sight, slice(0, self.in_sight)
+        minutes = (at_ms - self.as_of_ms) / _MINUTE_MS if self.as_of_ms >= 0 else 1.0
+        now = _of(self.followed, rows).after(seen, at_first, min(max(minutes, 0.1), _LONGEST_STEP))
+        columns: list[_Column] = [
+            np.append(new, old[n:]) for new, old in zip(_columns(now), _columns(self.followed), strict=True)
+        ]
+        return replace(
+            self,
+            followed=_followed(columns),
+            hours=self._hours_after(at_ms),
+            as_of_ms=at_ms,
+            since_ms=at_ms if self.since_ms < 0 else self.since_ms,
+        )
+
+    def of_view(self) -> Followed:
+        """The bundles in sight."""
+        return _of(self.followed, slice(0, self.in_sight))
+
+    def day(self) -> DayProfile | None:
+        """What is known of the time of day of the bundles in sight; None where no day is known yet."""
+        if len(self.hours) < HOURS:
+            return None
+        levels = [self._level_of(f"{hour:02}")[: self.in_sight] for hour in range(HOURS)]
+        found = DayProfile(levels=np.stack(levels))
+        return found if found.is_known else None
+
+    def written(self, memory: PeakHistory) -> PeakHistory:
+        """*memory* with this history; columns that did not change stay the same text."""
+        return replace(
+            memory,
+            since_ms=self.since_ms,
+            as_of_ms=self.as_of_ms,
+            bundles=self.names,
+            keys=packed.pack_keys(self.keys),
+            level=packed.pack_floats(self.followed.level),
+            trend=packed.pack_halves(self.followed.trend),
+            error=packed.pack_halves(self.followed.error),
+            streak=packed.pack_bytes(self.followed.streak),
+            hours=self.hours,
+        )
+
+    def _level_of(self, hour: str) -> Floats:
+        """(rows,) the level at the end of *hour*; 0 where it is not known."""
+        found = packed.unpack_halves(self.hours.get(hour, ""))
+        return found if len(found) == len(self.keys) else np.zeros(len(self.keys))
+
+    def _hours_after(self, at_ms: int) -> Mapping[str, str]:
+        """The hours, with the level before this round for the hour that has ended since then."""
+        ended = self.as_of_ms // HOUR_MS
+        if self.as_of_ms < 0 or at_ms // HOUR_MS != ended + 1:
+            return self.hours
+        hour, seen = f"{ended % HOURS:02}", self.followed.streak != NEVER
+        levels = np.where(seen, with_day(self._level_of(hour), self.followed.level), 0.0)
+        return {**self.hours, hour: packed.pack_halves(levels)}
+
+    def _with_rows(self, digest: str, wanted: Keys, *, known: bool) -> Self:
+        """These columns for the rows *wanted*, then the others, unless there are too many."""
+        held = self.keys if known else self.keys[:0]
+        order = np.argsort(held, kind="stable")
+        at = np.searchsorted(held[order], wanted).clip(max=max(len(held) - 1, 0))
+        found = held[order][at] == wanted if len(held) else np.zeros(len(wanted), np.bool_)
+        rows: Ints = np.where(found, order[at] if len(held) else 0, -1)
+        out_of_sight = np.setdiff1d(np.arange(len(held)), rows[found])
+        if len(out_of_sight) > max(len(wanted), _OUT_OF_SIGHT):
+            out_of_sight = out_of_sight[:0]
+        rows = np.append(rows, out_of_sight)
+
+        def column(old: _Column, missing: float) -> Floats:
+            return np.append(old[: len(held)], missing)[rows]
+
+        level, trend, error, streak = _columns(self.followed)
+        columns = [column(level, 0.0), column(trend, 0.0), column(error, 0.0), column(streak, NEVER)]
+        return replace(
+            self,
+            names=digest,
+            keys=np.append(wanted, held[out_of_sight]),
+            followed=_followed(columns),
+            hours={hour: packed.pack_halves(column(self._level_of(hour), 0.0)) for hour in self.hours} if known else {},
+        )
+
+
+def _columns(followed: Followed) -> Sequence[_Column]:
+    return followed.level, followed.trend, followed.error, followed.streak
+
+
+def _followed(columns: Sequence[_Column]) -> Followed:
+    level, trend, error = (column.astype(np.float64) for column in columns[:3])
+    return Followed(level=level, trend=trend, error=error, streak=columns[3].astype(np.int64))
+
+
+def _of(followed: Followed, rows: slice) -> Followed:
+    return _followed([column[rows] for column in _columns(followed)])
+
+
+def _digest(names: Sequence[str]) -> str:
+    return blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
+
+
+def _hashed(names: Sequence[str]) -> Keys:
+    """(n,) a number for each name.  That two names have the same one does not happen."""
+    return np.frombuffer(b"".join(blake2b(name.encode(), digest_size=8).digest() for name in names), "<u8").astype(
+        np.uint64
+    )

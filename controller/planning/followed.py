@@ -1,0 +1,77 @@
+"""Follows the load of many things at once: a level that bursts do not move, a trend, and how wrong both are.
+
+The level of the next minute is expected to be the level plus the trend.  A load near that moves level and trend a
+little; "near" is three times the typical error, and a tenth of the level.  A load further off is left out, unless it
+stays there: at the second round in a row the level jumps to it.  So a burst of one minute changes nothing, and
+a load that has really changed is known after two rounds, not after the ten minutes of a running average.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from controller.model.load import Floats, Ints
+
+#: Parts of a difference by which the level, the trend and the error move in a round.
+_LEVEL: Final = 0.3
+_TREND: Final = 0.1
+_ERROR: Final = 0.1
+#: So many errors, and this share of the level, are near.
+_NEAR: Final = 3.0
+_NEAR_SHARE: Final = 0.1
+#: In so many rounds in a row a load is far off, on the same side, before the level jumps to it.
+PATIENCE: Final = 2
+#: A difference counts as at most so many times what is near: a burst does not make the error large.
+_MOST: Final = 2.0
+#: The error that is assumed at first, as a share of the level.
+_AT_FIRST: Final = 0.1
+#: What is left of a trend from one minute to the next: no trend lasts.
+_KEPT: Final = 0.9
+#: ``streak`` of a row that was never seen.
+NEVER: Final = -128
+_LONGEST: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Followed:
+    """Columns (n,), in the unit of the load; the trend is for a minute."""
+
+    level: Floats
+    trend: Floats
+    error: Floats
+    #: Rounds in a row in which the load was far above (below: negative); NEVER: not seen yet.
+    streak: Ints
+
+    def after(self, seen: Floats, at_first: Floats, minutes: float) -> Self:
+        """After a round in which the load was *seen* (n,), *minutes* after the last one.
+
+        *at_first*: (n,) the level of rows that were never seen.
+        """
+        new = self.streak == NEVER
+        level = np.where(new, at_first, self.level)
+        error = np.where(new, _AT_FIRST * at_first, self.error)
+        expected = np.maximum(level + self.trend * minutes, 0.0)
+        difference = seen - expected
+        near = _NEAR * error + _NEAR_SHARE * level
+        off, side = np.abs(difference), np.sign(difference).astype(np.int64)
+        far = (off > near) & ~new
+        streak = np.where(far, np.where(self.streak * side > 0, self.streak + side, side), 0)
+        jumps = far & (np.abs(streak) >= PATIENCE)
+        moved = expected + _LEVEL * difference
+        found = np.where(jumps, seen, np.where(far, level, moved))
+        step = np.where(far, 0.0, (moved - level) / max(minutes, 1e-9) - self.trend)
+        return type(self)(
+            level=found,
+            trend=np.where(jumps | new, 0.0, self.trend + _TREND * step),
+            error=error + _ERROR * (np.minimum(off, _MOST * near) - error),
+            streak=np.where(jumps, 0, streak).clip(-_LONGEST, _LONGEST),
+        )
+
+    def ahead(self, minutes: float) -> Floats:
+        """(n,) the level in *minutes*, by the trend, which gets weaker; a trend within the error is none."""
+        kept = _KEPT**minutes
+        change = self.trend * (_KEPT * (1 - kept) / (1 - _KEPT))
+        beyond = np.maximum(np.abs(change) - self.error, 0.0)
+        found: Floats = np.maximum(self.level + np.sign(change) * beyond, 0.0)
+        return found

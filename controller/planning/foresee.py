@@ -1,0 +1,74 @@
+"""What the history of the bundles says about the load of now and of later."""
+
+from typing import Final
+
+import numpy as np
+
+from controller.model.load import ClusterView, Floats
+from controller.planning.bundle_history import BundleHistory
+from controller.planning.day import HOUR_MS, HOURS
+from controller.planning.from_view import Foreseen, Later, weight
+
+#: The hours to come are looked at in groups of so many; of each group one counts.
+_GROUP: Final = 4
+_HOUR_MINUTES: Final = 60.0
+#: A trend by which no bundle changes by this share is none.
+_NO_TREND: Final = 0.01
+
+
+def followed(view: ClusterView, history: BundleHistory) -> BundleHistory:
+    """*history* after the interval of *view*."""
+    return history.after(weight(view.bundles.load), weight(view.bundles.short_term), view.as_of_ms)
+
+
+def foreseen(view: ClusterView, history: BundleHistory, *, minutes: float, by_day: bool) -> Foreseen:
+    """The load of the bundles of *view*, now and later.
+
+    *minutes*: so far ahead a trend is followed; 0: no time to come counts.  *by_day*: the next day is looked at, too,
+    once a whole one was seen.
+    """
+    of = history.of_view()
+    later: list[list[Later]] = []
+    if minutes > 0:
+        ratio = _ratio(of.ahead(minutes), of.level)
+        if bool((np.abs(ratio - 1.0) > _NO_TREND).any()):
+            later.append([Later(f"in {minutes:g} min", ratio, minutes)])
+        later += _by_day(history, view.as_of_ms) if by_day else []
+    return Foreseen(load=_typical(view, of.level), later=later)
+
+
+def error_of(history: BundleHistory) -> float:
+    """By how much the load of the next minute differs from what is expected, as a share of all load."""
+    of = history.of_view()
+    whole = float(of.level.sum())
+    return float(of.error.sum()) / whole if whole > 0 else 0.0
+
+
+def _by_day(history: BundleHistory, at_ms: int) -> list[list[Later]]:
+    day, groups = history.day(), list[list[Later]]()
+    if day is None:
+        return []
+    for first in range(1, HOURS + 1, _GROUP):
+        hours = range(first, first + _GROUP)
+        groups.append(
+            [Later(f"at {_clock(at_ms + ahead * HOUR_MS)}", day.ratio(at_ms, ahead), _HOUR_MINUTES) for ahead in hours]
+        )
+    return groups
+
+
+def _clock(at_ms: int) -> str:
+    hours, minutes = divmod(at_ms // 60_000, 60)
+    return f"{hours % HOURS:02}:{minutes:02}"
+
+
+def _typical(view: ClusterView, level: Floats) -> Floats:
+    """(bundles, 4) the short-term averages, or this interval's load where there are none, made as large as *level*."""
+    short, now = view.bundles.short_term, view.bundles.load
+    by = weight(short)
+    load = np.where((by > 0)[:, None], short, now)
+    by = np.where(by > 0, by, weight(now))
+    return np.where((by > 0)[:, None], load * _ratio(level, by)[:, None], 0.0)
+
+
+def _ratio(one: Floats, other: Floats) -> Floats:
+    return np.where(other > 0, one / np.where(other > 0, other, 1.0), 1.0)

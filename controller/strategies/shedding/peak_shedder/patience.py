@@ -1,0 +1,74 @@
+"""When to act: not at the first sight of something, not while brokers come and go, not again where it was of no use."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from controller.model.load import ClusterView
+from controller.model.peak_history import PeakHistory
+
+#: In ``over``: the cluster, because of a broker that is nearly idle.
+CLUSTER: Final = ""
+_MINUTE_MS: Final = 60_000
+#: Brokers that came or went longer ago have nothing to do with those that do now.
+_FORGOTTEN_MS: Final = 3_600_000
+#: The next one goes within so many times the longest time between two.
+_APART: Final = 2
+#: After plans that were not worth it, so many rounds go by without one at most.
+_LONGEST_REST: Final = 10
+#: A rest ends where the highest utilisation has risen by this.
+_WORSE: Final = 0.02
+
+
+def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
+    """*memory* with the active brokers of *view*, and how far apart the rounds are in which brokers come or go.
+
+    With other brokers, what moves promised no longer holds, and a plan that was of no use may be of use.
+    """
+    now, at = tuple(sorted({*view.brokers.names, *view.missing})), view.as_of_ms
+    if now == memory.brokers:
+        return memory
+    if not memory.brokers:
+        return replace(memory, brokers=now)
+    apart = at - memory.changed_ms
+    recent = memory.changed_ms >= 0 and 0 <= apart <= _FORGOTTEN_MS
+    apart_ms = max(memory.apart_ms, apart) if recent else 0
+    return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms, promises={}, rest=0, rested=0, plan=())
+
+
+def unsettled_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
+    """How long, from *at_ms* on, no more than urgent moves are made because brokers came or went; 0: it is not so."""
+    if memory.changed_ms < 0 or settle_minutes <= 0:
+        return 0
+    wait = max(int(settle_minutes * _MINUTE_MS), min(_APART * memory.apart_ms, _FORGOTTEN_MS))
+    return max(0, memory.changed_ms + wait - at_ms)
+
+
+def with_round(memory: PeakHistory, over: Collection[str], of: int) -> PeakHistory:
+    """*memory* after a round in which the brokers *over* were above their limit; the last *of* rounds are kept."""
+    kept = (1 << max(of, 1)) - 1
+    found = {name: ((memory.over.get(name, 0) << 1) | (name in over)) & kept for name in {*memory.over, *over}}
+    return replace(memory, over={name: bits for name, bits in sorted(found.items()) if bits})
+
+
+def held(memory: PeakHistory, name: str, hold: int, of: int) -> bool:
+    """Whether *name* was over its limit in *hold* of the last *of* rounds."""
+    return memory.over.get(name, 0).bit_count() >= max(1, min(hold, of))
+
+
+def is_resting(memory: PeakHistory, peak: float) -> bool:
+    """Whether no plan is made in this round; *peak*: the highest utilisation."""
+    return memory.rest > 0 and peak <= memory.rested_at + _WORSE
+
+
+def after_rest(memory: PeakHistory) -> PeakHistory:
+    """*memory* after a round without a plan."""
+    return replace(memory, rest=max(0, memory.rest - 1))
+
+
+def after_plan(memory: PeakHistory, peak: float, *, moved: bool) -> PeakHistory:
+    """*memory* after a plan: where nothing was worth it, longer and longer rests follow."""
+    if moved:
+        return replace(memory, rest=0, rested=0, rested_at=0.0)
+    rest = min(2 * memory.rested + 1, _LONGEST_REST)
+    return replace(memory, rest=rest, rested=rest, rested_at=peak)

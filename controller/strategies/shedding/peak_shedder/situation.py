@@ -1,0 +1,135 @@
+"""How full the brokers are in a round, which of them are to give bundles, and whether they are to do so now."""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.model.decision import Reason, Verdict
+from controller.model.load import Bools, ClusterView, Floats
+from controller.model.peak_history import PeakHistory
+from controller.planning.bounds import mean_level
+from controller.planning.from_view import StatedProblem
+from controller.planning.objective import highest, loads
+from controller.strategies.shedding.peak_shedder import patience
+from controller.strategies.shedding.peak_shedder.options import PeakOptions
+from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
+from controller.strategies.shedding.peak_shedder.told import BY, CLUSTER
+
+#: A broker is so many errors of the estimate above the goal before it gives.
+_ERRORS: Final = 2.0
+#: Where a broker is nearly idle, the others give until they are this near above the mean, as a share of it; and nothing
+#: moves if no usage falls by this share of the least gain.
+_IDLE_GOAL: Final = 0.01
+_IDLE_GAIN: Final = 0.5
+#: An urgent move brings its broker this far below the limit, as a share of it.
+_BELOW_URGENT: Final = 0.05
+_MINUTE_MS: Final = 60_000
+
+
+class PlanStart(NamedTuple):
+    """What a plan of this round is to do."""
+
+    #: Brokers above the first (R,) give bundles until they are at the second; utilisations.
+    begin: Floats
+    goal: float
+    #: Nothing moves if no usage falls by this.
+    min_gain: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Situation:
+    """The brokers and their bundles in a round; all utilisations are shares of the capacity."""
+
+    view: ClusterView
+    found: StatedProblem
+    options: PeakOptions
+    #: What an ordinary plan does.
+    ordinary: PlanStart
+    mean: float
+    #: (n, R) of the brokers, and (n,) the utilisation of each one's fullest resource, now or later.
+    load: Floats
+    before: Floats
+    #: (n,) whether each broker is to give bundles.
+    over: Bools
+    #: Whether a broker is far below the mean although no broker is to give.
+    idle: bool
+    #: So far a destination may be above what was promised.
+    tolerated: float
+    #: Of the forecast of the next minute, as a share of the load.
+    error: float
+
+    @property
+    def cluster(self) -> BrokersNow:
+        """The brokers as they are now, without times to come."""
+        now, problem = slice(0, self.found.now), self.found.problem
+        return BrokersNow(view=self.view, full=highest(self.load[:, now], problem.capacity[:, now]), mean=self.mean)
+
+    @property
+    def over_names(self) -> tuple[str, ...]:
+        """The brokers that are to give bundles, and the cluster if one is idle."""
+        names = tuple(self.view.brokers.names[row] for row in np.flatnonzero(self.over))
+        return (*names, patience.CLUSTER) if self.idle else names
+
+    def start(self, memory: PeakHistory) -> PlanStart | Verdict | None:
+        """What to plan now; why not now; or None if there is nothing to plan."""
+        if not self.over_names:
+            return None
+        hold, of = self.options.hold, self.options.hold_of
+        wait = patience.unsettled_ms(memory, self.view.as_of_ms, self.options.settle_minutes)
+        held = any(patience.held(memory, name, hold, of) for name in self.over_names)
+        if held and not wait:
+            return self._idle_start() if self.idle else self.ordinary
+        urgent = self.options.urgent_percent / 100
+        if urgent > 0 and bool((self.over & (self.cluster.full > urgent)).any()):
+            if not wait:
+                return self.ordinary
+            goal = max(self.ordinary.goal, urgent * (1 - _BELOW_URGENT))
+            return PlanStart(np.maximum(self.ordinary.begin, urgent), goal, 0.0)
+        if not held:
+            detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
+            return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
+        detail = (
+            f"brokers came or went {(self.view.as_of_ms - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may"
+            f" follow: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
+        )
+        return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
+
+    def _idle_start(self) -> PlanStart:
+        goal = self.mean * (1 + min(_IDLE_GOAL, self.options.goal_percent / 100))
+        return PlanStart(np.full_like(self.ordinary.begin, goal), goal, _IDLE_GAIN * self.options.min_gain)
+
+
+def situation_of(
+    view: ClusterView, found: StatedProblem, options: PeakOptions, memory: PeakHistory, error: float
+) -> Situation:
+    """The situation of *found*, the problem of *view*; *error*: of the forecast, as a share of the load."""
+    problem = found.problem
+    load, mean = loads(problem, problem.owner), mean_level(problem)
+    before, goal = highest(load, problem.capacity), mean * (1 + options.goal_percent / 100)
+    means = load.sum(axis=0) / problem.capacity.sum(axis=0)
+    fit = np.array([found.fits[name].error if name in found.fits else 0.0 for name in problem.resources])
+    # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
+    # usage is noise, one is above the mean by two of them.
+    unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, error, 0.0)) * means
+    # A day ahead is less certain than now: twice as much has to be gained there.
+    least = options.min_gain * np.where(np.arange(len(means)) < found.now, 1.0, 2.0)
+    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
+    over: Bools = np.any(load / problem.capacity > begin, axis=1)
+    # Usage that load does not explain makes no broker idle.
+    scarcest = int(means[: found.now].argmax())
+    share = load[:, scarcest] / problem.capacity[:, scarcest]
+    far_below = share < (1 - options.idle_percent / 100 - _ERRORS * fit[scarcest]) * means[scarcest]
+    return Situation(
+        view=view,
+        found=found,
+        options=options,
+        ordinary=PlanStart(begin, goal, options.min_gain),
+        mean=mean,
+        load=load,
+        before=before,
+        over=over,
+        idle=bool(far_below.any()) and not over.any(),
+        error=error,
+        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[: found.now].max(initial=0.0))),
+    )

@@ -1,0 +1,90 @@
+"""Puts a round of PeakShedder into verdicts and unloads."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller.model.decision import Reason, Unload, Verdict
+from controller.model.load import ClusterView, Floats
+from controller.model.peak_history import PeakHistory
+from controller.planning.from_view import StatedProblem
+from controller.planning.problem import Certificate, PlannedMove
+from controller.planning.words import certificate_told
+
+BY: Final = "PeakShedder"
+CLUSTER: Final = "cluster"
+_MINUTE_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundTold:
+    """Puts a plan into verdicts and unloads."""
+
+    view: ClusterView
+    found: StatedProblem
+    goal: float
+    #: (n, R) of the brokers, before the plan.
+    load: Floats
+    before: Floats
+    after: Floats
+    memory: PeakHistory
+    #: Of the forecast of the next minute, as a share of the load.
+    error: float
+
+    def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
+        """The certificate of this round, and what following rounds are to do *later*."""
+        return Verdict(
+            subject=CLUSTER,
+            reason=reason,
+            observed=certificate.reached,
+            limit=certificate.bound,
+            unit="usage",
+            by=BY,
+            detail=certificate_told(certificate, self.found.problem.resources) + later + self._errors(),
+        )
+
+    def forecast(self, reason: Reason) -> Verdict:
+        """How the load was followed and looked ahead, and how well moves kept their promises so far."""
+        memory, later = self.memory, self.found.problem.resources[self.found.now :]
+        proven = memory.proven
+        detail = (
+            f"forecast: load followed for {(memory.as_of_ms - memory.since_ms) / _MINUTE_MS:.0f} min; the next minute's"
+            f" differs by this share; looked ahead: {', '.join(later) or 'nothing changes'}; moves verified:"
+            f" {proven.verified}, {proven.broken} broke their promise, {proven.undone} undone; their typical error:"
+            f" {proven.error:.3g}"
+        )
+        return Verdict(subject=CLUSTER, reason=reason, observed=self.error, unit="of the load", by=BY, detail=detail)
+
+    def _errors(self) -> str:
+        """How well what bundles take of each reported resource is known."""
+        names = self.found.problem.resources[: self.found.now]
+        told = [f"{name} {fit.error:.1%}" for name, fit in self.found.fits.items() if name in names]
+        return f"; brokers' usage is explained by load with an error of: {', '.join(told)}" if told else ""
+
+    def broker(self, row: int, *, over: bool) -> Verdict:
+        """How full a broker is, in its fullest resource, and how full it will be."""
+        problem = self.found.problem
+        detail = ""
+        if over or self.after[row] != self.before[row]:
+            usage = self.load[row] / problem.capacity[row]
+            detail = f"by {problem.resources[int(usage.argmax())]}; the plan brings it to {self.after[row]:.3g}"
+        return Verdict(
+            subject=self.view.brokers.names[row],
+            reason=Reason.OVERLOADED if over else Reason.BALANCED,
+            observed=float(self.before[row]),
+            limit=self.goal,
+            unit="usage",
+            by=BY,
+            detail=detail,
+        )
+
+    def unload(self, move: PlannedMove) -> Unload:
+        """The unload of a move, which goes where it is planned to go or stays."""
+        names = self.view.brokers.names
+        return Unload(
+            bundle=self.view.bundles.names[int(self.found.rows[move.bundle])],
+            source=names[move.source],
+            why=self.broker(move.source, over=True),
+            destination=names[move.destination],
+            final=True,
+            in_order=True,
+        )

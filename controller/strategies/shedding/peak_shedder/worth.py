@@ -1,0 +1,59 @@
+"""Whether a plan is worth its moves: what it gains, for how long, and whom it disturbs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from controller.model.load import Floats
+from controller.planning.from_view import StatedProblem
+from controller.planning.objective import highest, loads
+from controller.planning.problem import BalanceProblem, PlannedMove
+
+#: Without a forecast, what is gained now counts for so long, minutes.
+_NO_FORECAST = 60.0
+
+
+def load_after(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
+    """(n, R) the load of the brokers after *moves*."""
+    owner = problem.owner.copy()
+    for move in moves:
+        owner[move.bundle] = move.destination
+    return loads(problem, owner)
+
+
+def gain_of(before: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
+    """By how much the usage of a broker that gives falls, also below which those that it gives to end; the most."""
+    ends: dict[int, float] = {}
+    for move in moves:
+        ends[move.source] = max(float(after[[move.source, move.destination]].max()), ends.get(move.source, 0.0))
+    return max((float(before[source]) - end for source, end in ends.items()), default=0.0)
+
+
+def gained_minutes(found: StatedProblem, load: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
+    """By how many points the highest usage of the brokers that *moves* concern falls, times minutes, now and later.
+
+    *load* and *after*: (n, R) of the brokers.  A time at which they end fuller than they are counts against the moves.
+    """
+    if not moves:
+        return 0.0
+    rows = np.unique([(move.source, move.destination) for move in moves])
+    capacity, minutes = found.problem.capacity[rows], found.minutes
+    trend = next((each for each in minutes if each > 0), _NO_FORECAST)
+    gained = 0.0
+    for columns, length in _times(found.now, minutes, trend):
+        then = (highest(of[rows][:, columns], capacity[:, columns]).max() for of in (load, after))
+        before, end = then
+        gained += 100.0 * float(before - end) * length
+    return gained
+
+
+def _times(now: int, minutes: tuple[float, ...], ahead: float) -> list[tuple[list[int], float]]:
+    """The resources of each time, and for how many minutes it counts."""
+    later = range(now, len(minutes))
+    return [(list(range(now)), ahead), *(([column], minutes[column]) for column in later)]
+
+
+def share_disturbed(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> float:
+    """How much of the whole cluster's disturbance *moves* are: 1 is that of all bundles that may move."""
+    whole = float(problem.disturbance.sum())
+    return sum(float(problem.disturbance[move.bundle]) for move in moves) / whole if whole > 0 else 0.0

@@ -1,0 +1,74 @@
+"""The level of a load: bursts do not move it, real changes do, and trends are seen."""
+
+import numpy as np
+import pytest
+
+from controller.planning.followed import NEVER, Followed
+
+
+def begun(level: float = 100.0, rows: int = 1) -> Followed:
+    none = np.zeros(rows)
+    unseen = Followed(level=none, trend=none, error=none, streak=np.full(rows, NEVER))
+    first = np.full(rows, level)
+    return unseen.after(first, first, 1.0)
+
+
+def after(followed: Followed, *seen: float) -> Followed:
+    for each in seen:
+        load = np.full(len(followed.level), each)
+        followed = followed.after(load, load, 1.0)
+    return followed
+
+
+def test_the_first_level_is_that_of_the_running_average() -> None:
+    none = np.zeros(1)
+    unseen = Followed(level=none, trend=none, error=none, streak=np.full(1, NEVER))
+    assert unseen.after(np.array([500.0]), np.array([100.0]), 1.0).level[0] < 250
+
+
+def test_a_constant_load_has_its_level_no_trend_and_less_and_less_error() -> None:
+    found = after(begun(), *[100.0] * 50)
+    assert found.level[0] == pytest.approx(100.0)
+    assert found.ahead(60.0)[0] == pytest.approx(100.0)
+    assert found.error[0] < 0.1
+
+
+@pytest.mark.parametrize("burst", [0.0, 300.0, 1e9])
+def test_a_burst_of_one_minute_changes_no_level_and_no_forecast(burst: float) -> None:
+    steady = after(begun(), *[100.0] * 20)
+    found = after(steady, burst)
+    assert found.level[0] == steady.level[0]
+    assert after(found, 100.0).level[0] == pytest.approx(100.0)
+    assert after(found, 100.0).ahead(60.0)[0] == pytest.approx(100.0)
+
+
+def test_bursts_on_either_side_in_turn_are_no_change() -> None:
+    assert after(begun(), *[100.0] * 20, 300.0, 10.0, 300.0, 10.0).level[0] == pytest.approx(100.0, rel=0.01)
+
+
+@pytest.mark.parametrize("new", [300.0, 10.0, 0.0])
+def test_a_load_that_stays_elsewhere_is_the_level_after_two_minutes(new: float) -> None:
+    assert after(begun(), *[100.0] * 20, new, new).level[0] == new
+
+
+def test_a_load_that_grows_is_foreseen_to_grow_but_not_for_ever() -> None:
+    found = after(begun(), *[100.0 + 2 * minute for minute in range(60)])
+    assert found.level[0] < found.ahead(10.0)[0] <= found.level[0] + 20
+    assert found.ahead(60.0)[0] <= found.level[0] + 20
+
+
+def test_noise_is_no_trend_and_its_size_is_the_error() -> None:
+    chance = np.random.default_rng(3)
+    found = begun(rows=200)
+    for _ in range(100):
+        load = chance.normal(100.0, 10.0, 200)
+        found = found.after(load, load, 1.0)
+    assert 5 < found.error.mean() < 12
+    assert np.abs(found.ahead(60.0) - found.level).mean() < 2
+
+
+@pytest.mark.parametrize("odd", [0.0, 1e-300, 1e15])
+def test_odd_loads_give_numbers(odd: float) -> None:
+    found = after(begun(odd), 1e15, 0.0, odd, 1e15, 1e15, 0.0)
+    assert all(np.isfinite(each).all() for each in (found.level, found.trend, found.error, found.ahead(60.0)))
+    assert (found.level >= 0).all()

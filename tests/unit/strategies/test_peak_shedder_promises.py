@@ -1,0 +1,140 @@
+"""Moves of PeakShedder are looked at two rounds later; what is found is remembered, and acted on."""
+
+from dataclasses import replace
+
+import pytest
+
+from controller.cycle.breaker import with_broken_promises
+from controller.cycle.held_back import unloads_held_back
+from controller.model.load import ClusterView
+from controller.model.memory import Memory
+from controller.model.peak_history import MovePromise, PeakHistory
+from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
+
+MINUTE = 60_000
+SHEDDER = PeakShedder(hold=1)
+#: Of each broker's bundles, MB/s; each MB/s takes 1 % of the CPU.
+START = {"a": {"a0": 30.0, "a1": 20.0, "a2": 15.0}, "b": {"b0": 20.0}, "c": {"c0": 10.0}}
+
+
+def cluster(brokers: dict[str, dict[str, float]], at: int, recent: tuple[str, ...] = ()) -> ClusterView:
+    made = [
+        Broker(f"{name}:8080", cpu=sum(of.values()) / 100, bundles={k: Bundle(mbytes_in=v) for k, v in of.items()})
+        for name, of in brokers.items()
+    ]
+    return cluster_view(*made, as_of_ms=at * MINUTE, recently_unloaded=recent)
+
+
+def carried_out(brokers: dict[str, dict[str, float]], moves: dict[str, str]) -> dict[str, dict[str, float]]:
+    load = {bundle: mbytes for of in brokers.values() for bundle, mbytes in of.items()}
+    owner = {bundle: name for name, of in brokers.items() for bundle in of} | moves
+    return {name: {bundle: load[bundle] for bundle in load if owner[bundle] == name} for name in brokers}
+
+
+def moved() -> tuple[dict[str, str], PeakHistory]:
+    """Bundle -> the broker that it is sent to in the first round, and the memory then."""
+    decision, memory = SHEDDER.decide(cluster(START, 0), PeakHistory())
+    return {unload.bundle: unload.destination.removesuffix(":8080") for unload in decision.unloads}, memory
+
+
+def after(memory: PeakHistory, brokers: dict[str, dict[str, float]], *rounds: int) -> PeakHistory:
+    recent = tuple(moved()[0])
+    for at in rounds:
+        _, memory = SHEDDER.decide(cluster(brokers, at, recent), memory)
+    return memory
+
+
+def test_a_move_that_does_what_it_promised_is_verified_after_two_rounds() -> None:
+    moves, memory = moved()
+    assert set(memory.promises) == set(moves) != set()
+    there = carried_out(START, moves)
+    assert after(memory, there, 1).proven.verified == 0
+    found = after(memory, there, 1, 2)
+    assert (found.proven.verified, found.proven.broken, found.promises) == (len(moves), 0, {})
+    assert found.proven.error == pytest.approx(0.0, abs=0.01)
+
+
+def fuller(moves: dict[str, str]) -> dict[str, dict[str, float]]:
+    """All as planned, but a broker that got a bundle has much more to do since then."""
+    there = carried_out(START, moves)
+    there[next(iter(moves.values()))]["d0"] = 45.0
+    return there
+
+
+def test_a_destination_above_its_promise_widens_the_margin_and_counts_for_the_breaker() -> None:
+    moves, memory = moved()
+    found = after(memory, fuller(moves), 1, 2)
+    assert found.proven.broken >= 1
+    assert found.proven.error > 0.02
+    assert set(found.broken) <= set(moves)
+    failed = with_broken_promises(Memory(shedder=found), 2 * MINUTE).failures
+    assert failed == {f"{bundle}@{2 * MINUTE}": 2 * MINUTE for bundle in found.broken}
+    assert with_broken_promises(Memory(shedder=found), 3 * MINUTE).failures == {}
+    assert after(found, fuller(moves), 3).broken == ()
+
+
+def test_a_wider_margin_lets_a_broker_be_fuller_before_it_gives() -> None:
+    near = {"a": {"a0": 15.0, "a1": 15.0, "a2": 10.0}, "b": {"b0": 15.0, "b1": 10.0}, "c": {"c0": 15.0, "c1": 12.0}}
+    assert SHEDDER.decide(cluster(near, 0), PeakHistory())[0].unloads
+    unsure = PeakHistory(proven=replace(PeakHistory().proven, error=0.2))
+    assert SHEDDER.decide(cluster(near, 0), unsure)[0].unloads == ()
+
+
+def test_a_load_that_the_whole_cluster_has_more_breaks_no_promise() -> None:
+    moves, memory = moved()
+    there = carried_out(START, moves)
+    more = {name: {bundle: 1.6 * mbytes for bundle, mbytes in of.items()} for name, of in there.items()}
+    assert after(memory, more, 1, 2, 3).proven.broken == 0
+
+
+def test_a_bundle_with_a_third_broker_has_strayed() -> None:
+    moves, memory = moved()
+    assert moves["a0"] == "c"
+    found = after(memory, carried_out(START, {**moves, "a0": "b"}), 1, 2)
+    assert (found.proven.strayed, "a0" in found.broken) == (1, True)
+
+
+def test_a_bundle_that_stayed_where_it_was_proves_nothing() -> None:
+    _, memory = moved()
+    found = after(memory, START, 1, 2)
+    assert (found.proven.verified, found.proven.broken) == (0, 0)
+
+
+def test_promises_end_when_brokers_come_or_go() -> None:
+    _, memory = moved()
+    assert after(memory, {**START, "d": {}}, 1).promises.keys().isdisjoint(memory.promises)
+
+
+def test_moves_that_were_held_back_promise_nothing_and_are_the_rest_of_the_plan() -> None:
+    decision, memory = SHEDDER.decide(cluster(START, 0), PeakHistory())
+    held = decision.unloads[:1]
+    memory = replace(memory, plan=(("x", "b:8080"),))
+    found = unloads_held_back(PeakHistory(), memory, held, decision.unloads[1:])
+    assert isinstance(found, PeakHistory)
+    assert set(found.promises) == {unload.bundle for unload in decision.unloads[1:]}
+    assert found.plan == ((held[0].bundle, held[0].destination), ("x", "b:8080"))
+
+
+def test_a_move_that_made_things_worse_is_noted_to_be_undone_and_forgotten_once_it_may_move() -> None:
+    promise = MovePromise(source="a:8080", destination="b:8080", promised=0.3, source_before=0.4, mean=0.3)
+    worse = {"a": {"a0": 10.0}, "b": {"x": 20.0, "b0": 50.0}, "c": {"c0": 20.0}}
+    memory = PeakHistory(promises={"x": replace(promise, rounds=1)})
+    _, noted = SHEDDER.decide(cluster(worse, 1, recent=("x", "b0")), memory)
+    assert noted.undo == {"x": "a:8080"}
+    _, still = SHEDDER.decide(cluster(worse, 3, recent=("x", "b0")), noted)
+    assert still.undo == noted.undo
+    decision, done = SHEDDER.decide(cluster(worse, 40, recent=("b0",)), still)
+    assert [(unload.bundle, unload.destination) for unload in decision.unloads] == [("x", "a:8080")]
+    assert done.undo == {}
+
+
+def test_an_undoing_that_pays_is_made_where_no_other_plan_is_worth_it() -> None:
+    noted = PeakHistory(undo={"x": "a:8080"})
+    worse = {"a": {"a0": 10.0}, "b": {"x": 20.0, "b0": 50.0}, "c": {"c0": 20.0}}
+    dear = replace(SHEDDER, move_cost=1e9)
+    decision, memory = dear.decide(cluster(worse, 1), noted)
+    assert [(unload.bundle, unload.destination) for unload in decision.unloads] == [("x", "a:8080")]
+    assert (memory.undo, memory.proven.undone) == ({}, 1)
+    assert replace(dear, undo=False).decide(cluster(worse, 1), noted)[0].unloads == ()
+    assert dear.decide(cluster(worse, 1), PeakHistory())[0].unloads == ()

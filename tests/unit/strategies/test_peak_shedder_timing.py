@@ -1,0 +1,189 @@
+"""When PeakShedder acts: not at first sight, not in bursts, not while brokers restart, and not for too little."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controller.model.decision import Reason, UnloadDecision
+from controller.model.journal import JournalEntry
+from controller.model.load import ClusterView
+from controller.model.peak_history import PeakHistory
+from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
+from controller.wire.journal import encode_entry, parse_entry
+from tests.journal_entries import entry
+
+MINUTE = 60_000
+EVEN = ((5.0,) * 8, (5.0,) * 8, (5.0,) * 8)
+UNEVEN = ((5.0,) * 14, (5.0,) * 5, (5.0,) * 5)
+
+
+def cluster(brokers: Sequence[Sequence[float]], at: int = 0, names: str = "abcdefghijk") -> ClusterView:
+    """Brokers with bundles of so many MB/s, each of which takes 1 % of the CPU; *at*: the number of the minute."""
+    made, number = [], 0
+    for name, loads in zip(names, brokers, strict=False):
+        bundles = {f"acme/orders/{number + j:04}": Bundle(mbytes_in=load, producers=3) for j, load in enumerate(loads)}
+        number += len(loads)
+        made.append(Broker(f"{name}:8080", cpu=sum(loads) / 100, bundles=bundles))
+    return cluster_view(*made, as_of_ms=at * MINUTE)
+
+
+def with_load(view: ClusterView, factor: dict[str, float]) -> ClusterView:
+    """*view* in which the load of some bundles is another one now, and their brokers' usage, too."""
+    load, usage = view.bundles.load.copy(), view.brokers.usage.copy()
+    for name, times in factor.items():
+        row = view.bundles.code_of[name]
+        usage[view.bundles.broker[row], 0] += load[row, 2] * (times - 1) / 1024**2
+        load[row] *= times
+    return replace(
+        view, bundles=replace(view.bundles, load=load), brokers=replace(view.brokers, usage=usage.clip(max=100.0))
+    )
+
+
+def decided(views: Sequence[ClusterView], shedder: PeakShedder | None = None) -> list[UnloadDecision]:
+    memory, found, shedder = PeakHistory(), [], shedder or PeakShedder()
+    for view in views:
+        decision, memory = shedder.decide(view, memory)
+        found.append(decision)
+    return found
+
+
+def rounds_with_moves(decisions: Sequence[UnloadDecision]) -> list[int]:
+    return [number for number, decision in enumerate(decisions) if decision.unloads]
+
+
+def test_a_broker_gives_once_it_was_above_its_limit_in_two_of_three_rounds() -> None:
+    first, second = decided([cluster(UNEVEN, at) for at in range(2)])
+    assert (first.unloads, first.reason) == ((), Reason.HIT_COUNT)
+    assert second.reason is Reason.OVERLOADED
+    assert {unload.source for unload in second.unloads} == {"a:8080"}
+
+
+@pytest.mark.parametrize(("hold", "of", "first"), [(1, 1, 0), (3, 3, 2), (3, 5, 2), (9, 4, 3)])
+def test_how_long_it_waits_is_an_option(hold: int, of: int, first: int) -> None:
+    found = decided([cluster(UNEVEN, at) for at in range(6)], PeakShedder(hold=hold, hold_of=of))
+    assert rounds_with_moves(found)[0] == first
+
+
+def test_a_broker_that_is_above_its_limit_now_and_then_gives_nothing() -> None:
+    views = [cluster(UNEVEN if at % 3 == 0 else EVEN, at) for at in range(12)]
+    assert rounds_with_moves(decided(views)) == []
+
+
+def test_a_broker_above_the_urgent_usage_does_not_wait() -> None:
+    hot = ((5.0,) * 18, (5.0,) * 5, (5.0,) * 5)
+    assert rounds_with_moves(decided([cluster(hot)])) == [0]
+
+
+@pytest.mark.parametrize("factor", [3.0, 12.0, 0.0])
+def test_a_burst_of_one_minute_moves_nothing(factor: float) -> None:
+    burst = {f"acme/orders/{number:04}": factor for number in range(3)}
+    views = [cluster(EVEN, at) for at in range(30)]
+    views[10], views[20] = with_load(views[10], burst), with_load(views[20], burst)
+    assert rounds_with_moves(decided(views)) == []
+
+
+def test_a_load_that_stays_is_acted_on() -> None:
+    grown = {f"acme/orders/{number:04}": 3.0 for number in range(3)}
+    views = [cluster(EVEN, at) if at < 10 else with_load(cluster(EVEN, at), grown) for at in range(20)]
+    assert 11 <= rounds_with_moves(decided(views))[0] <= 13
+
+
+def test_a_constant_load_is_left_alone_once_it_is_even() -> None:
+    assert rounds_with_moves(decided([cluster(EVEN, at) for at in range(60)])) == []
+
+
+def restarting(every: int, rounds: int) -> list[ClusterView]:
+    """From the third round on, six brokers restart in turn, each for two rounds; the others get what it had."""
+    views, own = [], [[5.0] * 8 for _ in range(6)]
+    for at in range(rounds):
+        turn, within = divmod(at - 3, every)
+        if within == 0 and 0 <= turn < 6:
+            for number, load in enumerate(own[turn]):
+                own[(turn + 1 + number % 5) % 6].append(load)
+            own[turn] = []
+        away = turn if within < 2 and 0 <= turn < 6 else -1
+        views.append(
+            cluster(
+                [loads for number, loads in enumerate(own) if number != away],
+                at,
+                "".join(name for number, name in enumerate("abcdef") if number != away),
+            )
+        )
+    return views
+
+
+@pytest.mark.parametrize("every", [3, 5, 8])
+def test_while_brokers_restart_in_turn_only_urgent_moves_are_made(every: int) -> None:
+    calm = PeakShedder(urgent_percent=100.0)
+    found = rounds_with_moves(decided(restarting(every, 6 * every + 30), calm))
+    assert found
+    # That others follow is known from the second one on.
+    assert [number for number in found if 3 + every <= number <= 3 + 5 * every + 2] == []
+
+
+def test_without_that_wait_it_moves_in_between() -> None:
+    hasty = PeakShedder(urgent_percent=100.0, settle_minutes=0.0)
+    assert rounds_with_moves(decided(restarting(5, 30), hasty))[0] < 15
+
+
+def test_why_it_waits_is_told() -> None:
+    views = [cluster(EVEN, 0), *(cluster(UNEVEN[:2], at) for at in (1, 2, 3))]
+    last = decided(views)[-1]
+    assert last.reason is Reason.COOL_DOWN
+    assert "brokers came or went 2 min ago; others may follow: for 3 min only" in last.verdicts[-1].detail
+
+
+def idle(at: int) -> ClusterView:
+    return cluster([(1.5,) * 20] * 4 + [(1.5,)], at)
+
+
+def test_a_nearly_idle_broker_gets_bundles_although_no_broker_is_far_above_the_mean() -> None:
+    found = decided([idle(at) for at in range(3)])
+    assert found[1].unloads
+    assert {unload.destination for unload in found[1].unloads} == {"e:8080"}
+
+
+def test_an_idle_broker_is_left_alone_where_the_option_says_so() -> None:
+    assert rounds_with_moves(decided([idle(at) for at in range(9)], PeakShedder(idle_percent=100.0))) == []
+
+
+def test_moves_that_cost_more_than_they_gain_are_not_made() -> None:
+    views = [cluster(UNEVEN, at) for at in range(3)]
+    refused = decided(views, PeakShedder(move_cost=1000.0))[1]
+    assert (refused.unloads, refused.reason) == ((), Reason.BELOW_MINIMUM)
+    assert any(verdict.unit == "point-minutes" for verdict in refused.verdicts)
+
+
+def test_after_plans_of_no_use_it_rests_longer_and_longer_until_something_gets_worse() -> None:
+    stuck = PeakShedder(move_cost=1e9)
+    found = decided([cluster(UNEVEN, at) for at in range(30)], stuck)
+    told = [any("the last plans were not worth it" in one.detail for one in each.verdicts) for each in found]
+    assert told.count(False) < 10
+    worse = ((5.0,) * 16, (5.0,) * 4, (5.0,) * 4)
+    views = [cluster(UNEVEN, at) for at in range(5)] + [cluster(worse, 5)]
+    assert not any("not worth it" in one.detail for one in decided(views, stuck)[-1].verdicts)
+
+
+def test_the_forecast_is_told_with_its_window_and_error() -> None:
+    told = decided([cluster(EVEN, at) for at in range(8)])[-1].verdicts[1]
+    assert (told.subject, told.unit) == ("cluster", "of the load")
+    assert told.detail.startswith("forecast: load followed for 7 min;")
+
+
+def test_a_restart_from_the_journal_changes_no_decision() -> None:
+    chance, memory, again = np.random.default_rng(5), PeakHistory(), PeakHistory()
+    shedder = PeakShedder()
+    for at in range(20):
+        noise = {f"acme/orders/{number:04}": float(chance.uniform(0.5, 1.5)) for number in range(24)}
+        view = with_load(cluster(UNEVEN if at > 5 else EVEN, at), noise)
+        decision, memory = shedder.decide(view, memory)
+        other, again = shedder.decide(view, again)
+        assert (decision, memory) == (other, again)
+        read = parse_entry(encode_entry(entry(shedder=again)))
+        assert isinstance(read, JournalEntry)
+        assert isinstance(read.memory.shedder, PeakHistory)
+        again = read.memory.shedder
+        assert again == memory
