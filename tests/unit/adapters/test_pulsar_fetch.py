@@ -76,7 +76,7 @@ class Partition:
         return bool(self.left)
 
     def read_next(self, timeout_millis: int) -> Message:
-        assert timeout_millis > 0
+        assert 0 < timeout_millis < 10_000
         return self.left.pop(0)
 
     def close(self) -> None:

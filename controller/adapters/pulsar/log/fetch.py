@@ -14,7 +14,7 @@ import pulsar
 from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name
 from controller.adapters.pulsar.log.connection import is_passing
-from controller.adapters.pulsar.log.positions import BEGINNING, Entry, number_of
+from controller.adapters.pulsar.log.positions import BEGINNING, Entry, in_batch, number_of
 from controller.adapters.pulsar.log.words import failure
 from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
@@ -30,6 +30,8 @@ _LEAST_BYTES: Final = 1_024
 _FEWEST_AHEAD: Final = 4
 _MOST_AHEAD: Final = 4_000
 _AGAIN_SECONDS: Final = 0.1
+#: For a message that is there.
+_READ_MILLIS: Final = 2_000
 #: What a serialized id calls the first part of a message that was sent in parts.  Pulsar: MessageIdData
 _FIRST_PART: Final = 7
 _LEDGER, _ENTRY = 1, 2
@@ -123,17 +125,19 @@ def _read(
 ) -> Iterator[tuple[Entry, int, Any, Entry | None]]:
     """Entry, number, message and first part of all messages from *start* on, up to the end of the range."""
     reader = _reader(client, wanted, start, seconds)
-    last = (-1, -1, -1)
+    last, index, number = Entry(-1, -2), -1, 0
     try:
         while (message := _next(reader, wanted, seconds)) is not None:
             told = message.message_id()
             place, batch = Entry(told.ledger_id(), told.entry_id()), told.batch_index()
             if place > wanted.until:
                 return
-            if (*place, batch) <= last:
+            if place < last or (place == last and batch <= index):
                 continue  # the client was connected anew
-            last = (*place, batch)
-            yield place, number_of(*place, batch), message, first_part(told.serialize()) if batch < 0 else None
+            if place != last:
+                last, number = place, number_of(*place, 0)
+            index = batch
+            yield place, in_batch(number, batch), message, first_part(told.serialize()) if batch < 0 else None
     finally:
         _close(reader)
 
@@ -154,19 +158,24 @@ def _reader(client: pulsar.Client, wanted: Range, start: Entry, seconds: float) 
 
 def _next(reader: Any, wanted: Range, seconds: float) -> Any:
     """The next message; None where the partition has no more.  TrimtabError after *seconds* without an answer."""
+    try:
+        return reader.read_next(_READ_MILLIS) if reader.has_message_available() else None
+    except pulsar.PulsarException:
+        return _patiently(reader, wanted, seconds)
+
+
+def _patiently(reader: Any, wanted: Range, seconds: float) -> Any:
+    """As ``_next``, after it has failed."""
     deadline = Deadline.after(seconds)
     while True:
+        time.sleep(_AGAIN_SECONDS)
         try:
-            if not reader.has_message_available():
-                return None
-            return reader.read_next(timeout_millis=max(1, int(deadline.left * 1_000)))
+            return reader.read_next(_READ_MILLIS) if reader.has_message_available() else None
         except pulsar.PulsarException as error:
             if deadline.passed or not (is_passing(error) or isinstance(error, pulsar.Timeout)):
                 name = partition_name(wanted.topic, wanted.partition)
-                raise failure(
-                    f"{name}, entries after {wanted.after} up to {wanted.until}", error, operation="consume"
-                ) from error
-            time.sleep(_AGAIN_SECONDS)
+                place = f"{name}, entries after {wanted.after} up to {wanted.until}"
+                raise failure(place, error, operation="consume") from error
 
 
 def _close(reader: Any) -> None:

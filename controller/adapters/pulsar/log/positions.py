@@ -41,8 +41,12 @@ def number_of(ledger: int, entry: int, batch: int) -> int:
             f" entries below 2^{_ENTRY_BITS}; bound the entries of a ledger in broker.conf:"
             " managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes"
         )
-    within = min(max(batch, 0), _LAST_IN_BATCH)
-    return ((ledger << _ENTRY_BITS | entry) << _BATCH_BITS) | within
+    return in_batch((ledger << _ENTRY_BITS | entry) << _BATCH_BITS, batch)
+
+
+def in_batch(first: int, batch: int) -> int:
+    """The number of the message with the index *batch* in the entry whose *first* message has that number."""
+    return first | (0 if batch < 0 else batch if batch < _LAST_IN_BATCH else _LAST_IN_BATCH)
 
 
 def last_number_of(place: Entry) -> int:
