@@ -5,7 +5,6 @@ query; whatever reads, in the Python workers.  Everything they need comes as opt
 """
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ class PulsarPartition(InputPartition):
     """What one task of Spark's reads."""
 
     range: Range
-    #: When the end was looked up, epoch ms: no record in it was appended later.
+    #: When the end was looked up, by a broker's clock, epoch ms: no record in it was appended later.
     time_ms: int
     #: Offsets of the first and last record that count.
     first: int = 0
@@ -58,14 +57,16 @@ class PulsarStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _planner(self) -> Planner:
         topics = list(self._options.sources)
-        return Planner(lambda: all_extents(self._http, topics), topics, now_ms=_now_ms, warn=_warn)
+        return Planner(
+            lambda: all_extents(self._http, topics), topics, now_ms=lambda: self._http.clock.now_ms, warn=_warn
+        )
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """See DataSourceStreamReader."""
-        options, now = self._options, _now_ms()
+        options = self._options
         at_end = options.log.start_at == "latest"
         read = starts(self._http, list(options.sources), start_ms=options.start_ms, at_end=at_end)
-        return to_json(LogOffset(time_ms=now, read=read))
+        return to_json(LogOffset(time_ms=self._http.clock.now_ms, read=read))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """See DataSourceStreamReader.  A row is an entry here: an entry is read whole."""
@@ -112,14 +113,15 @@ class PulsarSpans(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """See DataSourceReader."""
         topics = {role: topic for topic, role in self._options.sources.items()}
-        spans, now = self._options.spans, _now_ms()
+        spans = self._options.spans
         with closing(log_extents(self._options.log)) as http:
             extents = all_extents(http, list(topics.values())) if spans else {}
+            now_ms = http.clock.now_ms
         wanted = [
             ((topics[span.source], span.partition), before(entry_of(span.first)), entry_of(span.last)) for span in spans
         ]
         return [
-            PulsarPartition(range=each, time_ms=now, first=span.first, last=span.last)
+            PulsarPartition(range=each, time_ms=now_ms, first=span.first, last=span.last)
             for each, span in zip(ranges(wanted, extents), spans, strict=True)
         ]
 
@@ -147,17 +149,13 @@ def _batch(block: Block, role: int, partition: PulsarPartition, schema: pa.Schem
         pa.repeat(pa.scalar(partition.range.partition, pa.int32()), rows),
         pa.array(offsets),
         pa.repeat(pa.scalar("", pa.string()), rows),
-        # The producer's clock says when; but nothing is appended after its place was known.
+        # The producer's clock says when; but nothing was appended after brokers knew its place.
         pa.array(np.minimum(np.array(block.publish_ms, np.int64), partition.time_ms)),
         pa.array(block.values, pa.binary()),
     ]
     whole = pa.RecordBatch.from_arrays(columns, schema=schema)
     counts = (offsets >= partition.first) & (offsets <= partition.last)
     return whole if counts.all() else whole.filter(pa.array(counts))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _warn(text: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.adapters.pulsar.http import PulsarError
-from controller.adapters.pulsar.log.ends import read_extent
+from controller.adapters.pulsar.log.ends import BrokersClock, read_extent
 from controller.adapters.pulsar.log.offsets import LogOffset
 from controller.adapters.pulsar.log.planner import Planner
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry
@@ -234,3 +234,15 @@ def test_an_empty_ledger_after_the_last_confirmed_entry_is_empty() -> None:
 def test_an_answer_without_ledgers_is_an_error_that_shows_it(stats: dict[str, object]) -> None:
     with pytest.raises(PulsarError, match="GET x: no ledgers or no lastConfirmedEntry"):
         read_extent(stats, "x")
+
+
+def test_the_time_is_that_of_the_broker_that_answered_last() -> None:
+    clock = BrokersClock()
+    own = clock.now_ms
+    clock.hear("Sun, 22 Nov 2026 20:15:05 GMT")
+    assert clock.now_ms == 1_795_378_505_999 != own
+    for nonsense in (None, "", "yesterday", "Sun, 99 Nov 2026 20:15:05 GMT", "x" * 10_000):
+        clock.hear(nonsense)
+        assert clock.now_ms == 1_795_378_505_999
+    clock.hear("Sun, 22 Nov 2026 20:15:04 GMT")
+    assert clock.now_ms == 1_795_378_504_999

@@ -1,7 +1,9 @@
 """What the topics of a log in Pulsar hold now, by the brokers' admin API."""
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from controller.adapters.calls import side_by_side
@@ -9,6 +11,7 @@ from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log.client import log_http, partition_name
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before
 from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize, Place
+from controller.adapters.pulsar.pool import HttpAnswer
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 
@@ -22,13 +25,47 @@ _NOT_FOUND: Final = 404
 _MOST_PARTITIONS: Final = 100_000
 
 
+class BrokersClock:
+    """What time it is by the clock of the broker that answered last."""
+
+    def __init__(self) -> None:
+        self._ms: int | None = None
+
+    def hear(self, date: str | None) -> None:
+        """Take over the *date* of an answer, as HTTP writes it: whole seconds, so the next one is not over yet."""
+        try:
+            self._ms = int(parsedate_to_datetime(date or "").timestamp()) * 1_000 + 999
+        except (ValueError, OverflowError):
+            log.debug("a broker's answer has no date, but %.100s", date)
+
+    @property
+    def now_ms(self) -> int:
+        """Epoch ms; by the clock of this host where no broker says."""
+        return time.time_ns() // 1_000_000 if self._ms is None else self._ms
+
+
 class LogExtents(PulsarHttp):
     """The admin API, as far as it says what topics hold.  Every call raises PulsarError."""
+
+    def __init__(self, *settings: Any, **more: Any) -> None:
+        super().__init__(*settings, **more)
+        #: Shared by all that ``within`` returns.
+        self.clock = BrokersClock()
+
+    def _send(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
+        answer = super()._send(method, url, body)
+        self.clock.hear(answer.headers.get("Date"))
+        return answer
 
     def partitions(self, topic: str) -> int:
         """The number of partitions of *topic*, a full name; 0 where it does not exist, or has none."""
         path = f"{_path(topic)}/partitions"
-        number = _whole(self._object(path), "partitions", path)
+        try:
+            number = _whole(self._object(path), "partitions", path)
+        except PulsarError as error:
+            if error.status == _NOT_FOUND:
+                return 0
+            raise
         if number > _MOST_PARTITIONS:
             raise PulsarError(f"GET {path}: {number} partitions, allowed: {_MOST_PARTITIONS}", status=200)
         return number

@@ -1,8 +1,8 @@
 """How far a query has come in a log in Pulsar, as Spark's checkpoint keeps it.
 
 ``{"version": 1, "time": T, "topics": {full name: {partition: [ledger, entry, batch index]}}}``: the last entry that is
-read of each partition.  The batch index is -1: entries are read whole.  T, epoch ms, is when that end was looked up: no
-record that lies before it can have been written later.
+read of each partition.  The batch index is -1: entries are read whole.  T, epoch ms, is when that end was looked up, by
+the clock of a broker: no record that lies before it can have been written later.
 """
 
 from collections import defaultdict
