@@ -22,9 +22,10 @@ from controller.aggregate.backlog import Backlog
 from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError
-from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
+from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
 from streaming.gate import GATED_KAFKA, Ticks, open_gate
+from streaming.pulsar_log import PulsarSource
 
 #: Not as text: Spark would start its parser of SQL for nothing else.
 _FILES = StructType(
@@ -100,6 +101,8 @@ def source_of(settings: Settings) -> LogSource:
     match settings.log:
         case LogInKafka(kafka=log):
             return KafkaSource(log, settings)
+        case LogInPulsar(pulsar=log):
+            return PulsarSource(log, settings)
         case LogInFolder(folder=log):
             return FolderSource(Path(log.path), settings)
         case other:

@@ -34,13 +34,15 @@ ON_PULSAR: Final = frozenset(
     (
         "tests/e2e/test_drain_on_pulsar.py",
         "tests/e2e/test_on_pulsar.py",
+        "tests/e2e/test_two_controllers_on_pulsar.py",
         "tests/integration/test_collect_on_pulsar.py",
         "tests/integration/test_doctor_on_pulsar.py",
         "tests/integration/test_execute_on_pulsar.py",
         "tests/integration/test_pulsar_cluster.py",
-        "tests/integration/test_pulsar_records.py",
+        "tests/integration/test_pulsar_inbox.py",
         "tests/integration/test_pulsar_journal.py",
         "tests/integration/test_pulsar_log.py",
+        "tests/integration/test_pulsar_records.py",
     )
 )
 #: Tests in one Spark session: a worker of their own is cheaper than a session for each worker.

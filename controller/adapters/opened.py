@@ -10,13 +10,14 @@ from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.system import FileElection, FolderSystem
 from controller.adapters.folder.tail import FolderTail
 from controller.adapters.kafka.system import KafkaSystem
+from controller.adapters.pulsar.log.system import PulsarSystem
 from controller.adapters.recordings.reading import Recording, is_recording
 from controller.adapters.zookeeper.system import ZooKeeperElection
 from controller.model.errors import SettingsError
 from controller.ports.records import RECORDED_TOPICS
 from controller.ports.systems import ElectionSystem, LogSystem, LogTail
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
-from controller.settings.log import LogInFolder, LogInKafka
+from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
 
 
@@ -25,6 +26,8 @@ def log_system(settings: Settings) -> LogSystem:
     match settings.log:
         case LogInKafka(kafka=log):
             return KafkaSystem(log, settings)
+        case LogInPulsar(pulsar=log):
+            return PulsarSystem(log, settings)
         case LogInFolder(folder=log):
             return FolderSystem(Path(log.path), settings)
         case other:

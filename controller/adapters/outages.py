@@ -10,11 +10,13 @@ from typing import Final, NamedTuple, Self
 from controller.adapters.calls import side_by_side
 from controller.adapters.kafka import unreachable as kafka
 from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.log import unreachable as pulsar_log
 from controller.adapters.unreachable import NO_ANSWER
 from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
 from controller.adapters.zookeeper.unreachable import ZooKeeperLook
 from controller.settings.election import ElectionInZooKeeper
-from controller.settings.log import KafkaLogSettings, LogInKafka
+from controller.settings.log import KafkaLogSettings, LogInKafka, LogInPulsar
+from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
@@ -70,6 +72,8 @@ def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, Watc
     for part in parts:
         if part is Part.LOG and isinstance(settings.log, LogInKafka):
             found[part] = _kafka(settings.log.kafka)
+        elif part is Part.LOG and isinstance(settings.log, LogInPulsar):
+            found[part] = _pulsar_log(settings.log.pulsar)
         elif part is Part.ELECTION and isinstance(settings.election, ElectionInZooKeeper):
             found[part] = _zookeeper(election_access(settings.election))
         elif part is Part.BROKERS and settings.pulsar is not None:
@@ -157,6 +161,15 @@ def _kafka(settings: KafkaLogSettings) -> WatchedServer:
         name=f"Kafka at {settings.bootstrap}",
         advice="start Kafka, or correct bootstrap in [log.kafka]",
         why=lambda: kafka.why_unreachable(settings.bootstrap, settings.client),
+        close=_nothing,
+    )
+
+
+def _pulsar_log(log: PulsarLogSettings) -> WatchedServer:
+    return WatchedServer(
+        name=f"the log's Pulsar at {log.service_url}",
+        advice="start its brokers, or correct service_url in [log.pulsar]",
+        why=lambda: pulsar_log.why_unreachable(log),
         close=_nothing,
     )
 

@@ -23,12 +23,14 @@ _OF_THE_CHECKOUT: Final = (
 _KAFKA: Final = "127.0.0.1:9092"
 _ZOOKEEPER: Final = "127.0.0.1:2181"
 _ADMIN: Final = "http://127.0.0.1:8080"
+_SERVICE: Final = "pulsar://127.0.0.1:6650"
 
 
 class Log(StrEnum):
     """Where metrics, commands and journal lie."""
 
     KAFKA = "kafka"
+    PULSAR = "pulsar"
     FOLDER = "folder"
 
 
@@ -39,11 +41,15 @@ def init(
         typer.Option(
             metavar="<kind>",
             help="kafka: metrics, commands and journal lie in Kafka, the election in ZooKeeper; for production."
+            "  pulsar: they lie in Pulsar, the cluster that is balanced; no Kafka is needed."
             "  folder: all in a folder of this machine, without a server; to try trimtab on a cluster.",
         ),
     ] = Log.KAFKA,
     cluster: Annotated[str, typer.Option(help="The Pulsar cluster's name.")] = "standalone",
     kafka: Annotated[str, typer.Option(help="host:port[,host:port ...] of Kafka.")] = _KAFKA,
+    service_url: Annotated[
+        str, typer.Option(help="pulsar://host:port[,host:port ...] of brokers, for --log pulsar.")
+    ] = _SERVICE,
     zookeeper: Annotated[str, typer.Option(help="host:port[,host:port ...] of ZooKeeper.")] = _ZOOKEEPER,
     admin_url: Annotated[
         list[str] | None, typer.Option(help="URL of a broker's admin API; may be repeated.", show_default=_ADMIN)
@@ -66,12 +72,24 @@ def init(
         ("pulsar", "admin_url"): admin_url or [_ADMIN],
         **_places("../.trimtab" if state is None else str(state.absolute()), log),
     }
+    if log is not Log.FOLDER:
+        values[("election", "hosts")] = zookeeper
     if log is Log.KAFKA:
-        values |= {("log.kafka", "bootstrap"): kafka, ("election", "hosts"): zookeeper}
+        values[("log.kafka", "bootstrap")] = kafka
+    if log is Log.PULSAR:
+        values |= _in_pulsar(service_url, admin_url or [_ADMIN])
     files = {_SETTINGS: _settings(values, log), _RULES: (SHIPPED / _RULES).read_text(encoding="utf-8")}
     _write(folder, files)
     for line in _next_steps(folder, log):
         typer.echo(line)
+
+
+def _in_pulsar(service_url: str, admin_url: list[str]) -> dict[tuple[str, str], str | list[str]]:
+    return {
+        ("log", "kind"): "pulsar",
+        ("log.pulsar", "service_url"): service_url,
+        ("log.pulsar", "admin_url"): admin_url,
+    }
 
 
 def _places(state: str, log: Log) -> dict[tuple[str, str], str]:
@@ -90,12 +108,12 @@ def _places(state: str, log: Log) -> dict[tuple[str, str], str]:
 def _settings(values: Values, log: Log) -> str:
     """The settings file, or SettingsError where trimtab would refuse it."""
     template = (SHIPPED / _SETTINGS).read_text(encoding="utf-8").replace(f"{_OF_THE_CHECKOUT}\n", "")
-    in_folder = log is Log.FOLDER
+    shown = {Log.FOLDER: ("log.folder",), Log.PULSAR: ("log.pulsar",)}.get(log, ())
     text = starter(
         template,
         values,
-        shown=("log.folder",) if in_folder else (),
-        left_out=("log.kafka", "log.kafka.client") if in_folder else (),
+        shown=shown,
+        left_out=("log.kafka", "log.kafka.client") if shown else (),
     )
     with TemporaryDirectory(prefix=".trimtab-") as made:
         path = Path(made, _SETTINGS)
@@ -123,7 +141,11 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 def _next_steps(folder: Path, log: Log) -> list[str]:
     conf = "" if folder == DEFAULT_CONF.parent else f" --conf {folder / _SETTINGS}"
-    servers = "addresses of Kafka, ZooKeeper and the brokers" if log is Log.KAFKA else "URLs of the brokers"
+    servers = {
+        Log.KAFKA: "addresses of Kafka, ZooKeeper and the brokers",
+        Log.PULSAR: "addresses of the brokers and of ZooKeeper",
+        Log.FOLDER: "URLs of the brokers",
+    }[log]
     return [
         f"Written: {folder / _SETTINGS}, {folder / _RULES}",
         "",

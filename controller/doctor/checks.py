@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.doctor import access, balancing, brokers, clocks, election, limits, topics
+from controller.doctor import access, balancing, brokers, clocks, election, limits, pulsar_log, topics
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding
 
@@ -23,6 +23,9 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     topics.record_sizes,
     topics.copies,
     topics.copies_in_sync,
+    pulsar_log.log_reachable,
+    pulsar_log.namespace,
+    pulsar_log.log_topics,
     access.kafka_acls,
     election.folders,
     election.zookeeper,

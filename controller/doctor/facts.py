@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.inspect import TopicFacts
+from controller.adapters.pulsar.log.inspect import PulsarLogFacts
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.election import ElectionInZooKeeper
 from controller.settings.log import KafkaLogSettings
@@ -114,6 +115,7 @@ class Facts:
     now_ms: int
     pulsar: PulsarFacts | None = None
     kafka: KafkaFacts | None = None
+    pulsar_log: PulsarLogFacts | None = None
     zookeeper: ZooKeeperFacts | None = None
     folders: tuple[FolderFacts, ...] = ()
     #: The capacity overrides; and why they could not be read.

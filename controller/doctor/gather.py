@@ -16,6 +16,7 @@ from controller.adapters.kafka.names import doctor_writer
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
@@ -31,7 +32,7 @@ from controller.doctor.facts import (
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
-from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka
+from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
 from controller.settings.trimtab_toml import Settings
@@ -40,8 +41,8 @@ T = TypeVar("T")
 
 #: HTTP's Date has whole seconds, so it is half a second old on average.
 _DATE_MS: Final = 500.0
-#: Part -> the question that is not asked while it is away.
-_ASKS: Final = {Part.LOG: "kafka", Part.ELECTION: "zookeeper", Part.BROKERS: "pulsar"}
+#: Part -> the questions that are not asked while it is away.
+_ASKS: Final = {Part.LOG: ("kafka", "pulsar_log"), Part.ELECTION: ("zookeeper",), Part.BROKERS: ("pulsar",)}
 _DENIED: Final = frozenset({401, 403})
 
 
@@ -66,18 +67,23 @@ def gather(
     late = f"no answer within {patience.all:g} s"
     #: What is known of a system that does not answer.
     kafka: KafkaFacts | None = None
+    pulsar_log: PulsarLogFacts | None = None
     zookeeper: ZooKeeperFacts | None = None
     match settings.log:
         case LogInKafka(kafka=log):
             kafka = KafkaFacts(log=log, error=log_away or late)
             work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
+        case LogInPulsar(pulsar=topics):
+            pulsar_log = PulsarLogFacts(log=topics, error=log_away or late)
+            work["pulsar_log"] = lambda: inspect_log(topics, answer_seconds=patience.answer)
     match settings.election:
         case ElectionInZooKeeper() as election:
             zookeeper = ZooKeeperFacts(election=election, error=_sentence(away, Part.ELECTION) or late)
             work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
     for part in away:
-        work.pop(_ASKS[part], None)
+        for question in _ASKS[part]:
+            work.pop(question, None)
     found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
     capacity, capacity_error = _capacity(settings)
@@ -86,11 +92,9 @@ def gather(
         now_ms=_now_ms(),
         pulsar=found.get("pulsar") or pulsar,
         kafka=found.get("kafka") or kafka,
+        pulsar_log=found.get("pulsar_log") or pulsar_log,
         zookeeper=found.get("zookeeper") or zookeeper,
-        folders=tuple(
-            FolderFacts(purpose=purpose, path=path, problem=why_not_writable(Path(path)))
-            for purpose, path in written_folders(settings).items()
-        ),
+        folders=_folders(settings),
         capacity=capacity,
         capacity_error=capacity_error,
         broker_conf_error=_broker_conf_error(settings),
@@ -125,6 +129,13 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TimeLimits(), *, tho
         brokers=tuple(facts or BrokerFacts(name=name, silent=late) for name, facts in found.items()),
         dynamic=dynamic,
         refused=asked.refused,
+    )
+
+
+def _folders(settings: Settings) -> tuple[FolderFacts, ...]:
+    return tuple(
+        FolderFacts(purpose=purpose, path=path, problem=why_not_writable(Path(path)))
+        for purpose, path in written_folders(settings).items()
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 from controller.settings.access import KafkaPrincipals
 from controller.settings.addresses import KafkaServers
 from controller.settings.kafka_client import Scalar, client_options
+from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.section import PathText, Section, Text
 from controller.settings.start_at import StartAt, append_time_of
 
@@ -77,8 +78,9 @@ class _Log(Section):
 
     kind: str
     sweeps: Literal["json", "arrow"] = "json"
-    """The format in which collectors publish sweeps; the controller reads both.  Only a log in Kafka can hold Arrow."""
+    """The format in which collectors publish sweeps; the controller reads both.  A log in a folder holds no Arrow."""
     kafka: KafkaLogSettings | None = None
+    pulsar: PulsarLogSettings | None = None
     folder: FolderLogSettings | None = None
 
 
@@ -86,8 +88,17 @@ class LogInKafka(_Log):
     """The log lies in Kafka."""
 
     kind: Literal["kafka"]
-    """Which log: "kafka" or "folder".  The section [log.kafka] or [log.folder] is needed with it."""
+    """Which log: "kafka", "pulsar" or "folder".  The section [log.kafka], [log.pulsar] or [log.folder] is needed with
+    it."""
     kafka: KafkaLogSettings
+
+
+class LogInPulsar(_Log):
+    """The log lies in Pulsar."""
+
+    kind: Literal["pulsar"]
+    """See LogInKafka."""
+    pulsar: PulsarLogSettings
 
 
 class LogInFolder(_Log):
@@ -104,4 +115,4 @@ class LogInFolder(_Log):
         return self
 
 
-LogSettings: TypeAlias = Annotated[LogInKafka | LogInFolder, Field(discriminator="kind")]
+LogSettings: TypeAlias = Annotated[LogInKafka | LogInPulsar | LogInFolder, Field(discriminator="kind")]

@@ -73,7 +73,9 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.IN_FLIGHT: Meaning(_THROTTLED, "a command has no result yet: see `trimtab status` if it does not come"),
     Reason.BACK_OFF: Meaning(_THROTTLED, "a command about the bundle failed; it rests before the next one"),
     Reason.SYSTEM_NAMESPACE: Meaning(_CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
-    Reason.EXCLUDED: Meaning(_CONFIGURATION, "decisions.excluded names the bundle or its namespace"),
+    Reason.EXCLUDED: Meaning(
+        _CONFIGURATION, "decisions.excluded names the bundle or its namespace, or trimtab's own log lies there"
+    ),
     Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "it is not its turn: the verdict says when, or what goes first"),
     Reason.DISABLED: Meaning(_CONFIGURATION, "a setting switches it off"),
     Reason.WARMING_UP: Meaning(_THROTTLED, "the controller is new and waits for intervals.warm_up_samples"),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from controller.adapters.failpoints import newest_versions, torn_commits
 from controller.lab.servers import KafkaServer, ZooKeeperServer
@@ -156,6 +156,12 @@ FAULTS = (
     _once("backlog", "a day of intervals while both controllers are down", backlog),
 )
 DISK_FULL = "journal-disk-full"
+
+
+#: Those that are also inflicted on a site whose log is in Pulsar.
+FAULTS_ON_PULSAR = tuple(fault for fault in FAULTS if fault.name == "kill")
+#: They need nothing around the site.
+NOTHING_AROUND = cast(Around, None)
 
 
 def _busy(site: Site, nth: int) -> None:

@@ -198,10 +198,6 @@ class FolderSiteLog:
                 yield path, number, line
 
 
-def site_log(settings: Settings) -> SiteLog:
-    return KafkaSiteLog(settings) if settings.log.kind == "kafka" else FolderSiteLog(settings)
-
-
 def _decoded(
     source: int, value: bytes, cluster: str, period_ms: int, append_time_ms: int | None = None
 ) -> object | None:

@@ -9,18 +9,21 @@ from uuid import uuid4
 from kazoo.client import KazooClient
 
 from controller.adapters.opened import log_system
+from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.ports.log import MetricsLog
 from controller.settings.log import KafkaLogSettings
+from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import json_records, namespace_record
 from streaming.assembly import Assembly
 from tests.faults.audit import Findings, audit, differences
 from tests.faults.clock import eventually
-from tests.faults.log import Answered, Decided, site_log
+from tests.faults.log import Answered, Decided, FolderSiteLog, KafkaSiteLog, SiteLog
 from tests.faults.processes import Life, Service
 from tests.faults.pulsar import CLUSTER, PlayedPulsar, played_pulsar
+from tests.faults.pulsar_log import PulsarSiteLog, log_section
 from tests.faults.replay import undisturbed
 
 _START, _PERIOD = 1_735_689_600_000, 60_000
@@ -71,6 +74,12 @@ session_timeout_seconds = {session}
 max_per_second = 100.0
 """
 
+_SITE_LOGS: dict[str, Callable[[Settings], SiteLog]] = {
+    "kafka": KafkaSiteLog,
+    "pulsar": PulsarSiteLog,
+    "folder": FolderSiteLog,
+}
+
 #: What is done between an interval's sweeps and its tick.
 Between: TypeAlias = Callable[[Sequence[ModelledSweep]], None]
 
@@ -89,7 +98,7 @@ class Site:
         (folder / "broker.conf").write_text(broker_conf)
         (folder / "controller.toml").write_text(conf)
         self.settings: Settings = read_settings(folder / "controller.toml")
-        self.log = site_log(self.settings)
+        self.log: SiteLog = _SITE_LOGS[self.settings.log.kind](self.settings)
         self.interval = _START
         self._rounds = 0
         #: Ids of commands that nobody of ours has issued.
@@ -230,6 +239,24 @@ def kafka_site(folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> 
         guardrails="",
         log=f'kind = "kafka"\n[log.kafka]\nbootstrap = "{kafka.bootstrap}"\npartitions = 2\n{topics}',
         election=f'kind = "zookeeper"\nhosts = "{zookeeper.hosts}"\npath = "/{name}"'
+        f"\nsession_timeout_seconds = {SESSION_SECONDS}",
+    )
+    with _site(folder, conf, controllers=2, executors=2) as site:
+        yield site
+
+
+@contextmanager
+def pulsar_site(folder: Path, pulsar: PulsarCluster) -> Iterator[Site]:
+    """Two controllers and two executors with their log in a real Pulsar, and their election in its ZooKeeper."""
+    name = uuid4().hex[:8]
+    log = PulsarLogSettings(
+        service_url=pulsar.service_url, admin_url=pulsar.admin_urls, namespace=f"public/trimtab-{name}", partitions=2
+    )
+    conf = _CONF.format(
+        cluster=CLUSTER,
+        guardrails="",
+        log=log_section(log),
+        election=f'kind = "zookeeper"\nhosts = "{pulsar.zookeeper}"\npath = "/trimtab-{name}"'
         f"\nsession_timeout_seconds = {SESSION_SECONDS}",
     )
     with _site(folder, conf, controllers=2, executors=2) as site:

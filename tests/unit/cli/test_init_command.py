@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from controller.cli.init import init
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.broker_conf import read_broker_conf
-from controller.settings.log import LogInFolder, LogInKafka
+from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import read_settings
 
 CONF = Path(__file__).parents[3] / "conf"
@@ -54,6 +54,17 @@ def test_settings_for_a_folder_name_no_server() -> None:
     }
     assert "9092" not in text
     assert "2181" not in text
+
+
+def test_settings_for_pulsar_name_no_kafka() -> None:
+    words = ("mine", "--log", "pulsar", "--service-url", "pulsar://a:6650,b:6650", "--admin-url", "http://a:80")
+    assert run(*words).exit_code == 0
+    made, text = read_settings(Path("mine/trimtab.toml")), Path("mine/trimtab.toml").read_text()
+    assert isinstance(made.log, LogInPulsar)
+    assert made.log.pulsar.service_url == "pulsar://a:6650,b:6650"
+    assert made.log.pulsar.admin_url == ("http://a:80",)
+    assert made.log.pulsar.token_file is None
+    assert "9092" not in text
 
 
 def test_it_says_what_to_do_next_with_the_files_that_it_wrote() -> None:

@@ -82,8 +82,7 @@ class FencedPartition:
         sending = Sending(Deadline.after(PATIENCE_SECONDS))
         try:
             for key, value in records:
-                sending.begin()
-                self._producer.send_async(value, sending.ended, partition_key=key or None)
+                self._producer.send_async(value, sending.begin(len(value)), partition_key=key or None)
             sending.wait()
         except pulsar.PulsarException as error:
             raise self._meaning(error) from error

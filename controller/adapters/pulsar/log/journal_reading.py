@@ -1,7 +1,6 @@
 """Reads the journal's topic: its end, or all of it.  Disturbs no writer."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from typing import Final, NamedTuple
 
 from controller.adapters.pulsar.log.connection import LogConnection
@@ -10,8 +9,8 @@ from controller.adapters.pulsar.log.reader import (
     OLDEST,
     LogRecord,
     MessagePlace,
-    PartitionReader,
     Start,
+    one_record,
     read_rest,
 )
 from controller.model.errors import JournalError, WireError
@@ -84,9 +83,8 @@ def journal_end(connection: LogConnection, *, cluster: str, now_ms: int) -> Jour
 
 def newest_properties(connection: LogConnection) -> Mapping[str, str]:
     """The properties of the journal's last record, or mark."""
-    with closing(PartitionReader(connection, connection.log.journal_topic, 0, LAST)) as reader:
-        newest = [*reader.rest()][-1:]
-    return newest[0].properties if newest else {}
+    newest = one_record(connection, connection.log.journal_topic, 0, LAST)
+    return {} if newest is None else newest.properties
 
 
 def first_of(connection: LogConnection) -> Start:

@@ -3,13 +3,21 @@
 import json
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition
-from controller.adapters.pulsar.log.reader import LAST, MARK, MessagePlace, PartitionReader, Start, read_rest
+from controller.adapters.pulsar.log.reader import (
+    LAST,
+    MARK,
+    MessagePlace,
+    PartitionReader,
+    Start,
+    one_record,
+    read_rest,
+)
 from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, connected
 from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
@@ -62,11 +70,10 @@ class OwnedPartition:
     def _wait_for_answers(self, seconds: float) -> None:
         """Whoever has the partition may be acting on a command: the next one could only say that it is unknown."""
         while True:
-            with closing(PartitionReader(self._connection, self._name, self._partition, LAST)) as reader:
-                newest = [*reader.rest()][-1:]
-            if not newest or MARK in newest[0].properties or not _state(newest[0].value, self._partition).begun:
+            newest = one_record(self._connection, self._name, self._partition, LAST)
+            if newest is None or MARK in newest.properties or not _state(newest.value, self._partition).begun:
                 return
-            if now_ms() - newest[0].timestamp_ms >= seconds * 1000:
+            if now_ms() - newest.timestamp_ms >= seconds * 1000:
                 return
             time.sleep(_WAIT_SECONDS)
 

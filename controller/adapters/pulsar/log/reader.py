@@ -163,6 +163,12 @@ def read_rest(connection: LogConnection, name: str, partition: int, start: Start
                 yield record
 
 
+def one_record(connection: LogConnection, name: str, partition: int, start: Start) -> LogRecord | None:
+    """The first record of a partition from *start* on, a mark too; None where there is none."""
+    with closing(PartitionReader(connection, name, partition, start)) as reader:
+        return reader.next(_READ_MS) if reader.has_more() else None
+
+
 def place_of(at: pulsar.MessageId) -> MessagePlace:
     """The place of the message *at*."""
     return (at.ledger_id(), at.entry_id(), max(at.batch_index(), 0))

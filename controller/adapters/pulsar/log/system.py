@@ -8,6 +8,7 @@ from controller.adapters.pulsar.log.inbox import PulsarInbox
 from controller.adapters.pulsar.log.journal import PulsarJournal
 from controller.adapters.pulsar.log.journal_reading import read_journal
 from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarDeadLetterLog, PulsarMetricsLog
+from controller.adapters.pulsar.log.records import PulsarRecordLog
 from controller.adapters.pulsar.log.tail import PulsarTail
 from controller.adapters.pulsar.log.ticks import PulsarCollectorLog
 from controller.model.journal import JournalEntry
@@ -51,6 +52,10 @@ class PulsarSystem:
     def collectors(self) -> PulsarCollectorLog:
         """See LogSystem."""
         return PulsarCollectorLog(self._log, cluster=self._cluster)
+
+    def records(self) -> PulsarRecordLog:
+        """See LogSystem."""
+        return PulsarRecordLog(self._log)
 
     def tail(self) -> PulsarTail:
         """See LogSystem."""

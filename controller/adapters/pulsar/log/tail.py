@@ -16,6 +16,7 @@ from controller.adapters.pulsar.log.reader import (
     MessagePlace,
     PartitionReader,
     Start,
+    one_record,
 )
 from controller.adapters.pulsar.log.writer import now_ms
 from controller.model.decision import Decision
@@ -33,7 +34,6 @@ _LONGEST_MS: Final = 86_400_000
 #: With fewer records than this the next stretch is longer, with more it is shorter.
 _FEW, _MANY = 256, 4_096
 _BYTES: Final = 32 << 20
-_READ_MS: Final = 10_000
 
 
 class PulsarTail:
@@ -105,7 +105,7 @@ def newest_first(
 def _backwards(
     connection: LogConnection, name: str, partition: int, keep: Callable[[bytes], bool], oldest: Start, span: int
 ) -> Iterator[LogRecord]:
-    first, last = (_one(connection, name, partition, start) for start in (oldest, LAST))
+    first, last = (one_record(connection, name, partition, start) for start in (oldest, LAST))
     if first is None or last is None:
         return
     end: MessagePlace = (last.place[0], last.place[1], last.place[2] + 1)
@@ -130,9 +130,3 @@ def _backwards(
         elif count < _FEW:
             span = min(_LONGEST_MS, span * 4)
         since -= span
-
-
-def _one(connection: LogConnection, name: str, partition: int, start: Start) -> LogRecord | None:
-    """The first record from *start* on; None where there is none."""
-    with closing(PartitionReader(connection, name, partition, start)) as reader:
-        return reader.next(_READ_MS) if reader.has_more() else None

@@ -25,6 +25,8 @@ from controller.wire.metrics import TickRecord, decode_metric
 #: Records that one call reads at most before it looks at the time, and how long it reads at most: a collector has other
 #: work, too.
 _AT_ONCE_SECONDS: Final = 0.5
+#: A collector has a deadline for each interval: it does not wait as long as others.
+_ANSWER_SECONDS: Final = 10.0
 _CATCH_UP_SECONDS: Final = 60.0
 
 
@@ -33,7 +35,7 @@ class PulsarCollectorLog:
 
     def __init__(self, settings: PulsarLogSettings, *, cluster: str) -> None:
         self._log, self._cluster = settings, cluster
-        self._connection = LogConnection(settings)
+        self._connection = LogConnection(settings, seconds=_ANSWER_SECONDS)
         create_topics(self._connection, settings.metrics_topic, settings.results_topic, ticks_control(settings))
         self._metrics = TopicWriter(self._connection, settings.metrics_topic)
         self._intents = FencedPartition(

@@ -7,7 +7,7 @@ connection is stored once.
 import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import pulsar
@@ -20,6 +20,7 @@ from controller.adapters.pulsar.log.words import error_of, failure
 #: Messages in one entry at most, and those under way to a partition: the client's own queue is longer.
 _IN_BATCH: Final = 256
 _UNDER_WAY: Final = 500
+_BYTES_UNDER_WAY: Final = 32 << 20
 _BATCHED: Final[dict[str, Any]] = {
     "batching_enabled": True,
     "batching_max_messages": _IN_BATCH,
@@ -68,8 +69,7 @@ class TopicWriter:
             for record in records:
                 number = record.partition
                 producer = self._producer(partition_of(record.key, partitions) if number is None else number)
-                sending.begin()
-                producer.send_async(record.value, sending.ended, partition_key=record.key or None)
+                producer.send_async(record.value, sending.begin(len(record.value)), partition_key=record.key or None)
             sending.wait()
         except pulsar.PulsarException as error:
             self.close()
@@ -103,24 +103,25 @@ class TopicWriter:
 
 
 class Sending:
-    """Messages under way: how many, and the first failure.  The library calls ``ended`` from its own threads."""
+    """Messages under way: how many, and the first failure.  The library tells from its own threads how each ended."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
         self._changed = threading.Condition()
-        self._open = 0
+        self._open = self._bytes = 0
         self._failure: Any = None
 
-    def begin(self) -> None:
-        """Wait until one more may be sent; raises an earlier one's failure."""
-        self._until(lambda: self._open < _UNDER_WAY)
+    def begin(self, size: int) -> Callable[[Any, Any], None]:
+        """Wait until one more, of *size* bytes, may be sent; raises an earlier one's failure.  Call what it returns."""
+        self._until(lambda: self._open < _UNDER_WAY and (self._bytes + size <= _BYTES_UNDER_WAY or not self._open))
         with self._changed:
-            self._open += 1
+            self._open, self._bytes = self._open + 1, self._bytes + size
+        return partial(self._ended, size)
 
-    def ended(self, result: Any, _: Any) -> None:
+    def _ended(self, size: int, result: Any, _: Any) -> None:
         """One was stored, or was not."""
         with self._changed:
-            self._open -= 1
+            self._open, self._bytes = self._open - 1, self._bytes - size
             if result != pulsar.Result.Ok:
                 self._failure = self._failure or result
             self._changed.notify_all()

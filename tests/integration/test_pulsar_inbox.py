@@ -1,0 +1,143 @@
+"""Commands through a real Pulsar: shared out, answered once, and never acted on by an executor that was replaced."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import pytest
+
+from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.inbox import PulsarInbox
+from controller.adapters.pulsar.log.owned import OwnedPartition
+from controller.adapters.pulsar.log.reader import read_rest
+from controller.adapters.pulsar.log.topics import create_topics
+from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
+from controller.adapters.waiting import wait_for
+from controller.executor.loop import Executor
+from controller.lab.pulsar_server import PulsarCluster
+from controller.model.decision import Command
+from controller.ports.inbox import AnswerRecord, TakenOverError
+from controller.settings.pulsar_log import PulsarLogSettings
+from controller.settings.trimtab_toml import ExecutorSettings
+from controller.wire.commands import command_event, command_key, epoch_event
+from controller.wire.results import Result, decode_result
+from tests.commands import T, unload
+from tests.integration.pulsar_log import PARTITIONS, own_topics
+from tests.unit.executor.test_executor_loop import Owners
+
+pytestmark = pytest.mark.integration
+
+COMMANDS = [unload(f"tenant/ns-{nth}/0x40000000_0x80000000") for nth in range(8)]
+
+
+@pytest.fixture
+def log(pulsar: PulsarCluster) -> PulsarLogSettings:
+    """Topics of the test's own, with commands in them."""
+    settings = own_topics(pulsar)
+    with closing(LogConnection(settings)) as connection:
+        create_topics(connection)
+        issue(connection, COMMANDS)
+    return settings
+
+
+def issue(connection: LogConnection, commands: Sequence[Command], *, epoch: int = 1) -> None:
+    records = [Outgoing("", epoch_event("standalone", epoch, T), each) for each in range(PARTITIONS)]
+    records += [Outgoing(command_key(each), command_event(each, epoch, T)) for each in commands]
+    with closing(TopicWriter(connection, connection.log.commands_topic)) as writer:
+        writer.append(records, partitions=PARTITIONS)
+
+
+def settings(batch: int = 16) -> ExecutorSettings:
+    return ExecutorSettings(session_timeout_seconds=6, max_per_second=1000.0, batch=batch)
+
+
+def executor(opened: PulsarInbox, cluster: Owners, *, batch: int = 16) -> Executor:
+    return Executor(opened, cluster, settings(batch), name="standalone", now_ms=lambda: T)
+
+
+@contextmanager
+def running(log: PulsarLogSettings, cluster: Owners) -> Iterator[threading.Event]:
+    """An executor in a thread, which ends with the block, or when the event is set."""
+    until = threading.Event()
+
+    def work() -> None:
+        with closing(PulsarInbox(log, settings(), cluster="standalone")) as inbox:
+            executor(inbox, cluster, batch=4).run(until)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield until
+    finally:
+        until.set()
+        thread.join(30)
+
+
+def answers(log: PulsarLogSettings) -> dict[str, list[str]]:
+    """Command -> the statuses of its results."""
+    found: dict[str, list[str]] = {}
+    with closing(LogConnection(log)) as connection:
+        for partition in range(PARTITIONS):
+            for record in read_rest(connection, log.results_topic, partition):
+                result = decode_result(record.value, cluster="standalone", period_ms=60_000)
+                assert isinstance(result, Result)
+                found.setdefault(result.id, []).append(result.status)
+    return found
+
+
+def all_are_answered(log: PulsarLogSettings) -> bool:
+    return len(answers(log)) == len(COMMANDS)
+
+
+def test_an_executor_whose_partition_another_one_has_neither_acts_nor_answers(log: PulsarLogSettings) -> None:
+    with (
+        closing(PulsarInbox(log, settings(), cluster="standalone")) as old,
+        closing(LogConnection(log)) as connection,
+    ):
+        taken = wait_for(lambda: [each for each in old.take(16, 0.5) if b"epoch/" not in each.value], 30, every=0.1)
+        partition = taken[0].partition
+        old.begin(partition, "one")
+        # As for an executor that hangs: it hears nothing of it.
+        OwnedPartition(connection, partition, cluster="standalone", patience_seconds=0.0)
+        with pytest.raises(TakenOverError):
+            old.begin(partition, "another")
+        with pytest.raises(TakenOverError):
+            old.answer([AnswerRecord(partition, "key", b"{}")])
+    assert answers(log) == {}
+
+
+def test_what_a_killed_executor_had_begun_is_looked_at_and_the_rest_carried_out(log: PulsarLogSettings) -> None:
+    class Dies(Owners):
+        def act(self, command: Command) -> None:
+            raise KeyboardInterrupt
+
+    cluster = Dies()
+    inbox = PulsarInbox(log, settings(), cluster="standalone")
+    works = executor(inbox, cluster, batch=1)
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(lambda: not works.step() and False, 60, every=0.05)
+    inbox._connection.client.shutdown()  # as a kill does: nothing is given back
+    survivor = Owners()
+    with running(log, survivor):
+        wait_for(lambda: all_are_answered(log), 60, every=0.2)
+    found = answers(log)
+    assert Counter(status for each in found.values() for status in each) == {"done": len(COMMANDS) - 1, "unknown": 1}
+    assert sorted(survivor.acted) == sorted(name for name, [status] in found.items() if status == "done")
+
+
+def test_executors_that_come_and_go_do_everything_once(log: PulsarLogSettings) -> None:
+    class Slow(Owners):
+        def act(self, command: Command) -> None:
+            super().act(command)
+            time.sleep(0.2)
+
+    cluster = Slow()
+    with running(log, cluster) as first:
+        wait_for(lambda: len(cluster.acted) >= 1, 30, every=0.05)
+        with running(log, cluster):
+            first.set()
+            wait_for(lambda: all_are_answered(log), 60, every=0.2)
+    assert {name: len(each) for name, each in answers(log).items()} == {each.id: 1 for each in COMMANDS}
+    assert sorted(cluster.acted) == sorted(each.id for each in COMMANDS)
