@@ -1,6 +1,7 @@
 """``trimtab explain``: why a bundle was moved or not, what was decided about a broker, or what an interval decided."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -15,9 +16,11 @@ from controller.cli.times import FORMS, is_time, time_of
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
 from controller.offline.explanation import Told, explain
+from controller.offline.flips import flips
 from controller.offline.journalled import told_of_journal
 from controller.offline.of_load import told_of_load
 from controller.settings.trimtab_toml import read_settings
+from controller.wire.answers.explain import FlipAnswer
 from controller.wire.readable import utc
 
 _NEWEST: Final = "last"
@@ -82,6 +85,10 @@ def explain_subject(
     rounds: _Rounds = 1,
     period_seconds: _Period = 60,
     show_all: Annotated[bool, typer.Option("--all", help="Also print who said yes, and all brokers.")] = False,
+    flip: Annotated[
+        bool,
+        typer.Option("--flip", help="Also search for the smallest change of load or of an option that would flip it."),
+    ] = False,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.explain")] = False,
 ) -> None:
@@ -106,6 +113,10 @@ def explain_subject(
         told = _of_journal(conf, time_ms, before=intervals)
     _refuse_unknown(told, subject, kind)
     answer = explain(told, kind if kind == "interval" else subject, kind)
+    if flip and told.examined is not None:
+        with long_work("looking for what would flip it"):
+            found = flips(told.examined.made_of, subject, kind)
+        answer = answer.model_copy(update={"flips": [FlipAnswer(**asdict(each)) for each in found]})
     if as_json:
         typer.echo(answer.as_line())
     else:

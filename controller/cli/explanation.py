@@ -11,7 +11,7 @@ from controller.cli.layout import columns, print_fields, print_line, print_table
 from controller.model.decision import Reason
 from controller.status.reasons import MEANINGS
 from controller.status.told import became, does, verdict_cells
-from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, GivenAnswer
+from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, FlipAnswer, GivenAnswer
 from controller.wire.readable import amounts, in_number, utc
 
 _LABEL: Final = 9
@@ -32,9 +32,24 @@ def print_explanation(answer: ExplainAnswer, *, show_all: bool) -> None:
         _print_reasons(out, answer)
     if answer.kind == "broker" or show_all:
         _print_verdicts(out, answer, most)
+    if answer.flips is not None:
+        _print_flips(out, answer.flips, most)
     for note in answer.notes:
         out.print()
         print_line(out, note, first="Note: ", rest="      ")
+
+
+def _print_flips(out: Console, found: Sequence[FlipAnswer], most: int | None) -> None:
+    out.print()
+    if not found:
+        print_line(out, "No single change of load or of an option was found that would flip it.")
+        return
+    header = columns("change", "of", "from", "to", "then", numbers=("from", "to"), prose=("then",))
+    rows = [
+        (each.kind, each.of, f"{each.before:g} {each.unit}", f"{each.after:.6g} {each.unit}", each.then or "nothing")
+        for each in found[:most]
+    ]
+    print_table(out, header, rows, title="Each of these alone would flip it; the smallest first", head=2)
 
 
 def _head(answer: ExplainAnswer) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import Memory
+from controller.offline.flips import Redecision
 from controller.strategies.common.candidates import Candidates
 
 
@@ -115,6 +116,8 @@ class Examined:
     #: After the decision.
     memory: Memory
     heard: Heard
+    #: What the decision was made of.
+    made_of: Redecision
 
     def guarded(self) -> Untouchable:
         """The bundles that were guarded when this was decided."""
@@ -171,4 +174,7 @@ def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Poli
         return seen[0]
 
     entry = decide_interval([snapshot], memory, controls, listening, look)
-    return Examined(policy=policy, view=seen[0], decision=entry.decision, memory=entry.memory, heard=heard)
+    made_of = Redecision(view=seen[0], results=snapshot.results, memory=memory, controls=controls, policy=policy)
+    return Examined(
+        policy=policy, view=seen[0], decision=entry.decision, memory=entry.memory, heard=heard, made_of=made_of
+    )

@@ -1,6 +1,7 @@
 """What would be decided on recorded load, as ``trimtab decide`` decides it, to be explained."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from controller.offline.examined import Examined, heard_policy
@@ -21,7 +22,12 @@ def told_of_load(
     recorded = read_load(load, cluster=None, period_ms=period_ms)
     listening, heard = heard_policy(policy)
     found = what_would_be_done(recorded.records, listening, rounds=rounds)
-    examined = Examined(policy=policy, view=found.view, decision=found.decision, memory=found.memory, heard=heard)
+    # Without the listeners.
+    of_strategies = {name: getattr(policy, name) for name in ("shedder", "selection", "membership")}
+    made_of = replace(found.made_of, policy=replace(found.made_of.policy, **of_strategies))
+    examined = Examined(
+        policy=policy, view=found.view, decision=found.decision, memory=found.memory, heard=heard, made_of=made_of
+    )
     return Told(
         cluster=recorded.cluster,
         interval=found.view.as_of_ms,

@@ -19,6 +19,7 @@ from controller.model.decision import Decision
 from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
+from controller.offline.flips import Redecision
 from controller.wire.rows import Located, rows_from_records
 
 #: Nothing is forgotten on the way to the last interval.
@@ -36,6 +37,8 @@ class WhatIf:
     #: After the decision.
     memory: Memory
     round: int
+    #: What the decision was made of.
+    made_of: Redecision
 
 
 def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> WhatIf:
@@ -60,11 +63,19 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
     begin = -(-view.as_of_ms // step) * step
     for number in range(1, rounds + 1):
         now = replace(last, interval=begin + (number - 1) * step)
-        entry = decide_interval([now], memory, Controls(mode="active"), policy, same_load)
+        controls = Controls(mode="active")
+        entry = decide_interval([now], memory, controls, policy, same_load)
+        made_of = Redecision(
+            view=replace(view, as_of_ms=now.interval),
+            results=now.results,
+            memory=memory,
+            controls=controls,
+            policy=policy,
+        )
         if entry.decision.commands:
             break
         memory = entry.memory
-    return WhatIf(view=view, decision=entry.decision, memory=entry.memory, round=number)
+    return WhatIf(view=view, decision=entry.decision, memory=entry.memory, round=number, made_of=made_of)
 
 
 def _unhindered(policy: Policy) -> Policy:

@@ -65,6 +65,21 @@ class BrokerForBundleAnswer(JsonAnswer):
     bundles: int
 
 
+class FlipAnswer(JsonAnswer):
+    """A change after which the decision comes out otherwise."""
+
+    kind: Literal["usage", "load", "option"]
+    """usage: of a broker, and its rates.  load: of the bundle, and its averages.  option: of broker.conf."""
+    of: str
+    before: Number
+    """Of usage and load: 100 %."""
+    after: Number
+    """Of a switch: 1 is true."""
+    unit: str
+    then: str
+    """What would be done; "": nothing would be."""
+
+
 class ExplainAnswer(JsonAnswer):
     """``trimtab explain --json``."""
 
@@ -94,3 +109,6 @@ class ExplainAnswer(JsonAnswer):
     reproduced: bool | None
     """Whether the decision came out the same when it was made again; null: it was not made again."""
     notes: list[str]
+    flips: list[FlipAnswer] | None = None
+    """With --flip: single changes that would flip whether anything is done, the smallest first; null: not asked for, or
+    the load of this interval is not known."""

@@ -236,3 +236,24 @@ def test_an_empty_journal_and_a_missing_log_are_errors(tmp_path: Path) -> None:
     assert isinstance(error, TrimtabError)
     assert "the journal has no decision about cluster 'demo'" in str(error)
     assert sorted(os.listdir(tmp_path)) == ["broker.conf", "trimtab.toml"]
+
+
+# ---- what would flip it ----
+
+
+def test_flip_tells_changes_that_would_flip_it_and_only_when_it_is_asked() -> None:
+    words = ("last", "--load", REPORTS, "--strategy", "UniformLoadShedder")
+    assert "flips" not in told(*words)
+    found = told(*words, "--flip")["flips"]
+    assert [(each["of"], each["kind"]) for each in found if each["of"] == "minUnloadMessage"]
+    assert all(each["then"].startswith("unload") for each in found)
+    assert "Each of these alone would flip it" in run(*words, "--flip").stdout
+
+
+def test_flip_explains_a_journalled_bundle(moving: tuple[Path, list[JournalEntry]]) -> None:
+    conf, entries = moving
+    commands = [command for entry in entries for command in entry.decision.commands]
+    found = told(commands[-1].bundle, "--at", utc(commands[-1].interval), "--conf", conf, "--flip")
+    assert found["reproduced"]
+    assert found["flips"]
+    assert all(each["then"] == "" for each in found["flips"])
