@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from controller.adapters.pulsar.log import reader as reader_module
 from controller.adapters.pulsar.log import tail as pulsar_tail
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.inbox import PulsarInbox
@@ -174,3 +175,19 @@ def test_the_newest_records_come_first_from_all_partitions_whatever_the_stretche
     assert [*tail.backwards("metrics", (b"",))] == [b'{"nth":%d}' % nth for nth in reversed(range(12))]
     assert [*tail.backwards("metrics", (b":3}", b":11}"))] == [b'{"nth":11}', b'{"nth":3}']
     assert [*tail.backwards("results", (b"",))] == []
+
+
+def test_a_sweep_whose_producer_says_a_time_far_in_the_future_counts_as_of_now(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = place.log()
+    log.lead(INTERVAL)
+    real = reader_module._record
+    monkeypatch.setattr(
+        reader_module, "_record", lambda *given: real(*given)._replace(timestamp_ms=(1 << 62) + INTERVAL)
+    )
+    log.publish([CHUNK], 30.0)
+    [found] = arrived(log, 1)
+    assert found.append_ms is not None
+    assert found.append_ms < INTERVAL + 3_600_000
+    assert [*PulsarTail(place.settings).backwards("metrics", (b"",))] == [CHUNK[1]]

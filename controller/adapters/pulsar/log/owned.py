@@ -69,7 +69,8 @@ class OwnedPartition:
 
     def _wait_for_answers(self, seconds: float) -> None:
         """Whoever has the partition may be acting on a command: the next one could only say that it is unknown."""
-        while True:
+        deadline = Deadline.after(seconds)  # its clock may be ahead
+        while not deadline.passed:
             newest = one_record(self._connection, self._name, self._partition, LAST)
             if newest is None or MARK in newest.properties or not _state(newest.value, self._partition).begun:
                 return

@@ -1,7 +1,7 @@
 """Reads the log's topics: records in order within a partition, up to the present end or without end.
 
-A reader leaves no subscription behind.  Append times are the publish times that producers give, but never later than
-the moment of reading: the client library does not show the brokers' own.
+A reader leaves no subscription behind.  Times are the publish times that producers give: the client library does not
+show the brokers' own.  Who needs them to be true bounds them.
 """
 
 import time
@@ -36,7 +36,7 @@ class LogRecord(NamedTuple):
     place: MessagePlace
     key: str
     value: bytes
-    #: Epoch ms.
+    #: When its producer says that it sent it, epoch ms; any number.
     timestamp_ms: int
     properties: Mapping[str, str]
 
@@ -186,6 +186,6 @@ def _record(partition: int, message: pulsar.Message) -> LogRecord:
         place=place_of(message.message_id()),
         key=message.partition_key(),
         value=message.data(),
-        timestamp_ms=min(message.publish_timestamp(), time.time_ns() // 1_000_000),
+        timestamp_ms=message.publish_timestamp(),
         properties=message.properties(),
     )

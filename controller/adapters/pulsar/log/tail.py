@@ -109,7 +109,8 @@ def _backwards(
     if first is None or last is None:
         return
     end: MessagePlace = (last.place[0], last.place[1], last.place[2] + 1)
-    since = last.timestamp_ms - span
+    # Producers give the times: one far in the future would lead nowhere.
+    since = min(last.timestamp_ms, now_ms()) - span
     while end > first.place:
         start = oldest if since <= first.timestamp_ms else Start(since_ms=since)
         begun, count, size = end, 0, 0

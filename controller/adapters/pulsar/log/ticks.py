@@ -22,9 +22,10 @@ from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.chunks import Arrived, KeyValue, glance
 from controller.wire.metrics import TickRecord, decode_metric
 
-#: Records that one call reads at most before it looks at the time, and how long it reads at most: a collector has other
-#: work, too.
+#: Seconds that one call reads at most: a collector has other work, too.
 _AT_ONCE_SECONDS: Final = 0.5
+#: Producers give the times.  One may be ahead of our clock by this much, ms; what is later counts as of then.
+_SKEW_MS: Final = 60_000
 #: A collector has a deadline for each interval: it does not wait as long as others.
 _ANSWER_SECONDS: Final = 10.0
 _CATCH_UP_SECONDS: Final = 60.0
@@ -72,7 +73,7 @@ class PulsarCollectorLog:
         for record in self._reader.rest():
             head = glance(record.value)
             if head is not None:
-                yield Arrived(head, record.timestamp_ms)
+                yield Arrived(head, min(record.timestamp_ms, now_ms() + _SKEW_MS))
             if deadline.passed:
                 if self._caught_up:
                     return
