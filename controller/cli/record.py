@@ -1,8 +1,11 @@
 """``trimtab record``: copy a log into a folder of Parquet files, to be replayed."""
 
+import os
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, get_args
 
@@ -14,7 +17,8 @@ from controller.adapters.recordings.manifest import Manifest, recorded_settings
 from controller.cli.common import DEFAULT_CONF, Conf, json_option
 from controller.cli.reachable import require
 from controller.cli.times import FORMS, time_of
-from controller.model.errors import TrimtabError
+from controller.model.errors import SettingsError, TrimtabError
+from controller.offline.anonymise import Anonymiser, fingerprint
 from controller.offline.record import Wanted, record
 from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -23,6 +27,9 @@ from controller.wire.readable import counted
 
 _OFFSETS: Final = re.compile(r"(?P<topic>[a-z]+)/(?P<partition>\d{1,9})=(?P<first>\d{1,18}):(?P<end>\d{1,18})")
 _OFFSETS_FORM: Final = "TOPIC/PARTITION=FIRST:END, for example metrics/0=1200:2400; END does not belong to it"
+#: Of a key, at least and at most.
+_KEY_BYTES: Final = 16
+_LONGEST_KEY: Final = 4096
 _TOPICS: Final = ", ".join(RECORDED_TOPICS)
 
 _Log: TypeAlias = Annotated[
@@ -59,6 +66,23 @@ _Offsets: TypeAlias = Annotated[
     typer.Option(help=f"Only these offsets of a topic; can be repeated: {_OFFSETS_FORM}.", show_default=False),
 ]
 
+_Anonymise: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--anonymise",
+        help="Replace tenants, namespaces, topics and hosts, and leave out commands, journal and all free texts.",
+    ),
+]
+_KeyFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help=f"With --anonymise: the pseudonyms follow from this file, {_KEY_BYTES} bytes or more that nobody guesses.",
+        exists=True,
+        dir_okay=False,
+        show_default="a key that is made up, and forgotten",
+    ),
+]
+
 
 def record_log(
     output: _Into,
@@ -68,6 +92,8 @@ def record_log(
     until: _To = None,
     topic: _Topics = None,
     offsets: _Offsets = None,
+    anonymise: _Anonymise = False,
+    key_file: _KeyFile = None,
     as_json: Annotated[bool, json_option("answer.record")] = False,
 ) -> None:
     """Copy the metrics, results, commands and journal into a folder of Parquet files with a manifest.
@@ -77,15 +103,34 @@ def record_log(
     Exit codes: 0 the recording is complete; 1 it failed, or there is nothing to copy; 2 an option or the settings are
     invalid.
     """
+    if key_file is not None and not anonymise:
+        raise typer.BadParameter("it needs --anonymise", param_hint="--key-file")
     settings = read_settings(conf)
     wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}")
-    manifest = record(opened_log(settings, log), output, wanted, recorded_settings(settings), settings.cluster.name)
+    cluster, source, kept = settings.cluster.name, opened_log(settings, log), recorded_settings(settings)
+    if not anonymise:
+        manifest = record(source, output, wanted, kept, cluster)
+    else:
+        key = _key(key_file)
+        wanted = replace(wanted, asked=f"{wanted.asked} --anonymise, key {fingerprint(key)}")
+        other = partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
+        manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other)
     answer = _answer(output, manifest)
     if as_json:
         typer.echo(answer.as_line())
     else:
         parts = ", ".join(counted(number, name.removesuffix("s")) for name, number in answer.records.items())
         typer.echo(f"{output}: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
+
+
+def _key(path: Path | None) -> bytes:
+    if path is None:
+        return os.urandom(2 * _KEY_BYTES)
+    with path.open("rb") as file:
+        key = file.read(_LONGEST_KEY + 1)
+    if not _KEY_BYTES <= len(key) <= _LONGEST_KEY:
+        raise SettingsError(f"{path}: a key has {_KEY_BYTES} to {_LONGEST_KEY} bytes: make one with openssl rand 32")
+    return key
 
 
 def opened_log(settings: Settings, folder: Path | None) -> RecordLog:

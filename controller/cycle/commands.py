@@ -13,6 +13,11 @@ from controller.model.memory import InFlight, Issued
 _COMMANDS: Final = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
 
 
+def command_id(cluster: str, interval: int, action: str, bundle: str) -> str:
+    """The id of the command for *action* on *bundle*, decided in *interval*."""
+    return str(uuid.uuid5(_COMMANDS, f"{cluster}/{interval}/{action}/{bundle}"))
+
+
 def command_for(
     action: str,
     bundle: str,
@@ -25,7 +30,7 @@ def command_for(
 ) -> Command:
     """The command for *action* ("unload", "split") on *bundle*, decided in *interval*; *extra*: its further fields."""
     return Command(
-        id=str(uuid.uuid5(_COMMANDS, f"{policy.cluster}/{interval}/{action}/{bundle}")),
+        id=command_id(policy.cluster, interval, action, bundle),
         action=action,
         cluster=policy.cluster,
         bundle=bundle,

@@ -1,7 +1,7 @@
 """Copies a log into a recording: the same records, byte for byte, or with their names replaced."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -10,11 +10,12 @@ from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.manifest import Manifest, RecordedExtent, RecordedSettings
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
-from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog, StoredRecord
+from controller.offline.anonymise import ANONYMISED, Anonymiser
+from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog
 from controller.wire.readable import utc
 
-#: What is written in place of a record.
-Rewrite: TypeAlias = Callable[[RecordedTopic, StoredRecord], StoredRecord]
+#: Makes what replaces names, of the part of the metrics topic that is copied.
+AnonymiserOf: TypeAlias = Callable[[Extents], Anonymiser]
 #: So many records are copied between two words about how far it is.
 _TOLD_EVERY: Final = 500
 
@@ -40,37 +41,45 @@ def record(
     settings: RecordedSettings,
     cluster: str,
     *,
-    rewrite: Rewrite | None = None,
+    anonymiser_of: AnonymiserOf | None = None,
     writer: RecordingWriter | None = None,
 ) -> Manifest:
     """Copy what is *wanted* of *log* into *folder*, or go on with that; returns the manifest.
 
-    *settings* are kept in the manifest.  *rewrite* replaces names.  *writer*: of *folder*.  TrimtabError where there is
-    nothing to copy, or where the log lost records since the recording was begun.
+    *settings* are kept in the manifest.  With *anonymiser_of* names are replaced, and only metrics and results are
+    copied.  *writer*: of *folder*.  TrimtabError where there is nothing to copy, or where the log lost records since
+    the recording was begun.
     """
     with writer or RecordingWriter(folder) as out:
+        if anonymiser_of is not None:
+            wanted = replace(wanted, topics=tuple(topic for topic in wanted.topics if topic in ANONYMISED))
         if out.begun is None:
-            out.begin(wanted.asked, _begun(log, wanted, settings, cluster, anonymised=rewrite is not None))
+            out.begin(wanted.asked, _begun(log, wanted, settings, cluster))
         elif out.begun != wanted.asked:
             raise SettingsError(
                 f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
                 " same options to go on, or choose another folder with -o"
             )
+        other = None if anonymiser_of is None else anonymiser_of(_planned(out, "metrics"))
         total = sum(each.end - each.first for extents in out.manifest.topics.values() for each in extents)
         left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
         with long_work("recording, records", total, pieces) as tell:
             done = total - sum(extent.end - extent.first for extents in left.values() for extent in extents.values())
             for topic, extents in left.items():
                 for number, found in enumerate(log.read(topic, extents) if extents else ()):
-                    out.add(topic, found if rewrite is None else rewrite(topic, found))
+                    out.add(topic, found if other is None else other.rewrite(topic, found))
                     if number % _TOLD_EVERY == 0:
                         tell(done + number)
                 out.end_topic(topic)
                 done += sum(extent.end - extent.first for extent in extents.values())
-        return out.finish()
+        return out.finish() if other is None else out.finish(cluster=other.cluster, settings=other.settings())
 
 
-def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str, *, anonymised: bool) -> Manifest:
+def _planned(out: RecordingWriter, topic: RecordedTopic) -> Extents:
+    return {each.partition: Extent(each.first, each.end) for each in out.manifest.topics.get(topic, ())}
+
+
+def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:
     topics = {topic: _extents(log, wanted, topic, settings) for topic in wanted.topics}
     if not any(extent.end > extent.first for extents in topics.values() for extent in extents.values()):
         span = " to ".join(utc(each) if each is not None else "..." for each in (wanted.from_ms, wanted.to_ms))
@@ -78,7 +87,6 @@ def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: 
     return Manifest(
         cluster=cluster,
         made_by=f"trimtab {version('trimtab')}",
-        anonymised=anonymised,
         from_ms=wanted.from_ms,
         to_ms=wanted.to_ms,
         settings=settings,

@@ -21,6 +21,7 @@ from controller.adapters.recordings.manifest import (
     MOST_FILES,
     Manifest,
     RecordedExtent,
+    RecordedSettings,
     RecordingFile,
     content_of,
     manifest_bytes,
@@ -104,9 +105,14 @@ class RecordingWriter:
         if self._waiting:
             self._write(topic)
 
-    def finish(self) -> Manifest:
-        """Write the manifest: the recording is complete."""
+    def finish(self, *, cluster: str = "", settings: RecordedSettings | None = None) -> Manifest:
+        """Write the manifest: the recording is complete.
+
+        With *settings*, its names were replaced, and the manifest tells these and *cluster* in place of the true ones.
+        """
         done = _with_counts(self.manifest)
+        if settings is not None:
+            done = done.model_copy(update={"cluster": cluster, "settings": settings, "anonymised": True})
         files.replace(self._folder / MANIFEST, manifest_bytes(done))
         (self._folder / PROGRESS).unlink()
         (self._folder / _LOCK).unlink(missing_ok=True)

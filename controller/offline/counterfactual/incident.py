@@ -21,11 +21,12 @@ from controller.aggregate.states import States
 from controller.engine import decide_interval
 from controller.model.errors import TrimtabError
 from controller.model.records import BrokerState
+from controller.offline.anonymise import Anonymiser
 from controller.offline.counterfactual.known_before import known_in
 from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
-from controller.offline.record import Rewrite, Wanted, record
+from controller.offline.record import Wanted, record
 from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import TickRecord
@@ -71,17 +72,17 @@ def make_incident(
     span: IncidentSpan,
     settings: RecordedSettings,
     cluster: str,
-    rewrite: Rewrite | None = None,
+    other: Anonymiser | None = None,
 ) -> int:
     """Write the incident in *span* of *log* to the new file *path*; returns its size.
 
-    *rewrite* replaces names.  TrimtabError where the log has no load in the span.
+    *other* replaces names.  TrimtabError where the log has no load in the span.
     """
     period_ms = settings.intervals.period_ms
     start = _start(log, span, settings, cluster)
     begin = [*known_in(start.state, cluster)] if start is not None else []
-    if rewrite is not None:
-        begin = [rewrite("metrics", _as_stored(number, each)).value for number, each in enumerate(begin)]
+    if other is not None:
+        begin = [other.rewrite("metrics", _as_stored(number, each)).value for number, each in enumerate(begin)]
     end_ms = span.until + _AFTER * period_ms
     topics: tuple[RecordedTopic, ...] = ("metrics", "results")
     begin_ms = max(0, span.since - period_ms)
@@ -90,7 +91,8 @@ def make_incident(
         raise TrimtabError(f"{log.where} holds no load from {utc(span.since)} to {utc(span.until)}")
     wanted = Wanted(from_ms=begin_ms, to_ms=end_ms, offsets=offsets)
     with TemporaryDirectory(prefix="trimtab-incident-") as made:
-        manifest = record(log, Path(made) / "recording", wanted, settings, cluster, rewrite=rewrite)
+        anonymiser_of = None if other is None else lambda _: other
+        manifest = record(log, Path(made) / "recording", wanted, settings, cluster, anonymiser_of=anonymiser_of)
         about = IncidentAbout(
             cluster=manifest.cluster,
             around=span.around,

@@ -78,3 +78,30 @@ def test_it_writes_over_nothing(conf: Path, tmp_path: Path) -> None:
     answer = run("--conf", conf, "-o", tmp_path)
     assert isinstance(answer.exception, SettingsError)
     assert "is not empty" in str(answer.exception)
+
+
+def test_anonymised_with_a_key_it_goes_on_and_is_the_same_again(conf: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(b"sixteen bytes or more")
+    for name in ("one", "two"):
+        answer = run("--conf", conf, "-o", tmp_path / name, "--anonymise", "--key-file", key)
+        assert answer.exit_code == 0, answer.output
+    one, two = (Recording(tmp_path / name) for name in ("one", "two"))
+    assert one.manifest == two.manifest
+    assert one.manifest.anonymised
+    assert key.read_bytes() not in b"".join(path.read_bytes() for path in (tmp_path / "one").rglob("*.*"))
+
+
+def test_without_a_key_file_pseudonyms_differ_every_time(conf: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run("--conf", conf, "-o", tmp_path / name, "--anonymise")
+    one, two = (Recording(tmp_path / name).manifest.cluster for name in ("one", "two"))
+    assert one != two
+
+
+@pytest.mark.parametrize("size", [0, 15, 5000])
+def test_a_key_that_is_too_short_or_too_long(conf: Path, tmp_path: Path, size: int) -> None:
+    (tmp_path / "key").write_bytes(b"x" * size)
+    answer = run("--conf", conf, "-o", tmp_path / "new", "--anonymise", "--key-file", tmp_path / "key")
+    assert isinstance(answer.exception, SettingsError)
+    assert run("--conf", conf, "-o", tmp_path / "new", "--key-file", tmp_path / "key").exit_code == 2

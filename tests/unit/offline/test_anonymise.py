@@ -1,0 +1,178 @@
+"""Anonymised recordings: no name is left, and decisions are the same with other names."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.adapters.folder.records import FolderRecords
+from controller.adapters.recordings.manifest import recorded_settings
+from controller.adapters.recordings.reading import Recording
+from controller.engine import decide_interval
+from controller.model.controls import Controls
+from controller.model.decision import Command
+from controller.model.names import topic_hash
+from controller.offline.anonymise import Anonymiser
+from controller.offline.pseudonyms import Pseudonyms
+from controller.offline.record import Wanted, record
+from controller.offline.replay import LogReplay
+from controller.ports.records import RecordLog
+from controller.settings.trimtab_toml import read_settings
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import arrow_records, topic_records
+from tests.modelled_log import played, settings_in
+from tests.recordings import SETTINGS, KeptLog, stored
+from tests.records import (
+    CLUSTER,
+    LEFT,
+    T,
+    as_bytes,
+    broker_load,
+    broker_state,
+    bundle_data,
+    load_report,
+    namespace_state,
+)  # fmt: skip
+
+KEY = b"sixteen bytes or more"
+_EAGER = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\nmaxUnloadPercentage=0.5\n"
+_MORE = f'decisions = {{mode = "active", seed = 5, excluded = ["tenant/ns-9", "{LEFT}"]}}'
+#: What the modelled cluster's names have in them.
+NAMES = (b"tenant", b"ns-1", b"ns-2", b"ns-3", b"topic-0", b"broker-", b'"demo"')
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = settings_in(tmp_path_factory.mktemp("live"), broker_conf=_EAGER, more=_MORE)
+    played(path, 8)
+    return path
+
+
+@pytest.fixture(scope="module")
+def recording(conf: Path) -> Path:
+    folder, settings = conf.parent / "other", recorded_settings(read_settings(conf))
+    log = FolderRecords(conf.parent / "log")
+    record(log, folder, Wanted(), settings, CLUSTER, anonymiser_of=lambda e: Anonymiser(log, e, settings, CLUSTER, KEY))
+    return folder
+
+
+def test_no_name_is_left_in_any_byte(conf: Path, recording: Path) -> None:
+    found = [path.read_bytes() for path in recording.rglob("*") if path.is_file()]
+    log = Recording(recording)
+    found += [
+        each.value + (each.key or b"") for topic in log.manifest.topics for each in log.read(topic, log.extents(topic))
+    ]
+    live = b"".join(path.read_bytes() for path in (conf.parent / "log").rglob("*") if path.is_file())
+    for name in NAMES:
+        assert name in live
+        assert not [content for content in found if name in content], name
+
+
+def test_the_manifest_has_other_names_too(recording: Path) -> None:
+    manifest = Recording(recording).manifest
+    assert manifest.anonymised
+    assert manifest.cluster.startswith("clu-")
+    assert [name[:4] for name in manifest.settings.decisions.excluded] == ["ten-", "ten-"]
+    assert manifest.settings.decisions.excluded[1].endswith("/0x00000000_0x80000000")
+    assert set(manifest.topics) == {"metrics", "results"}
+
+
+def commands(log: RecordLog, conf: Path, cluster: str) -> Iterator[Command]:
+    settings = recorded_settings(read_settings(conf))
+    policy = settings.policy(cluster)
+    memory = policy.initial_memory(settings.decisions.seed)
+    for snapshot in LogReplay(log, settings, policy).snapshots():
+        entry = decide_interval([snapshot], memory, Controls(mode="active"), policy)
+        memory = entry.memory
+        yield from entry.decision.commands
+
+
+def test_decisions_are_the_same_with_other_names_and_results_belong_to_them(conf: Path, recording: Path) -> None:
+    log, other = FolderRecords(conf.parent / "log"), Recording(recording)
+    names = Pseudonyms(KEY, brokers=[f"broker-{i}:8080" for i in range(1, 7)])
+    found = [*commands(log, conf, CLUSTER)]
+    expected = [
+        (
+            each.interval,
+            each.action,
+            names.bundle(each.bundle),
+            names.broker(each.source),
+            names.broker(each.destination),
+        )
+        for each in found
+    ]
+    renamed = [*commands(other, conf, other.manifest.cluster)]
+    assert [(each.interval, each.action, each.bundle, each.source, each.destination) for each in renamed] == expected
+    assert len(expected) > 3
+    answered = {json.loads(each.value).get("id") for each in other.read("results", other.extents("results"))} - {None}
+    assert answered <= {each.id for each in renamed}
+    assert answered
+
+
+def test_every_kind_of_record_has_other_names_or_nothing() -> None:
+    cluster = ModelledCluster(ClusterShape(bundles=6, topics=20), seed=1, name=CLUSTER)
+    policy = {"namespaces": ["tenant/.*"], "primary": ["broker-1.*"], "secondary": [], "autoFailoverPolicy": None}
+    roster = {"v": 1, "type": "tick", "cluster": CLUSTER, "interval": T, "partitions": {"metrics": 1, "results": 1},
+              "roster": [{"broker": "broker-1:8080", "sweepId": "broker-1:8080@1"}]}  # fmt: skip
+    values = [
+        as_bytes(roster),
+        as_bytes(namespace_state(antiAffinityGroup="tenant-group", isolationPolicies=[policy])),
+        as_bytes(broker_state(failureDomain="tenant-domain")),
+        as_bytes(bundle_data()),
+        as_bytes(broker_load()),
+        as_bytes(load_report()),
+        b'{"tenant":',
+        b'{"v":1,"cluster":"tenant-else","type":"tick"}',
+        *(value for sweep in cluster.sweeps(T) for _, value in [*arrow_records(sweep), *topic_records(sweep)]),
+    ]
+    log = KeptLog(
+        {
+            "metrics": [
+                stored(i, value, at=T, key=b"tenant", headers=(("tenant", b""),)) for i, value in enumerate(values)
+            ]
+        }
+    )
+    other = Anonymiser(log, log.extents("metrics"), SETTINGS, CLUSTER, KEY)
+    renamed = [other.rewrite("metrics", each) for each in log.topics["metrics"]]
+    for each in renamed:
+        assert not [name for name in (*NAMES, b"topic-0", b"acme") if name in each.value + (each.key or b"")], (
+            each.value
+        )
+        assert each.headers == ()
+    assert [each.value for each in renamed].count(b'{"v":1,"type":"removed"}') == 2
+    told = json.loads(renamed[1].value)["isolationPolicies"][0]
+    assert (len(told["namespaces"]), len(told["primary"]), told["secondary"]) == (1, 1, [])
+    assert told["primary"][0].startswith("\\Qb1-host-")
+
+
+NAME = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30)
+
+
+@given(
+    st.builds("persistent://{}/{}/{}".format, NAME, NAME, NAME) | st.text(),
+    st.sampled_from(["", "-partition-0", "-partition-123"]),
+)
+def test_a_topic_keeps_its_place_on_the_ring_and_its_partition(name: str, end: str) -> None:
+    other = Pseudonyms(KEY).topic(name + end)
+    assert topic_hash(other) == topic_hash(name + end)
+    assert other.endswith(end)
+
+
+def test_names_differ_by_key_and_are_the_same_for_one_key() -> None:
+    one, same, other = Pseudonyms(KEY), Pseudonyms(KEY), Pseudonyms(KEY[::-1])
+    for name in ("a/b", "a/c", "pulsar/broker:8080", "sla-monitor/us/broker:8080"):
+        assert one.namespace(name) == same.namespace(name) != other.namespace(name)
+    assert one.namespace("pulsar/system") == "pulsar/system"
+    assert one.namespace("a/b").split("/")[0] == one.namespace("a/c").split("/")[0]
+    assert one.namespace("a/b").split("/")[1] != one.namespace("c/b").split("/")[1]
+
+
+def test_brokers_that_are_known_keep_their_order_and_their_ports() -> None:
+    brokers = [f"host-{i}:8080" for i in range(12)]
+    names = Pseudonyms(KEY, brokers=brokers)
+    renamed = [names.broker(each) for each in sorted(brokers)]
+    assert renamed == sorted(renamed)
+    assert all(each.endswith(":8080") for each in renamed)
