@@ -106,7 +106,7 @@ class ControllerMetrics(ProcessMetrics):
         self._from_tick = self.histogram(
             "trimtab_tick_to_decision_seconds",
             "From the moment when this process saw the tick of an interval to its decision, journalled with its"
-            " commands. Only with a log in Kafka.",
+            " commands. Not with a log in a folder.",
         )
         self._brokers = self.gauge("trimtab_brokers", "Active brokers in the last decided interval.")
         self._bundles = self.gauge("trimtab_bundles", "Bundles with an owner in the last decided interval.")

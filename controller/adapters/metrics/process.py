@@ -27,7 +27,7 @@ class ProcessMetrics(DeclaredMetrics):
         self._ready.set_function(lambda: float(self.health.now[0]))
         self._reachable = self.gauge(
             "trimtab_reachable",
-            "1 if the server answered at the last look, at most a few seconds ago, else 0. `part`: log (Kafka),"
+            "1 if the server answered at the last look, at most a few seconds ago, else 0. `part`: log (Kafka, Pulsar),"
             " election (ZooKeeper), brokers (Pulsar's admin API). A part that is no server has no series.",
             "part",
         )
