@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from controller.adapters.long_work import long_work
 from controller.model.errors import SettingsError
 from streaming import gateway, jvm
+from streaming.shipped_code import with_code
 
 #: What the query depends on; the settings cannot change these.
 _FIXED: Mapping[str, str] = {
@@ -99,7 +100,7 @@ def _options(
 ) -> Mapping[str, str]:
     # Without it workers take whatever python3 the PATH finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    options = spark_options(shuffle_partitions, conf, (jvm.jar(), *jars))
+    options = with_code(master, spark_options(shuffle_partitions, conf, (jvm.jar(), *jars)))
     return {"spark.app.name": "trimtab", "spark.master": master, **options}
 
 

@@ -1,0 +1,84 @@
+"""A standalone Spark cluster on loopback: a master and workers, each in a process of its own, from PySpark's jars."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from controller.adapters import jars
+from controller.adapters.process_tree import descendants, kill_descendants
+from controller.adapters.waiting import wait_for
+from controller.lab.servers import free_port
+
+_START_SECONDS: Final = 120.0
+_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+
+
+class SparkCluster:
+    """Its address, and its executors."""
+
+    def __init__(self, folder: Path) -> None:
+        self.master = f"spark://127.0.0.1:{free_port()}"
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, workers: int) -> None:
+        """Return when the master has registered so many workers of one core."""
+        host, port = self.master.removeprefix("spark://").split(":")
+        self._run("master", "master.Master", "--host", host, "--port", port, "--webui-port", str(free_port()))
+        self._wait("master", "Starting Spark master at", 1)
+        for number in range(workers):
+            name = f"worker-{number}"
+            here = ("--host", host, "--webui-port", str(free_port()), "--work-dir", str(self._folder / name))
+            self._run(name, "worker.Worker", *here, "--cores", "1", "--memory", "1g", self.master)
+        self._wait("master", "Registering worker", workers)
+
+    def executors(self) -> list[int]:
+        """The processes of all executors."""
+        found = [pid for process in self._processes for pid in descendants(process.pid)]
+        return [pid for pid in found if _EXECUTOR in _command(pid)]
+
+    def stop(self) -> None:
+        """End all processes."""
+        for process in self._processes:
+            kill_descendants(process.pid)
+            process.kill()
+            process.wait(30)
+
+    def _run(self, name: str, main: str, *words: str) -> None:
+        home = jars.pyspark_jars().parent
+        # Nothing of this environment's path: what executors run comes from the driver.
+        env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        env |= {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        env |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": _JAVA}
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}"]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen([*command, *words], env=env, stdout=log, stderr=log, cwd=self._folder)
+            )
+
+    def _wait(self, name: str, text: str, times: int) -> None:
+        log = self._folder / f"{name}.log"
+        wait_for(lambda: len(re.findall(text, log.read_text(errors="replace"))) >= times, _START_SECONDS, every=0.2)
+
+
+@contextmanager
+def spark_cluster(folder: Path, workers: int) -> Iterator[SparkCluster]:
+    """A cluster of *workers* with one core each; all of its processes end with the block."""
+    cluster = SparkCluster(folder)
+    try:
+        cluster.start(workers)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
