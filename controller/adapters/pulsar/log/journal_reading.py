@@ -17,7 +17,7 @@ from controller.model.errors import JournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.wire.journal import EpochEntry
-from controller.wire.journal_records import Decided, EntryReader
+from controller.wire.journal_records import Decided, EntryReader, unreadable
 
 #: Properties of a record: the leadership that wrote it, of which its value, the entry, says nothing, when its commands
 #: were issued (epoch ms), and what pruning has to know.
@@ -124,7 +124,7 @@ def read_entry(reader: EntryReader, record: LogRecord) -> Decided | EpochEntry |
     try:
         return reader.read(record.value)
     except WireError as error:
-        raise JournalError(f"journal, {shown(record.place)}: {error}") from error
+        raise unreadable(f"journal, {shown(record.place)}", error) from error
 
 
 def number(record: LogRecord, name: str) -> int | None:
