@@ -67,6 +67,7 @@ STRATEGIES: Final[Mapping[str, Mapping[str, str]]] = {
         "trimtabPeakShedderGoalPercentage": "2",
         "trimtabPeakShedderMinGainPercentage": "0.2",
         "trimtabPeakShedderMaxMoves": "100",
+        "trimtabPeakShedderMoveCost": "0",
     },
 }
 
@@ -169,6 +170,7 @@ def moves_to(view: ClusterView, even: float) -> int | None:
         "trimtabPeakShedderGoalPercentage": f"{max(0.0, 100 * (even - 1)):.6f}",
         "trimtabPeakShedderMinGainPercentage": "0",
         "trimtabPeakShedderMaxMoves": "100",
+        "trimtabPeakShedderMoveCost": "0",
     }
     enough = even * (1 + 1e-6)
     end, moves = carried_out(view, _PEAK | goal, until=enough)

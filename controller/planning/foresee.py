@@ -7,13 +7,15 @@ import numpy as np
 from controller.model.load import ClusterView, Floats
 from controller.planning.bundle_history import BundleHistory
 from controller.planning.day import HOUR_MS, HOURS
-from controller.planning.from_view import Foreseen, Later, weight
+from controller.planning.from_view import Foreseen, Later, finite, weight
 
 #: The hours to come are looked at in groups of so many; of each group one counts.
 _GROUP: Final = 4
 _HOUR_MINUTES: Final = 60.0
 #: A trend by which no bundle changes by this share is none.
 _NO_TREND: Final = 0.01
+#: Less than so many messages/s are none.
+_NOTHING: Final = 1e-6
 
 
 def followed(view: ClusterView, history: BundleHistory) -> BundleHistory:
@@ -65,10 +67,11 @@ def _typical(view: ClusterView, level: Floats) -> Floats:
     """(bundles, 4) the short-term averages, or this interval's load where there are none, made as large as *level*."""
     short, now = view.bundles.short_term, view.bundles.load
     by = weight(short)
-    load = np.where((by > 0)[:, None], short, now)
-    by = np.where(by > 0, by, weight(now))
-    return np.where((by > 0)[:, None], load * _ratio(level, by)[:, None], 0.0)
+    load = np.where((by > _NOTHING)[:, None], short, now)
+    by = np.where(by > _NOTHING, by, weight(now))
+    return np.where((by > _NOTHING)[:, None], finite(load) * _ratio(level, by)[:, None], 0.0)
 
 
 def _ratio(one: Floats, other: Floats) -> Floats:
-    return np.where(other > 0, one / np.where(other > 0, other, 1.0), 1.0)
+    some = other > _NOTHING
+    return np.where(some, one / np.where(some, other, 1.0), 1.0)

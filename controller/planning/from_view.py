@@ -33,6 +33,8 @@ _REPORTED: Final[Mapping[str, int]] = {
 }
 #: More than any broker carries: what is not finite is taken for this.
 _MOST: Final = 1e15
+#: A broker that reports this share of its limit may be asked for more than all of it.
+_FULL: Final = 0.995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,7 @@ def stated(view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen
         size=size,
         owner=owner[rows],
         connections=connections,
-        disturbance=disturbance(connections, _finite(rate)),
+        disturbance=disturbance(connections, finite(rate)),
     )
     fits = {column.name: column.fit for column in columns if column.fit is not None}
     minutes = tuple(column.minutes for column in columns if column.minutes > 0)
@@ -148,7 +150,7 @@ def stated(view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen
 
 def drivers(load: Floats) -> Floats:
     """(..., 3) what usage may follow, of a *load* (..., 4): msg/s in and out, bytes/s in, bytes/s out."""
-    load = _finite(load)
+    load = finite(load)
     found = [load[..., RATE_IN] + load[..., RATE_OUT], load[..., THROUGHPUT_IN], load[..., THROUGHPUT_OUT]]
     return np.stack(found, axis=-1)
 
@@ -199,7 +201,7 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
         usage = np.where(np.isfinite(usage), np.maximum(usage, 0.0), capacity)
         if not usage.any():
             continue
-        fit = fitted(usage, driven)
+        fit, usage = _fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
         if typical:
             change = driven_by - driven
             more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
@@ -210,12 +212,26 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
     return found
 
 
+def _fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tuple[Fit, Floats]:
+    """How *usage* (n,) follows *driven* (n, 3), and the usage with what brokers at their *limit* are asked for besides.
+
+    A broker that reports all of its limit may be asked for any more, so the fit is that of the others, if they are
+    half.
+    """
+    below = usage < _FULL * limit
+    if below.all() or np.count_nonzero(below) < max(2, len(usage) / 2):
+        return fitted(usage, driven), usage
+    fit = fitted(usage[below], driven[below])
+    asked = fit.constant + driven[:, 0] * fit.factors[0] + driven[:, 1] * fit.factors[1] + driven[:, 2] * fit.factors[2]
+    return fit, np.where(below, usage, np.maximum(usage, asked))
+
+
 def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:
     """What has no reported limit, and one in *counted*."""
     bundles, limit = view.bundles, view.brokers.limit[:, CPU]
     even = bool((np.isfinite(limit) & (limit > 0)).all()) and len(limit) > 0
     scale = limit / (float(limit.sum()) / len(limit)) if even else np.ones(len(limit))
-    rate = _finite(load[:, RATE_IN] + load[:, RATE_OUT])
+    rate = finite(load[:, RATE_IN] + load[:, RATE_OUT])
     sizes = (
         ("message rate", counted.msg_rate, rate),
         ("topics", counted.topics, bundles.topics.astype(np.float64)),
@@ -227,11 +243,12 @@ def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]
 
 def weight(load: Floats) -> Floats:
     """(n,) one number for each *load* (n, 4): messages/s, where 1 KiB/s counts as much as a message."""
-    load = _finite(load)
+    load = finite(load)
     of_bytes = (load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]) / 1024
     return load[:, RATE_IN] + load[:, RATE_OUT] + of_bytes
 
 
-def _finite(values: Floats) -> Floats:
+def finite(values: Floats) -> Floats:
+    """*values* as numbers from 0 up; what is none counts as 0."""
     found: Floats = np.nan_to_num(values, nan=0.0, posinf=_MOST, neginf=0.0).clip(0.0, _MOST)
     return found
