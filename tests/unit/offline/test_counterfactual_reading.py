@@ -1,0 +1,81 @@
+"""A log is read interval by interval, however many partitions it has, and whatever lies in it besides."""
+
+import json
+import zlib
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.opened import records_in
+from controller.offline.counterfactual.reading import RecordedLoadLog
+from controller.offline.counterfactual.recorded import RecordedInterval
+from controller.ports.records import RecordedTopic, RecordLog, StoredRecord
+from controller.settings.trimtab_toml import IntervalSettings
+from tests.modelled_log import played, settings_in
+from tests.recordings import KeptLog, stored
+from tests.records import CLUSTER, PERIOD, T
+
+PARTITIONS = {"metrics": 3, "results": 2}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> RecordLog:
+    folder = tmp_path_factory.mktemp("controller")
+    played(settings_in(folder, broker_conf="loadBalancerLoadSheddingStrategy=UniformLoadShedder\n"), 6)
+    return records_in(folder / "log")
+
+
+def in_partitions(log: RecordLog, topic: RecordedTopic) -> list[StoredRecord]:
+    """The records of *topic* in several partitions, each with every tick; and garbage between them."""
+    n, found = PARTITIONS[topic], list[StoredRecord]()
+    for at, record in enumerate(log.read(topic, log.extents(topic))):
+        fields = json.loads(record.value)
+        if fields["type"] != "tick":
+            found.append(stored(2 * at, record.value, partition=zlib.crc32(record.value) % n))
+            found.append(stored(2 * at + 1, b"\xff{", partition=at % n))
+            continue
+        for partition in range(n):
+            kept = {"roster": fields["roster"]} if "roster" in fields and not partition else {}
+            tick = {**{k: v for k, v in fields.items() if k != "roster"}, **kept, "partitions": PARTITIONS}
+            found.append(stored(2 * at, json.dumps(tick).encode(), partition=partition))
+    return found
+
+
+def read(log: RecordLog) -> list[RecordedInterval]:
+    return list(RecordedLoadLog(records=log, cluster=CLUSTER, settings=IntervalSettings()).intervals())
+
+
+def test_several_partitions_hold_the_same_load_as_one(log: RecordLog) -> None:
+    journal = list(log.read("journal", log.extents("journal")))
+    topics = {"metrics": in_partitions(log, "metrics"), "results": in_partitions(log, "results"), "journal": journal}
+    one, several = read(log), read(KeptLog(topics))  # type: ignore[arg-type]  # its keys are topics
+    assert [each.interval for each in one] == [each.interval for each in several] == [T + i * PERIOD for i in range(6)]
+    for first, second in zip(one, several, strict=True):
+        assert first.snapshot.names == second.snapshot.names
+        assert first.snapshot.to_blob() == replaced(second, first)
+
+
+def replaced(second: RecordedInterval, first: RecordedInterval) -> bytes:
+    """The blob of *second*, but for the partitions that its sweeps lay in, and the order of results."""
+    assert {each.id for each in first.snapshot.results} == {each.id for each in second.snapshot.results}
+    brokers = tuple(
+        replace(each, places=other.places)
+        for each, other in zip(second.snapshot.brokers, first.snapshot.brokers, strict=True)
+    )
+    return replace(second.snapshot, brokers=brokers, results=first.snapshot.results).to_blob()
+
+
+def test_each_interval_has_its_decision_and_the_memory_that_it_began_with(log: RecordLog) -> None:
+    found = read(log)
+    assert found[0].memory is None
+    assert all(each.entry is not None and each.entry.interval == each.interval for each in found)
+    for before, after in pairwise(found):
+        assert before.entry is not None
+        assert after.memory == before.entry.memory
+
+
+def test_an_empty_log_has_no_interval(tmp_path: Path) -> None:
+    (tmp_path / "metrics").mkdir()
+    assert read(records_in(tmp_path)) == []
