@@ -146,13 +146,12 @@ class PlanRun:
 
     def _seen(self) -> Today:
         """How the step stands, once every bundle that was issued is seen somewhere."""
-        since = None
+        begun = self.around.now_ms()
         while True:
             found = self.check()
-            since = found.interval if since is None else since
             if not found.unseen:
                 return found
-            if found.interval - since >= _UNSEEN * self.plan.period_ms:
+            if self.around.now_ms() - begun >= _UNSEEN * self.plan.period_ms:
                 raise PlanHaltedError(f"{_some(found.unseen)}; {self._so_far(found)}")
             self._hold_empty(found.interval)
             self._pause()
