@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from itertools import islice
 from types import ModuleType
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition
 from controller.adapters.pulsar.log.journal import PulsarJournal
 from controller.adapters.pulsar.log.journal_reading import read_journal
-from controller.adapters.pulsar.log.reader import read_rest
+from controller.adapters.pulsar.log.reader import LogRecord, PartitionReader, read_rest
 from controller.adapters.pulsar.log.tail import PulsarTail
 from controller.adapters.pulsar.log.topics import create_topics, log_admin
 from controller.lab.pulsar_server import CLUSTER as CLUSTER_NAME
@@ -145,6 +146,23 @@ def test_a_leader_that_dies_among_its_commands_leaves_the_rest_to_the_next(
     assert issued(place) == [UNLOAD.id]
     assert head(place).last == entry(T, UNLOAD, SPLIT)
     assert issued(place) == [UNLOAD.id, SPLIT.id]
+
+
+def test_a_journal_that_is_not_read_to_its_end_is_an_error_and_no_shorter_journal(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, whole = opened(place), PartitionReader.rest
+    append(journal, entry(T))
+    append(journal, entry(NEXT, UNLOAD))
+
+    def ends_early(reader: PartitionReader) -> Iterator[LogRecord]:
+        yield from islice(whole(reader), 2)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PartitionReader, "rest", ends_early)
+        with pytest.raises(JournalError, match="not read up to"):
+            opened(place)
+    assert head(place).last == entry(NEXT, UNLOAD)
 
 
 def test_a_leader_whose_topics_move_between_brokers_goes_on(place: Place, pulsar: PulsarCluster) -> None:

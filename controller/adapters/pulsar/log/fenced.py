@@ -88,10 +88,15 @@ class FencedPartition:
             raise self._meaning(error) from error
 
     def before(self, start: Start = OLDEST) -> Iterator[LogRecord]:
-        """What earlier writers wrote, from *start* on: the records up to our mark."""
+        """What earlier writers wrote, from *start* on: the records up to our mark.
+
+        JournalError where the mark does not come: what is missing before it may have been decided.
+        """
+        read = False
         try:
             with closing(PartitionReader(self._connection, self.name, self.partition, start)) as reader:
                 for record in reader.rest():
+                    read = True
                     if record.place >= self._mark:
                         return
                     if MARK not in record.properties:
@@ -100,6 +105,11 @@ class FencedPartition:
             raise
         except TrimtabError as error:
             raise JournalError(str(error)) from error
+        # A time may lie behind the mark, where clocks differ: then nothing is read, and the caller looks farther back.
+        if read or start.since_ms is None:
+            raise JournalError(
+                f"{self._place}: it was not read up to {self._mark[0]}:{self._mark[1]}, its end; try again"
+            )
 
     def windows(self, now_ms: int) -> Iterator[Start]:
         """Where to begin to read ``before``: near our mark first, then farther back, at last the oldest record."""
