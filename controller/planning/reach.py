@@ -31,8 +31,12 @@ class Effort:
         self.left = pairs
 
     def spend(self, pairs: int, resources: int) -> None:
-        """Count a step that looks at so many *pairs*; with more than RESOURCES resources, a pair counts for more."""
-        self.left -= (pairs + _PAIRS_OF_A_STEP) * max(RESOURCES, resources) // RESOURCES
+        """Count a step that looks at so many *pairs*; with more than RESOURCES resources, by their square.
+
+        All else takes longer then, too, so that less time is left for this.
+        """
+        more = max(RESOURCES, resources)
+        self.left -= (pairs + _PAIRS_OF_A_STEP) * more * more // RESOURCES**2
 
     def ask(self) -> None:
         """Count a question to the filters."""
