@@ -14,6 +14,7 @@ from controller.planning.restarting import fewest_restart_moves, rolling_restart
 from controller.planning.rightsizing import brokers_needed, removable, with_more_brokers
 from controller.planning.waves import WaveLimits
 from tests.balance_problems import problem
+from tests.effort import tries
 from tests.plans import plan_of, some_problem
 
 LIMITS = PlanLimits(waves=WaveLimits(max_moves=5, max_per_broker=3), effort=2000)
@@ -57,7 +58,7 @@ def test_a_lower_ceiling_leaves_peers_more_room() -> None:
 
 @pytest.mark.parametrize("mean", [0.3, 0.6, 0.95])
 def test_every_random_drain_is_verified_and_leaves_only_what_it_names(mean: float) -> None:
-    for seed in range(150):
+    for seed in range(tries(plain=30, thorough=150)):
         one = some_problem(seed, mean)
         drained = seed % len(one.capacity)
         step = empty_step(one, [drained], LIMITS)
@@ -76,7 +77,7 @@ def test_a_broker_that_joins_is_filled_to_the_mean_by_moves_to_it_alone() -> Non
 
 
 def test_every_random_join_is_verified() -> None:
-    for seed in range(80):
+    for seed in range(tries(plain=16, thorough=80)):
         one = some_problem(seed)
         empty = seed % len(one.capacity)
         one = replace(one, owner=np.where(one.owner == empty, (empty + 1) % len(one.capacity), one.owner))
@@ -173,7 +174,7 @@ def test_the_changes_of_a_broker_and_whose_clients_reconnect_are_told() -> None:
 
 
 def test_random_plans_are_verified_and_with_a_false_certificate_they_are_not() -> None:
-    for seed in range(350):
+    for seed in range(tries(plain=50, thorough=350)):
         one = some_problem(seed, (0.4, 0.7, 1.2)[seed % 3])
         step = spread_step(one, PlanLimits(max_moves=seed % 12, effort=0, waves=LIMITS.waves), 1.05)
         plan = plan_of(one, [step], "balance")

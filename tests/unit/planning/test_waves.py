@@ -13,6 +13,7 @@ from controller.planning.search import SearchLimits
 from controller.planning.wave_checker import wave_flaws
 from controller.planning.waves import WaveLimits, WavePace, waves_of
 from tests.balance_problems import problem, tiny_problems
+from tests.effort import tries
 from tests.plans import some_problem
 
 LIMITS = WaveLimits(max_moves=4, max_per_broker=2, max_connections=60)
@@ -87,7 +88,7 @@ def _waves_keep_their_promise(one: BalanceProblem, max_moves: int, effort: int) 
 
 
 def test_the_waves_of_200_random_plans_keep_every_broker_under_capacity() -> None:
-    for seed in range(200):
+    for seed in range(tries(plain=40, thorough=200)):
         _waves_keep_their_promise(some_problem(seed, (0.3, 0.6, 0.9)[seed % 3]), 1 + seed % 20, 0)
 
 
