@@ -53,6 +53,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "explain": Listed(
         "explain", "explain_subject", "Explain why a bundle was or was not moved; or a broker; or an interval.", LOOK
     ),
+    "incident": Listed("incident", "app", "Put a time into one file that reproduces its decisions elsewhere.", LOOK),
     "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
@@ -61,7 +62,6 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),
     "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved.", TRY),
     "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster.", TRY),
-    "incident": Listed("incident", "app", "Put a time into one file that reproduces its decisions elsewhere.", LOOK),
     "options": Listed(
         "options", "options", "Print every option of broker.conf and trimtab.toml that trimtab reads.", TRY
     ),
