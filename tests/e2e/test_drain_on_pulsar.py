@@ -33,7 +33,7 @@ pytestmark = pytest.mark.e2e
 BUNDLES: Final = 24
 RATES: Final = tuple(rate / 4 for rate in pulsar_stage.RATES)
 #: Pulsar's own lookups take a bundle now and then; what is left is planned anew so often.
-REPAIRS: Final = 3
+REPAIRS: Final = 5
 #: The brokers share one machine, so only message rates count; the controller itself moves nothing.
 RULES: Final = """
 loadBalancerLoadSheddingStrategy=PeakShedder
