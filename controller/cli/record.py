@@ -119,8 +119,8 @@ def record_log(
     if as_json:
         typer.echo(answer.as_line())
     else:
-        parts = ", ".join(counted(number, name.removesuffix("s")) for name, number in answer.records.items())
-        typer.echo(f"{output}: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
+        parts = ", ".join(f"{number:,} {name}" for name, number in answer.records.items())
+        typer.echo(f"{output}: records: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
 
 
 def _key(path: Path | None) -> bytes:

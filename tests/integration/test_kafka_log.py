@@ -2,18 +2,24 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog
 from controller.adapters.kafka.reader import Reader, read_all
+from controller.adapters.kafka.records import KafkaRecords
 from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.recordings.reading import Recording
 from controller.adapters.waiting import wait_for
 from controller.lab.servers import KafkaServer
 from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.offline.record import Wanted, record
+from controller.ports.records import StoredRecord
 from controller.ports.systems import ReadTopic
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
@@ -26,6 +32,7 @@ from tests.contracts.collectors import T as INTERVAL
 from tests.contracts.inbox import InboxContract
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
 from tests.integration.execute import PARTITIONS, own_topics
+from tests.recordings import SETTINGS
 from tests.records import CLUSTER, PERIOD, T
 
 pytestmark = pytest.mark.integration
@@ -162,3 +169,35 @@ def test_who_begins_to_lead_finds_what_came_before_it_led_but_nothing_from_long_
     log = place.log()
     log.lead(since)
     assert {each.head.interval for each in log.arrived() if isinstance(each.head, TickRecord)} == {2 * PERIOD}
+
+
+def test_a_recording_holds_the_committed_records_byte_for_byte(kafka: KafkaServer, tmp_path: Path) -> None:
+    settings = own_topics(kafka.bootstrap)
+    name, producer = settings.metrics_topic, Producer(settings.bootstrap)
+    for number in range(12):
+        value = bytes([number]) * number + b"\x00\r\n"
+        producer.send(name, value, key=b"k%d" % (number % 3), partition=number % PARTITIONS, headers={"h": b"\xff"})
+        producer.flush()
+    writer = TransactionalProducer(settings.bootstrap, name, settings.client)
+    writer.init()
+    with writer.transaction() as transaction:
+        transaction.send(name, b"committed", partition=0)
+    with suppress(ZeroDivisionError), writer.transaction() as transaction:
+        transaction.send(name, b"aborted", partition=0)
+        raise ZeroDivisionError
+    log = KafkaRecords(settings)
+    record(log, tmp_path / "rec", Wanted(), SETTINGS, CLUSTER)
+    recording = Recording(tmp_path / "rec")
+    held = [*recording.read("metrics", recording.extents("metrics"))]
+    live = [each for partition in range(PARTITIONS) for each in read_all(settings.bootstrap, name, partition)]
+    assert len(held) == 13
+    assert sorted(held) == sorted(
+        StoredRecord(each.partition, each.offset, each.timestamp_ms, each.key, each.value, tuple(each.headers.items()))
+        for each in live
+    )
+    assert [each.timestamp_ms for each in held] == sorted(each.timestamp_ms for each in held)
+    middle = held[6]
+    since = log.since("metrics", middle.timestamp_ms)
+    assert since[middle.partition] == middle.offset
+    ends = {partition: extent.end for partition, extent in log.extents("metrics").items()}
+    assert log.since("metrics", middle.timestamp_ms + 3_600_000) == ends
