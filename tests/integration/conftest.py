@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from streaming import gateway
 from streaming.session import start_session
 
 #: A JVM that lives for a minute is better compiled quickly than well.
@@ -18,3 +19,4 @@ def spark() -> Iterator[SparkSession]:
     session = start_session("local[2]", 1, conf)
     yield session
     session.stop()
+    gateway.end_in_order()

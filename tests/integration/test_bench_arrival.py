@@ -23,14 +23,14 @@ def test_a_running_controller_is_measured_from_outside_while_sweeps_come_one_by_
     assert 0 < found["lowest_cpu_seconds"] <= found["cpu_seconds"] <= found["highest_cpu_seconds"]
     assert 0 < found["delay_seconds"] <= found["longest_delay_seconds"]
     # A JVM, and at least one shard's state in each interval.
-    assert found["resident_megabytes"] > 200
+    assert found["resident_megabytes"] > 200, result.output
     assert found["state_megabytes"] > 0
-    assert 0 <= found["idle_cores"] < 2
+    assert 0 <= found["idle_cores"] < 2, result.output
     # One batch before the tick, one with it, one now and then: a query that reads whatever has come makes a dozen.
     stages = found["stages"]
-    assert 1 <= stages["batches"] <= 5
+    assert 1 <= stages["batches"] <= 5, result.output
     # Each batch writes the state of all shards, some kB here; more would be more batches, or shards written twice.
-    assert found["state_megabytes"] < 0.5
+    assert found["state_megabytes"] < 0.5, result.output
     assert stages["python_seconds"] > 0
     assert stages["commit_seconds"] > 0
     assert all(stages[f"{stage}_seconds"] > 0 for stage in ("plan", "read", "fold", "decide"))

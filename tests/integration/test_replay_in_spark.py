@@ -28,7 +28,7 @@ def test_the_journal_is_the_live_runs(spark: SparkSession, tmp_path: Path) -> No
     recording = Recording(tmp_path / "rec")
     policy = settings.policy(CLUSTER)
     replay = Replay(recording, settings, policy)
-    write_files(batches(LogReplay(recording, settings, policy).records(), 400_000), tmp_path / "work" / "records")
+    write_files(batches(LogReplay(recording, settings, policy).records(), 100_000), tmp_path / "work" / "records")
     assert len([*(tmp_path / "work" / "records").iterdir()]) > 1
     run_on_files(spark, tmp_path / "work", replay_options(settings, policy), replay.decide)
     told = replay.ended(None).comparison
