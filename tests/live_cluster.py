@@ -50,6 +50,8 @@ class LiveCluster:
         self.obeys: Callable[[Command], bool] = lambda _: True
         #: Bundle -> where it goes instead, as if a lookup had been faster; its own broker: it comes back at once.
         self.diverted: dict[str, str] = {}
+        #: Brokers that no collector reaches.
+        self.silent: set[str] = set()
         self.said: list[str] = []
         #: Called before each interval.
         self.meanwhile: Callable[[], object] = lambda: None
@@ -78,7 +80,8 @@ class LiveCluster:
         self._states |= {state.namespace: state for state in self.cluster.changed_namespaces()}
         self._log.publish(namespace_record(CLUSTER, state) for state in self._states.values())
         sweeps = list(self.cluster.sweeps(self.interval))
-        self._log.publish(record for sweep in sweeps for record in json_records(sweep))
+        swept = (sweep for sweep in sweeps if sweep.broker not in self.silent)
+        self._log.publish(record for sweep in swept for record in json_records(sweep))
         self._log.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         self._engine.decide(self._reader.closed(), self.decided.append)
         for command in self.decided[-1].entry.decision.commands:

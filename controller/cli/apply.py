@@ -31,7 +31,7 @@ from controller.wire.plan import MAX_BYTES, parse_plan
 from controller.wire.readable import counted
 
 #: Digits of the hash that are enough.
-_SHORTEST_HASH: Final = 12
+_SHORTEST_HASH: Final = 32
 _LEFT_BEHIND: Final = 1
 
 _File: TypeAlias = Annotated[
@@ -92,6 +92,12 @@ def apply(
     settings = read_settings(conf)
     if plan.cluster != settings.cluster.name:
         raise PlanRefusedError(f"the plan is for cluster {plan.cluster!r}, and {conf} is of {settings.cluster.name!r}")
+    period_ms = settings.intervals.period_ms
+    if plan.period_ms != period_ms:
+        raise PlanRefusedError(
+            f"the plan is for intervals of {plan.period_ms // 1000} s, and those of {conf} have {period_ms // 1000} s:"
+            " make it again, with --period where it is made from a recording"
+        )
     with long_work("waiting for answers of log and election"):
         require(settings, Part.LOG, Part.ELECTION)
     if repair:

@@ -50,7 +50,7 @@ def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json
     settings = read_settings(conf)
     choice = _choice(PAUSED, reason, by)
     require(settings, Part.ELECTION)
-    with_store(settings, lambda store: change(store, lambda now: replace(now, pause=choice)))
+    with_store(settings, lambda store: change(store, lambda now: replace(now, pause=choice), may_replace=True))
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
         return
@@ -138,7 +138,7 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
     def stop(store: ControlStore) -> None:
         failure = ""
         try:
-            change(store, lambda now: replace(now, pause=choice, orders=None))
+            change(store, lambda now: replace(now, pause=choice, orders=None), may_replace=True)
             if not as_json:
                 _say(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
         except TrimtabError as error:
@@ -157,13 +157,23 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
     with_store(settings, stop)
 
 
-def change(store: ControlStore, how: Callable[[OperatorControls], OperatorControls]) -> OperatorControls:
-    """Replace the controls by *how* of them, and return them; again if they changed meanwhile.  Raises TrimtabError."""
+def change(
+    store: ControlStore, how: Callable[[OperatorControls], OperatorControls], *, may_replace: bool = False
+) -> OperatorControls:
+    """Replace the controls by *how* of them, and return them; again if they changed meanwhile.
+
+    *may_replace*: controls that cannot be read are replaced, too.  Only what pauses may ask for that: with others
+    commands would be issued again, to drained brokers, too.  Raises TrimtabError.
+    """
     for _ in range(_TRIES):
         try:
             now, version = store.read()
         except ControlsCorruptError as error:
-            failures.say(f"{error}; the unreadable controls are replaced")
+            if not may_replace:
+                raise
+            failures.say(
+                f"{error}; they are replaced: set a mode other than the settings' again, and drain brokers again"
+            )
             now, version = OperatorControls(), store.version()
         changed = how(now)
         if store.write(changed, version):

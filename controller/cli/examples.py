@@ -6,9 +6,9 @@ from typing import Final
 #: The words that call a command -> lines to copy.
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "apply": (
-        "trimtab apply plan.json --hash 4f1c0a9be2d7 --check",
-        "trimtab apply plan.json --hash 4f1c0a9be2d7",
-        "trimtab apply plan.json --hash 4f1c0a9be2d7 --repair -o repaired.json",
+        "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1 --check",
+        "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1",
+        "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1 --repair -o repaired.json",
     ),
     "collect": ("trimtab collect --conf conf/trimtab.toml", "trimtab collect --dry-run"),
     "execute": ("trimtab execute --conf conf/trimtab.toml",),

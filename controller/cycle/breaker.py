@@ -5,13 +5,18 @@ A command counts as failed if its result is ``failed`` or ``unknown``, or if no 
 A move that a shedder found out to have broken its promise counts in the window alone: its command did not fail.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Reason, Verdict
 from controller.model.memory import Breaker, Memory
 from controller.model.peak_history import PeakHistory
+
+#: In the key of a broken promise among the failures, behind the bundle; ids of commands do not have it.
+_BROKEN: Final = "@"
 
 
 def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -> tuple[Memory, Verdict | None]:
@@ -23,7 +28,7 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -
         breaker = Breaker()
         memory = replace(memory, failures={}, breaker=breaker)
     if breaker.tripped_at is None:
-        breaker = _after(breaker, len(memory.failures), interval, controls, limits)
+        breaker = _after(breaker, memory.failures, interval, controls, limits)
         memory = replace(memory, breaker=breaker)
     if breaker.tripped_at is None:
         return memory, None
@@ -36,17 +41,19 @@ def with_broken_promises(memory: Memory, interval: int) -> Memory:
     shedder = memory.shedder
     if not isinstance(shedder, PeakHistory) or shedder.as_of_ms != interval or not shedder.broken:
         return memory
-    found = {f"{bundle}@{interval}": interval for bundle in shedder.broken}
+    found = {f"{bundle}{_BROKEN}{interval}": interval for bundle in shedder.broken}
     return replace(memory, failures={**memory.failures, **found})
 
 
-def _after(breaker: Breaker, in_window: int, interval: int, controls: Controls, limits: Limits) -> Breaker:
-    """*breaker*, tripped if there are too many failures; *in_window* is their number in the rolling window."""
+def _after(breaker: Breaker, failures: Mapping[str, int], interval: int, controls: Controls, limits: Limits) -> Breaker:
+    """*breaker*, tripped if there are too many failures; *failures* are those in the rolling window."""
     if limits.failures_in_a_row is not None and breaker.in_a_row >= limits.failures_in_a_row:
         why = f"{breaker.in_a_row} commands failed without a success between them"
         why += f" (failures_in_a_row = {limits.failures_in_a_row})"
-    elif limits.failures_in_window is not None and in_window >= limits.failures_in_window:
-        why = f"{in_window} commands failed within {limits.window_ms // 1000} s"
+    elif limits.failures_in_window is not None and len(failures) >= limits.failures_in_window:
+        broken = sum(_BROKEN in key for key in failures)
+        moves = f", and {broken} moves did not do what they promised," if broken else ""
+        why = f"{len(failures) - broken} commands failed{moves} within {limits.window_ms // 1000} s"
         why += f" (failures_in_window = {limits.failures_in_window})"
     else:
         return breaker

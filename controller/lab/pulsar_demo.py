@@ -43,8 +43,9 @@ NAMESPACE: Final = "demo/orders"
 _BUNDLES: Final = 24
 #: Enough to show the cluster become balanced.
 PULSAR_INTERVALS: Final = 12
-#: The text in the scenario that the URLs of the run's brokers replace.
+#: The texts in the scenario that the URLs of the run's brokers replace.
 _ADMIN_URL: Final = '["http://127.0.0.1:8080"]'
+_SERVICE_URL: Final = '"pulsar://127.0.0.1:6650"'
 _POLL_SECONDS: Final = 0.2
 #: How long trimtab's processes mostly take to start.
 _USUAL_SECONDS: Final = 20.0
@@ -75,10 +76,12 @@ class PulsarDemoOutcome:
 def write_conf(folder: Path, cluster: PulsarCluster, scenario: Path = SCENARIO) -> Path:
     """The settings of *scenario* for *cluster*, with its broker.conf, written to *folder*."""
     text = scenario.read_text(encoding="utf-8")
-    if _ADMIN_URL not in text:
-        raise TrimtabError(f"{scenario}: expected admin_url = {_ADMIN_URL}")
+    for place, url in ((_ADMIN_URL, json.dumps(cluster.admin_urls)), (_SERVICE_URL, json.dumps(cluster.service_url))):
+        if place not in text:
+            raise TrimtabError(f"{scenario}: expected the address {place}")
+        text = text.replace(place, url)
     conf = folder / scenario.name
-    conf.write_text(text.replace(_ADMIN_URL, json.dumps(cluster.admin_urls)), encoding="utf-8")
+    conf.write_text(text, encoding="utf-8")
     rules = scenario.with_name(f"{scenario.stem}.broker.conf")
     conf.with_name(rules.name).write_text(rules.read_text(encoding="utf-8"), encoding="utf-8")
     return conf
@@ -241,9 +244,6 @@ def _summary(outcome: PulsarDemoOutcome, folder: Path) -> str:
 
 
 _PLACES: Final = {
-    "journal": "log/journal",
-    "commands": "log/commands",
-    "results": "log/results",
     "logs": "*.log",
     "brokers' log": "pulsar/pulsar/server.log",
 }

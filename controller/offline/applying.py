@@ -13,7 +13,7 @@ from controller.model.controls import PAUSED, Drained, OperatorControls, Ordered
 from controller.model.errors import TrimtabError
 from controller.offline.plan_progress import MoveState, PlanProgress
 from controller.offline.plan_source import PlanSource
-from controller.offline.plan_today import NamedMove, Today, named_moves, still_there, today
+from controller.offline.plan_today import NamedMove, Today, named_moves, today
 from controller.planning.plan import EMPTY, Plan
 from controller.wire.readable import counted
 
@@ -21,6 +21,8 @@ from controller.wire.readable import counted
 _PATIENCE: Final = 8
 #: Intervals for which a bundle that was unloaded may be seen nowhere.
 _UNSEEN: Final = 4
+#: A load that is older than so many intervals, and a minute, is no ground for moves.
+_STALE: Final = 3
 #: Orders hold for so many intervals after the last word of this process, and a minute.
 _HOLD: Final = 4
 _MINUTE_MS: Final = 60_000
@@ -82,6 +84,12 @@ class PlanRun:
         """How the step stands now; PlanHaltedError where the cluster is not as the plan says."""
         found = today(self.plan, self.number, self.around.source(), tolerance=self.tolerance, issued=self._issued)
         self._note(found.notes)
+        late = self.around.now_ms() - found.interval
+        if late > _STALE * self.plan.period_ms + _MINUTE_MS:
+            raise PlanHaltedError(
+                f"the newest load is {late // _MINUTE_MS} min old, so no move is issued: see whether `trimtab collect`"
+                " and `trimtab run` work"
+            )
         if found.changed:
             raise PlanHaltedError(
                 f"the cluster is not as the plan says, so no move is issued: {_some(found.changed)}; make a new plan,"
@@ -94,11 +102,16 @@ class PlanRun:
         try:
             self._take_up()
             while True:
-                found = self._seen()
-                self._hold_empty(found.interval)
+                found, is_new = self._seen(), not self._holding
+                paused = self._hold_empty(found.interval)
                 if not found.waves:
                     return self._finished(found)
-                self._wave(found)
+                if paused:
+                    self._until_resumed(found.interval)
+                elif is_new:
+                    self._until_decided(found.interval)
+                else:
+                    self._wave(found)
         finally:
             self._withdraw()
 
@@ -109,7 +122,10 @@ class PlanRun:
         def taken(now: OperatorControls) -> OperatorControls:
             self._refuse_others(now)
             self._refuse_drained(now)
-            before.append(now.orders if now.orders is not None and now.orders.plan == self.sha256 else None)
+            mine = now.orders is not None and now.orders.plan == self.sha256
+            # What has expired was checked long ago: it is checked again, as if it had never been handed over.
+            holds = now.orders is not None and now.orders.hold_at(self.around.now_ms())
+            before.append(now.orders if mine and holds else None)
             return now
 
         self.around.change(taken)
@@ -156,6 +172,24 @@ class PlanRun:
             self._hold_empty(found.interval)
             self._pause()
 
+    def _until_resumed(self, checked_at: int) -> None:
+        """Hold without a move while the controllers are paused; what was checked before has to be checked again."""
+        self.around.say("paused: nothing is issued until `trimtab resume`")
+        while self._hold_empty(checked_at):
+            self._pause()
+        self.around.say("resumed")
+
+    def _until_decided(self, interval: int) -> None:
+        """Wait for a decision after *interval*: what the strategies did before they were held is known then."""
+        begun = self.around.now_ms()
+        while (self.around.progress(self.sha256, interval).decided or 0) <= interval:
+            if self.around.now_ms() - begun > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
+                raise PlanHaltedError(
+                    f"the controllers have decided nothing for {_PATIENCE} intervals: see `trimtab status`"
+                )
+            self._hold_empty(interval)
+            self._pause()
+
     def _wave(self, found: Today) -> None:
         """Hand over the first wave that is left, and wait until it is settled and its time is over."""
         whole = len(self.plan.steps[self.number].waves)
@@ -175,7 +209,10 @@ class PlanRun:
             self._pause()
 
     def _settle(self, bundles: Sequence[str], orders: Orders) -> None:
-        """Wait until each of *bundles* is done; PlanHaltedError where one fails, or nothing happens for long."""
+        """Wait until each of *bundles* is done; PlanHaltedError where one fails, or nothing happens for long.
+
+        After a pause it returns when nothing is under way: what was not issued has to be checked again.
+        """
         last: dict[str, MoveState] = {}
         changed = self.around.now_ms()
         was_paused = False
@@ -189,14 +226,14 @@ class PlanRun:
             if found.breaker:
                 raise PlanHaltedError(f"the breaker tripped: {found.breaker}; {_told(states)}")
             failed = [f"{bundle} ({found.details[bundle]})" for bundle in bundles if states[bundle] is MoveState.FAILED]
-            if all(state in (MoveState.DONE, MoveState.FAILED) for state in states.values()):
+            is_settled = all(state in (MoveState.DONE, MoveState.FAILED) for state in states.values())
+            if is_settled or (was_paused and MoveState.UNDER_WAY not in states.values()):
                 if failed:
                     raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {_some(failed)}")
                 return
-            paused = self._hold(orders)
-            if paused != was_paused:
-                self.around.say("paused: nothing is issued until `trimtab resume`" if paused else "resumed")
-            was_paused, changed = paused, now_ms if paused else changed
+            if self._hold(orders) and not was_paused:
+                was_paused, orders = True, replace(orders, moves=())
+                self._hold(orders)
             if now_ms - changed > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
                 raise PlanHaltedError(
                     f"nothing has changed for {_PATIENCE} intervals: {_told(states)}; the last decision: "
@@ -218,9 +255,9 @@ class PlanRun:
             by=self.around.by,
         )
 
-    def _hold_empty(self, checked_at: int) -> None:
-        """Keep the plan in force between two waves."""
-        self._hold(self._orders(0, len(self.plan.steps[self.number].waves), (), checked_at))
+    def _hold_empty(self, checked_at: int) -> bool:
+        """Keep the plan in force between two waves; whether the controllers are paused."""
+        return self._hold(self._orders(0, len(self.plan.steps[self.number].waves), (), checked_at))
 
     def _hold(self, orders: Orders) -> bool:
         """Have *orders* hold for some more intervals; whether the controllers are paused.
@@ -259,12 +296,11 @@ class PlanRun:
                 self.around.say(f"the plan stays in force for some intervals, the controls were not changed: {error}")
 
     def _finished(self, found: Today) -> Applied:
-        source = self.around.source()
         return Applied(
             moves=sum(len(wave) for wave in named_moves(self.plan, self.plan.steps[self.number])),
             done=len(found.done),
             notes=tuple(self._notes),
-            left_behind=still_there(self.plan, self.number, source),
+            left_behind=found.on_emptied,
         )
 
     def _note(self, notes: Sequence[str]) -> None:

@@ -52,6 +52,8 @@ def plan_progress(settings: Settings, plan: str, since: int) -> PlanProgress:
         return PlanProgress(decided=None)
     commands: dict[str, str] = {}
     for read in entries_backwards(tail, cluster):
+        if read.record.interval > last.interval:
+            continue  # decided between the two looks: the memory of last does not know its commands
         if read.record.interval < since:
             break
         for command in to_decision(read.record).commands:

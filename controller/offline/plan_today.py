@@ -8,6 +8,7 @@ import numpy as np
 
 from controller.offline.plan_source import PlanSource
 from controller.planning.from_view import StatedProblem
+from controller.planning.objective import highest, loads
 from controller.planning.plan import EMPTY, Plan, PlanStep
 from controller.planning.problem import PlannedMove
 from controller.planning.wave_checker import wave_flaws
@@ -42,6 +43,8 @@ class Today:
     unseen: tuple[str, ...]
     #: Worth knowing, and no reason to stop.
     notes: tuple[str, ...]
+    #: Bundles that can move and are on a broker that the step is to empty.
+    on_emptied: tuple[str, ...]
 
 
 def named_moves(plan: Plan, step: PlanStep) -> tuple[tuple[NamedMove, ...], ...]:
@@ -74,6 +77,7 @@ class _Comparison:
         if self._source.cluster != self._plan.cluster:
             self.changed.append(f"the plan is for cluster {self._plan.cluster!r}, not {self._source.cluster!r}")
             return ()
+        self.changed += self._silent()
         left = tuple(tuple(filter(self._is_left, wave)) for wave in named_moves(self._plan, self._step))
         left = tuple(wave for wave in left if wave)
         self.changed += self._unplanned()
@@ -122,6 +126,12 @@ class _Comparison:
         problem = self._found.problem
         return float((problem.size[at] / problem.capacity[problem.owner[at]]).max(initial=0.0))
 
+    def _silent(self) -> Iterator[str]:
+        """Brokers that are to be empty and of which nobody knows whether they are."""
+        for row in self._step.brokers if self._step.task == EMPTY else ():
+            if self._plan.brokers[row] in self._view.missing:
+                yield f"{self._plan.brokers[row]}, which is to be empty, has no data in this interval"
+
     def _unplanned(self) -> Iterator[str]:
         """Bundles on a broker that is to be empty, of which the plan does not know."""
         if self._step.task != EMPTY:
@@ -147,7 +157,10 @@ class _Comparison:
                     yield f"{move.bundle} may not go to {move.destination}: filters are against it"
                 before.append(planned)
                 of_today[-1].append(planned)
-        ceiling = self._plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)
+        # The plan's own figure is no leave to fill brokers above what any of them has today.
+        problem = self._found.problem
+        peak = float(highest(loads(problem, problem.owner), problem.capacity).max(initial=0.0))
+        ceiling = self._plan.ceiling if step.task == EMPTY else max(1.0, min(step.certificate.reached, peak))
         names = self._view.brokers.names
         for flaw in wave_flaws(self._found.problem, of_today, ceiling):
             # The checker knows rows.
@@ -177,14 +190,14 @@ def today(plan: Plan, number: int, source: PlanSource, *, tolerance: float, issu
         changed=tuple(comparison.changed),
         unseen=tuple(comparison.unseen),
         notes=tuple(comparison.notes),
+        on_emptied=_on_emptied(plan.steps[number], plan, source),
     )
 
 
-def still_there(plan: Plan, number: int, source: PlanSource) -> tuple[str, ...]:
-    """Bundles that can move and are on a broker that the step *number* was to empty."""
-    step, view = plan.steps[number], source.view
+def _on_emptied(step: PlanStep, plan: Plan, source: PlanSource) -> tuple[str, ...]:
     if step.task != EMPTY:
         return ()
+    view = source.view
     rows = [row for each in step.brokers if (row := view.brokers.code_of.get(plan.brokers[each])) is not None]
     left = np.isin(view.bundles.broker, rows) & ~source.guarded
     return tuple(view.bundles.names[row] for row in np.flatnonzero(left).tolist())

@@ -15,6 +15,7 @@ from controller.planning import problem as nouns
 _ROUNDING: Final = 1e-7
 
 
+@np.errstate(over="ignore")
 def flaws(
     problem: nouns.BalanceProblem, moves: Sequence[nouns.PlannedMove], certificate: nouns.Certificate
 ) -> list[str]:
@@ -27,7 +28,7 @@ def flaws(
         return ["a number of the problem is not finite, or below 0, or a capacity is 0"]
     found, load = _carried_out(problem, moves, certificate)
     reached = float((load / problem.capacity).max(initial=0.0))
-    if abs(reached - certificate.reached) > _ROUNDING * max(1.0, reached):
+    if not math.isfinite(reached) or abs(reached - certificate.reached) > _ROUNDING * max(1.0, reached):
         found.append(f"the plan reaches {reached:g}, and the certificate says {certificate.reached:g}")
     if certificate.bound > reached * (1 + _ROUNDING) + _ROUNDING:
         found.append(f"the bound {certificate.bound:g} is above what the plan reaches, {reached:g}")
@@ -43,7 +44,7 @@ def _carried_out(
     owner, load, found = problem.owner.tolist(), problem.fixed.copy(), list[str]()
     np.add.at(load, problem.owner, problem.size)
     before = float((load / problem.capacity).max(initial=0.0))
-    if abs(before - certificate.before) > _ROUNDING * max(1.0, before):
+    if not math.isfinite(before) or abs(before - certificate.before) > _ROUNDING * max(1.0, before):
         found.append(f"the highest utilisation is {before:g}, and the certificate says {certificate.before:g}")
     if len(moves) > certificate.max_moves:
         found.append(f"{len(moves)} moves, and {certificate.max_moves} are allowed")

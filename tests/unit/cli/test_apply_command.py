@@ -1,6 +1,7 @@
 """``trimtab apply`` and ``release``: what they refuse, and what a check and a repair say."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from controller.cli.apply import apply
 from controller.cli.controls import release
 from controller.model.controls import Drained
 from controller.model.errors import PlanRefusedError, TrimtabError
+from controller.offline.applying import PlanHaltedError
 from controller.offline.planner import Asked, planned_cluster
 from controller.planning.plan import DRAIN
 from controller.wire.plan import encode_plan, hash_of
@@ -32,6 +34,12 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> LiveCluster:
     return live
 
 
+@pytest.fixture(autouse=True)
+def _now(live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock shows the time of the modelled cluster."""
+    monkeypatch.setattr("time.time_ns", lambda: live.interval * 1_000_000)
+
+
 def run(live: Any, *arguments: object, command: Any = apply, approved: str = "") -> Result:
     app = typer.Typer()
     app.command()(command)
@@ -50,12 +58,34 @@ def test_a_plan_that_fits_the_cluster_is_checked_and_nothing_is_issued(live: Liv
     assert live.controls.orders is None
 
 
+def test_an_old_load_is_no_ground_for_moves(live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    minute_ns = 60 * 10**9
+    monkeypatch.setattr("time.time_ns", lambda: live.interval * 1_000_000 + 4 * minute_ns)
+    assert run(live, "--check").exit_code == 0
+    monkeypatch.setattr("time.time_ns", lambda: live.interval * 1_000_000 + 4 * minute_ns + 1_000_000)
+    result = run(live, "--check")
+    assert isinstance(result.exception, PlanHaltedError)
+    assert "the newest load is 4 min old" in str(result.exception)
+
+
+def test_a_plan_for_intervals_of_another_length_is_refused(live: LiveCluster, tmp_path: Path) -> None:
+    plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
+    other = replace(plan, period_ms=plan.period_ms // 2)
+    (tmp_path / "plan.json").write_bytes(encode_plan(other))
+    app = typer.Typer()
+    app.command()(apply)
+    conf = str(live.folder / "trimtab.toml")  # type: ignore[attr-defined]
+    result = CliRunner().invoke(app, [str(tmp_path / "plan.json"), "--hash", hash_of(other), "--conf", conf])
+    assert isinstance(result.exception, PlanRefusedError)
+    assert "the plan is for intervals of 30 s" in str(result.exception)
+
+
 def test_the_first_digits_of_the_hash_are_enough_and_others_are_refused(live: LiveCluster) -> None:
     sha256 = (live.folder / "hash").read_text(encoding="ascii")  # type: ignore[attr-defined]
-    assert run(live, "--check", approved=sha256[:12]).exit_code == 0
-    assert run(live, "--check", approved=sha256[:11]).exit_code == 2
+    assert run(live, "--check", approved=sha256[:32]).exit_code == 0
+    assert run(live, "--check", approved=sha256[:31]).exit_code == 2
     assert run(live, "--check", approved="x" * 64).exit_code == 2
-    assert isinstance(run(live, "--check", approved="0" * 12).exception, PlanRefusedError)
+    assert isinstance(run(live, "--check", approved="0" * 32).exception, PlanRefusedError)
 
 
 def test_without_a_controller_no_plan_is_carried_out(live: LiveCluster) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from controller.adapters import long_work
 from controller.cli import app as cli
 from controller.cli import status
-from controller.model.errors import SettingsError
+from controller.model.errors import ControlsCorruptError, SettingsError
 from controller.wire.answers.status import ControlsAnswer
 
 BUNDLE = "tenant/ns/0x00000000_0x40000000"
@@ -60,6 +60,19 @@ def test_a_user_without_a_name_is_told_by_number(conf: Path, monkeypatch: pytest
     monkeypatch.setattr("os.getuid", lambda: 12345)
     assert run(conf, "pause").exit_code == 0
     assert "set by user 12345 at" in " ".join(run(conf, "status").output.split())
+
+
+@pytest.mark.parametrize("words", [["resume"], ["mode", "active"], ["release", "--all"]])
+def test_controls_that_cannot_be_read_are_replaced_by_what_pauses_alone(conf: Path, words: list[str]) -> None:
+    assert run(conf, "pause").exit_code == 0
+    (stored,) = (conf.parent / "election").rglob("controls.json")
+    stored.write_bytes(b'{"pause": 7')
+    refused = run(conf, *words)
+    assert isinstance(refused.exception, ControlsCorruptError)
+    assert "set them again with `trimtab pause`" in str(refused.exception)
+    assert stored.read_bytes() == b'{"pause": 7'
+    assert run(conf, "pause").exit_code == 0
+    assert run(conf, *words).exit_code == 0
 
 
 @pytest.mark.parametrize("words", [["status"], ["status", BUNDLE]])

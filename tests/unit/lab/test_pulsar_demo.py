@@ -22,7 +22,10 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from tests.cluster import INTERVAL, broker, bundle, view
 
 BROKERS = ("127.0.0.1:20001", "127.0.0.1:20002", "127.0.0.1:20003")
-CLUSTER = cast(PulsarCluster, SimpleNamespace(admin_urls=tuple(f"http://{each}" for each in BROKERS)))
+CLUSTER = cast(
+    PulsarCluster,
+    SimpleNamespace(admin_urls=tuple(f"http://{each}" for each in BROKERS), service_url="pulsar://127.0.0.1:20004"),
+)
 
 
 @pytest.fixture
@@ -33,15 +36,17 @@ def settings(tmp_path: Path) -> Settings:
 def test_a_run_has_its_own_brokers_and_keeps_everything_in_its_folder(tmp_path: Path, settings: Settings) -> None:
     assert settings.pulsar is not None
     assert settings.pulsar.admin_url == CLUSTER.admin_urls
-    assert settings.log.folder is not None
-    places = (settings.log.folder.path, settings.election.path, settings.checkpoint.path, settings.cluster.broker_conf)
+    assert settings.log.pulsar is not None
+    assert settings.log.pulsar.admin_url == CLUSTER.admin_urls
+    assert settings.log.pulsar.service_url == CLUSTER.service_url
+    places = (settings.election.path, settings.checkpoint.path, settings.cluster.broker_conf)
     assert {Path(place).parent for place in places} == {tmp_path}
 
 
 def test_a_scenario_without_the_place_for_the_brokers_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text('pulsar.admin_url = "http://somewhere:8080"')
-    with pytest.raises(TrimtabError, match="expected admin_url"):
+    with pytest.raises(TrimtabError, match="expected the address"):
         write_conf(tmp_path, CLUSTER, other)
 
 

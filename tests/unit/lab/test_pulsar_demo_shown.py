@@ -120,11 +120,22 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         told.append("pulsar")
         try:
             yield SimpleNamespace(
-                brokers=BROKERS, admin_urls=tuple(f"http://{each}" for each in BROKERS), service_url="pulsar://nowhere"
+                brokers=BROKERS,
+                admin_urls=tuple(f"http://{each}" for each in BROKERS),
+                service_url="pulsar://nowhere:1",
             )
         finally:
             told.append("pulsar stopped")
 
+    write_conf = pulsar_demo.write_conf
+
+    def in_a_folder(folder: Path, cluster: Any) -> Path:
+        conf = write_conf(folder, cluster)
+        text = conf.read_text().replace('kind = "pulsar"', 'kind = "folder"\nfolder.path = "log"')
+        conf.write_text(text)
+        return conf
+
+    monkeypatch.setattr(pulsar_demo, "write_conf", in_a_folder)
     monkeypatch.setattr(pulsar_demo, "pulsar_cluster", cluster)
     monkeypatch.setattr(pulsar_demo, "set_stage", lambda *_: StubStage(told))
     monkeypatch.setattr(pulsar_demo, "Traffic", lambda *_: StubTraffic(told))
@@ -155,7 +166,7 @@ def test_intervals_are_shown_with_their_commands_and_what_became_of_them(told: l
     assert "Done: 3 intervals, 2 commands, 1 of them done" in lines
     assert "  messages      1234 acknowledged, 1 of them not received" in lines
     assert "  at the start  max/mean 3.00, standard deviation 28.3 msg/s" in lines
-    assert str(tmp_path.resolve() / "0001" / "log" / "journal") in printed
+    assert str(tmp_path.resolve() / "0001" / "*.log") in printed
 
 
 def test_what_was_started_is_stopped_in_reverse_and_nothing_is_collected_before_the_controller_reads(

@@ -4,19 +4,25 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from controller.model.controls import Choice, Drained, Orders
+from controller.adapters.opened import log_system
+from controller.model.controls import Choice, Drained, OrderedMove, Orders
 from controller.model.decision import Command, Reason
+from controller.model.journal import JournalEntry
 from controller.offline.applying import PlanHaltedError
+from controller.offline.plan_progress import plan_progress
 from controller.offline.plan_repair import repaired
 from controller.offline.planner import Asked, planned_cluster
 from controller.planning.plan import DRAIN, JOIN, Plan
+from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan
 from tests.effort import tries
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
+from tests.records import PERIOD
 
 PAUSED = Choice(value="paused", reason="upgrade", by="bob", at_ms=1)
 RUNNING = Choice(value="running", reason="", by="bob", at_ms=2)
@@ -87,6 +93,120 @@ def test_a_paused_controller_issues_nothing_and_goes_on_when_it_is_resumed(live:
     assert live.run(plan).run().done == len(plan.moves)
     assert any("paused" in each for each in live.said)
     assert "resumed" in live.said
+
+
+def test_what_was_not_issued_before_a_pause_is_checked_again_after_it(live: LiveCluster) -> None:
+    plan = drain(live)
+    wave = [plan.bundles[move.bundle] for move in plan.steps[0].waves[1]]
+    elsewhere = next(name for name in plan.brokers[1:] if name != BROKER)
+    paused_at: list[int] = []
+
+    def pause() -> None:
+        orders = live.controls.orders
+        if not paused_at and orders is not None and wave[0] in {move.bundle for move in orders.moves}:
+            paused_at.append(live.interval)
+            live.change(pause=PAUSED)
+        elif paused_at and live.interval == paused_at[0] + 3 * PERIOD:
+            # While it is paused somebody moves a bundle of the wave by hand.
+            assert live.controls.orders is not None
+            assert live.controls.orders.moves == ()
+            live.cluster.apply(_unload(live, wave[0], elsewhere), now_ms=live.interval)
+        elif paused_at and live.interval == paused_at[0] + 6 * PERIOD:
+            live.change(pause=RUNNING)
+
+    live.meanwhile = pause
+    planned = {plan.bundles[move.bundle]: plan.brokers[move.destination] for move in plan.moves}
+    if planned[wave[0]] == elsewhere:
+        elsewhere = next(name for name in plan.brokers[1:] if name not in (BROKER, elsewhere))
+    with pytest.raises(PlanHaltedError, match=f"{wave[0]} is on {elsewhere}"):
+        live.run(plan).run()
+    assert {command.bundle for command in live.commands}.isdisjoint(wave)
+
+
+def test_orders_that_have_expired_are_checked_before_they_are_given_again(live: LiveCluster) -> None:
+    plan, died = drain(live), live.run(drain(live), holder="first")
+
+    def die() -> None:
+        if live.controls.orders is not None and live.controls.orders.moves:
+            live.gone.add("first")
+            raise Crash
+
+    live.meanwhile = die
+    with suppress(Crash):
+        died.run()
+    live.meanwhile = lambda: None
+    orders = live.controls.orders
+    assert orders is not None
+    moved = orders.moves[0].bundle
+    live.change(pause=PAUSED)
+    while orders.hold_at(live.interval):
+        live.advance()
+    to = next(name for name in plan.brokers[1:] if name not in (BROKER, orders.moves[0].destination))
+    live.cluster.apply(_unload(live, moved, to), now_ms=live.interval)
+    live.change(pause=RUNNING)
+    live.advance()
+    with pytest.raises(PlanHaltedError, match=f"{moved} is on {to}"):
+        live.run(plan, holder="second").run()
+    assert moved not in {command.bundle for command in live.commands}
+
+
+def test_a_broker_that_is_to_be_empty_and_sends_nothing_is_not_taken_for_empty(live: LiveCluster) -> None:
+    plan = drain(live)
+    live.silent = {BROKER}
+    live.advance()
+    with pytest.raises(PlanHaltedError, match=f"{BROKER}, which is to be empty, has no data"):
+        live.run(plan).run()
+    assert live.commands == []
+
+
+def test_the_first_wave_waits_for_a_decision_that_knows_of_the_plan(live: LiveCluster) -> None:
+    plan, seen = drain(live), list[Orders]()
+
+    def look() -> None:
+        if live.controls.orders is not None:
+            seen.append(live.controls.orders)
+
+    live.meanwhile = look
+    live.run(plan).run()
+    assert seen[0].moves == ()
+    first = next(orders for orders in seen if orders.moves)
+    assert first.checked_at > seen[0].checked_at
+
+
+def test_a_decision_that_comes_between_two_looks_at_the_journal_is_no_failure(
+    live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, decided = drain(live), live.interval
+    first = plan.moves[0]
+    move = OrderedMove(bundle=plan.bundles[first.bundle], source=BROKER, destination=plan.brokers[first.destination])
+    orders = Orders(
+        plan=hash_of(plan),
+        step=1,
+        wave=1,
+        waves=1,
+        moves=(move,),
+        checked_at=decided,
+        expires_at_ms=decided + 10 * PERIOD,
+        holder="this",
+        by="ada",
+    )
+    live.obeys = lambda _: False
+
+    def system(settings: Settings) -> Mock:
+        tail = log_system(settings).tail()
+
+        def last_entry(cluster: str) -> JournalEntry | None:
+            found = tail.last_entry(cluster)
+            live.change(orders=orders)
+            live.advance()
+            return found
+
+        return Mock(tail=lambda: Mock(wraps=tail, last_entry=last_entry))
+
+    monkeypatch.setattr("controller.offline.plan_progress.log_system", system)
+    found = plan_progress(live.settings, hash_of(plan), decided)
+    assert [command.bundle for command in live.commands] == [move.bundle]
+    assert (found.decided, found.states) == (decided, {})
 
 
 def test_stop_all_ends_it(live: LiveCluster) -> None:

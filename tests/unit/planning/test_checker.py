@@ -44,6 +44,11 @@ def test_the_honest_plan_is_verified() -> None:
     assert flaws(SMALL, PLAN.moves, PLAN.certificate) == []
 
 
+def test_a_utilisation_that_no_number_can_hold_is_refused() -> None:
+    tiny = replace(SMALL, capacity=np.full_like(SMALL.capacity, 5e-324))
+    refused(PLAN, "the plan reaches inf", tiny)
+
+
 @pytest.mark.parametrize(
     ("plan", "said"),
     [

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from controller.cycle.breaker import with_broken_promises
+from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.held_back import unloads_held_back
+from controller.cycle.limits import Limits
+from controller.model.controls import Controls
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.peak_history import MovePromise, PeakHistory
@@ -138,3 +140,16 @@ def test_an_undoing_that_pays_is_made_where_no_other_plan_is_worth_it() -> None:
     assert (memory.undo, memory.proven.undone) == ({}, 1)
     assert replace(dear, undo=False).decide(cluster(worse, 1), noted)[0].unloads == ()
     assert dear.decide(cluster(worse, 1), PeakHistory())[0].unloads == ()
+
+
+def test_the_breaker_tells_moves_that_broke_their_promise_from_commands_that_failed() -> None:
+    limits = Limits(failures_in_window=3, window_ms=60 * MINUTE)
+    failures = {
+        "2b1d4c1e-0000-5000-8000-000000000000": MINUTE,
+        "a/b/0x0_0x1@60000": MINUTE,
+        "a/b/0x1_0x2@60000": MINUTE,
+    }
+    _, verdict = watched(Memory(failures=failures), MINUTE, Controls(mode="active"), limits)
+    assert verdict is not None
+    told = "1 commands failed, and 2 moves did not do what they promised, within 3600 s (failures_in_window = 3)"
+    assert verdict.detail.startswith(told)
