@@ -18,6 +18,7 @@ from controller.cycle.budgets import Ledger
 from controller.cycle.commands import charge, in_flight_entry
 from controller.cycle.guardrails import CLUSTER, about_undescribed, refusal_of, undescribed
 from controller.cycle.held_back import splits_held_back, unloads_held_back
+from controller.cycle.lapsed import with_lapsed_promises
 from controller.cycle.ordered import with_drained
 from controller.cycle.outcomes import on_their_way, resting, settle
 from controller.cycle.policy import MINUTE_MS, Policy
@@ -75,7 +76,7 @@ def decide(
         verdicts.append(refusal)
         commands = ()
     memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
-    memory = with_broken_promises(memory, interval)
+    memory = with_broken_promises(with_lapsed_promises(memory, commands, unloads.taken), interval)
     memory = replace(memory, last_interval=interval, samples=samples)
     memory = _with_commands(memory, view, commands, policy)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)

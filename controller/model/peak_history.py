@@ -24,6 +24,17 @@ class MovePromise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PendingUndo:
+    """A move that made things worse: its bundle goes back once it may, if that still pays."""
+
+    #: Where it goes back to, and the broker that owns it; with any other owner nothing is undone.
+    source: str
+    destination: str
+    #: T of the round in which that was found, epoch ms.
+    noted_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
     """How well the promises were kept so far."""
 
@@ -78,8 +89,8 @@ class PeakHistory:
     plan_end: float = 0.0
     #: Bundle -> what its move was to bring about.
     promises: Mapping[str, MovePromise] = field(default_factory=dict)
-    #: Bundle -> the broker that it goes back to once it may, if that still pays.
-    undo: Mapping[str, str] = field(default_factory=dict)
+    #: Bundle -> its move, which is to be undone.
+    undo: Mapping[str, PendingUndo] = field(default_factory=dict)
     #: Bundles whose move was found out in the last round to have broken its promise.
     broken: tuple[str, ...] = ()
     proven: Proven = field(default_factory=Proven)

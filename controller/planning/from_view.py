@@ -1,7 +1,7 @@
 """Makes the balance problem of a cluster: which resources count, what brokers can carry, what bundles take."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -71,6 +71,18 @@ class StatedProblem:
     def minutes(self) -> tuple[float, ...]:
         """(R,) for how long each time to come counts; 0: it is now."""
         return (*[0.0] * self.now, *self.later)
+
+    def without_later(self) -> "StatedProblem":
+        """The same problem, in which no time to come counts."""
+        problem, now = self.problem, slice(0, self.now)
+        present = replace(
+            problem,
+            resources=problem.resources[now],
+            capacity=problem.capacity[:, now],
+            fixed=problem.fixed[:, now],
+            size=problem.size[:, now],
+        )
+        return replace(self, problem=present, later=())
 
 
 class Later(NamedTuple):

@@ -10,7 +10,7 @@ from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
-from controller.model.peak_history import MovePromise, PeakHistory
+from controller.model.peak_history import PeakHistory
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
@@ -116,30 +116,6 @@ def test_moves_that_were_held_back_promise_nothing_and_are_the_rest_of_the_plan(
     assert isinstance(found, PeakHistory)
     assert set(found.promises) == {unload.bundle for unload in decision.unloads[1:]}
     assert found.plan == ((held[0].bundle, held[0].destination), ("x", "b:8080"))
-
-
-def test_a_move_that_made_things_worse_is_noted_to_be_undone_and_forgotten_once_it_may_move() -> None:
-    promise = MovePromise(source="a:8080", destination="b:8080", promised=0.3, source_before=0.4, mean=0.3)
-    worse = {"a": {"a0": 10.0}, "b": {"x": 20.0, "b0": 50.0}, "c": {"c0": 20.0}}
-    memory = PeakHistory(promises={"x": replace(promise, rounds=1)})
-    _, noted = SHEDDER.decide(cluster(worse, 1, recent=("x", "b0")), memory)
-    assert noted.undo == {"x": "a:8080"}
-    _, still = SHEDDER.decide(cluster(worse, 3, recent=("x", "b0")), noted)
-    assert still.undo == noted.undo
-    decision, done = SHEDDER.decide(cluster(worse, 40, recent=("b0",)), still)
-    assert [(unload.bundle, unload.destination) for unload in decision.unloads] == [("x", "a:8080")]
-    assert done.undo == {}
-
-
-def test_an_undoing_that_pays_is_made_where_no_other_plan_is_worth_it() -> None:
-    noted = PeakHistory(undo={"x": "a:8080"})
-    worse = {"a": {"a0": 10.0}, "b": {"x": 20.0, "b0": 50.0}, "c": {"c0": 20.0}}
-    dear = replace(SHEDDER, move_cost=1e9)
-    decision, memory = dear.decide(cluster(worse, 1), noted)
-    assert [(unload.bundle, unload.destination) for unload in decision.unloads] == [("x", "a:8080")]
-    assert (memory.undo, memory.proven.undone) == ({}, 1)
-    assert replace(dear, undo=False).decide(cluster(worse, 1), noted)[0].unloads == ()
-    assert dear.decide(cluster(worse, 1), PeakHistory())[0].unloads == ()
 
 
 def test_the_breaker_tells_moves_that_broke_their_promise_from_commands_that_failed() -> None:

@@ -23,7 +23,8 @@ _WORSE: Final = 0.02
 def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     """*memory* with the active brokers of *view*, and how far apart the rounds are in which brokers come or go.
 
-    With other brokers, what moves promised no longer holds, and a plan that was of no use may be of use.
+    With other brokers, what moves promised no longer holds, and a plan that was of no use may be of use.  What was to
+    be undone is forgotten.
     """
     now, at = tuple(sorted({*view.brokers.names, *view.missing})), view.as_of_ms
     if now == memory.brokers:
@@ -33,7 +34,8 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     apart = at - memory.changed_ms
     recent = memory.changed_ms >= 0 and 0 <= apart <= _FORGOTTEN_MS
     apart_ms = max(memory.apart_ms, apart) if recent else 0
-    return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms, promises={}, rest=0, rested=0, plan=())
+    memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=())
+    return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms)
 
 
 def unsettled_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:

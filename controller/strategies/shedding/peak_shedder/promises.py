@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controller.model.load import UNOWNED, ClusterView, Floats
-from controller.model.peak_history import MovePromise, PeakHistory, Proven
+from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo, Proven
 from controller.planning.problem import PlannedMove
 
 #: A move is looked at in this round after it was decided; one that is still under way, up to the second number.
@@ -25,7 +25,7 @@ class BrokersNow:
     """The brokers of a round."""
 
     view: ClusterView
-    #: (n,) utilisation of each one's fullest resource, and the mean of the scarcest one.
+    #: (n,) utilisation of each one's fullest resource, and the mean of the scarcest one; no time to come counts.
     full: Floats
     mean: float
 
@@ -62,7 +62,7 @@ def verified(memory: PeakHistory, now: BrokersNow, tolerated: float) -> PeakHist
             if errors[owner] > tolerated:
                 broken.append(bundle)
                 if seen > promise.source_before * scale:
-                    undo[bundle] = promise.source
+                    undo[bundle] = PendingUndo(source=promise.source, destination=owner, noted_ms=now.view.as_of_ms)
         elif owner not in (None, "", promise.source):
             proven = replace(proven, verified=proven.verified + 1, strayed=proven.strayed + 1)
             broken.append(bundle)

@@ -5,11 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from controller.model.peak_history import PeakHistory
-from controller.planning.objective import highest
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed, MoveSequence
 from controller.strategies.shedding.peak_shedder.situation import Situation
-from controller.strategies.shedding.peak_shedder.worth import load_after
 
 #: The rest of a plan is carried out if it ends at most this far, as a share, above what it was to reach.
 _WORSE: Final = 0.05
@@ -41,8 +39,7 @@ def leads_as_far(now: Situation, memory: PeakHistory, moves: Sequence[PlannedMov
 
 def end_of(now: Situation, moves: Sequence[PlannedMove]) -> float:
     """The highest utilisation after *moves*."""
-    problem = now.found.problem
-    return float(highest(load_after(problem, moves), problem.capacity).max(initial=0.0))
+    return float(now.ends_of(moves).max(initial=0.0))
 
 
 def with_rest(

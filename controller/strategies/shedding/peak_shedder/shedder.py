@@ -15,13 +15,13 @@ bundle goes where it is planned to go, or stays.
 Pulsar has no such strategy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from controller.model.decision import LazyVerdicts, Reason, UnloadDecision, Verdict
-from controller.model.load import Bools, ClusterView, Floats
+from controller.model.load import Bools, ClusterView
 from controller.model.peak_history import PeakHistory
 from controller.planning.bounds import LowerBound, lower_bounds, plain_bound
 from controller.planning.bundle_history import BundleHistory
@@ -29,7 +29,6 @@ from controller.planning.certify import certified
 from controller.planning.checker import flaws
 from controller.planning.foresee import error_of, followed, foreseen
 from controller.planning.from_view import stated
-from controller.planning.objective import highest
 from controller.planning.problem import CertifiedPlan, PlannedMove
 from controller.planning.rounds import part_for_a_round
 from controller.planning.search import SearchLimits, searched
@@ -50,7 +49,7 @@ from controller.strategies.shedding.peak_shedder.promises import promised, verif
 from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
 from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
 from controller.strategies.shedding.peak_shedder.told import BY, CLUSTER, RoundTold
-from controller.strategies.shedding.peak_shedder.undoing import undoing, without
+from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, load_after, share_disturbed
 
 
@@ -77,42 +76,61 @@ class PeakShedder(PeakOptions):
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
         now = situation_of(view, found, self, memory, error_of(history))
-        memory = verified(memory, now.cluster, now.tolerated)
+        memory = still_to_undo(now, verified(memory, now.cluster, now.tolerated))
         memory = with_round(memory, now.over_names, self.hold_of)
         start = now.start(memory)
-        if isinstance(start, PlanStart) and not is_resting(memory, float(now.before.max(initial=0.0))):
+        resting = is_resting(memory, float(now.before.max(initial=0.0))) and not now.pressed.any()
+        if isinstance(start, PlanStart) and not resting:
             return self._planned(now, start, memory)
         if isinstance(start, PlanStart):
             detail = f"the last plans were not worth it; the next one is made in {memory.rest} rounds"
             start = Verdict(subject=CLUSTER, reason=Reason.BELOW_MINIMUM, by=BY, detail=detail)
-        bound, told = plain_bound(found.problem), self._told(now, now.ordinary.goal, now.before, memory)
-        plan = _Plan(certified(found.problem, (), self.max_moves, bound), refused=start)
-        return self._decision(now, told, plan), after_rest(memory)
+        if start is None:
+            memory = without(now, memory, ())
+        bound = plain_bound(found.problem)
+        plan = _Plan(now, now.ordinary, certified(found.problem, (), self.max_moves, bound), refused=start)
+        return self._decision(plan, memory), after_rest(memory)
 
     def _planned(self, now: Situation, start: PlanStart, memory: PeakHistory) -> tuple[UnloadDecision, PeakHistory]:
         """The decision of a round in which a plan is made."""
-        problem = now.found.problem
         asked = Destinations(view=now.view, rows=now.found.rows, filters=self.filters).allowed if self.filters else None
+        plan = self._plan(now, start, memory, asked)
+        if not start.urgent and now.pressed.any() and not any(now.pressed[move.source] for move in plan.moves):
+            # What an ordinary plan does not mend, because of what is foreseen or was learnt, cannot wait.
+            urgent = self._plan(now, now.urgent, memory, asked)
+            plan = plan if urgent.refused is not None else urgent
+        if plan.refused is not None and self.undo and not plan.start.urgent:
+            plan = self._undone(plan, memory, asked)
+        memory = without(plan.now, memory, plan.moves if plan.undoes else ())
+        memory = with_rest(memory, plan.now, plan.whole, plan.moves)
+        memory = after_plan(memory, float(now.before.max(initial=0.0)), moved=plan.refused is None)
+        if plan.refused is None:
+            names, gap = now.view.bundles.names, plan.certified.certificate.gap
+            made = [] if plan.undoes else [(names[int(now.found.rows[move.bundle])], move) for move in plan.moves]
+            ends = plan.now.without_later().ends_of(plan.moves)
+            memory = promised(memory, now.cluster, made, ends, memory.proven.gap if plan.undoes else gap)
+        return self._decision(plan, memory), memory
+
+    def _plan(self, now: Situation, start: PlanStart, memory: PeakHistory, asked: Allowed | None) -> "_Plan":
+        """What this round carries out of the plan that *start* asks for."""
+        now = now.without_later() if start.urgent else now
+        problem = now.found.problem
         bound = lower_bounds(problem, self.max_moves)[0]
-        whole = continued(now, memory, asked)
+        whole = () if start.urgent else continued(now, memory, asked)
         if not leads_as_far(now, memory, whole):
             # The moves to the goal, as if there were no rounds.
             limits = SearchLimits(max_moves=self.max_moves, begin=start.begin, goal=start.goal, effort=self.effort)
             whole = min(searched(problem, limits, bound.level, asked), whole, key=lambda moves: end_of(now, moves))
-        plan = self._part(now, start, whole, bound, asked)
-        back = undoing(now, memory, asked) if self.undo and plan.refused is not None else ()
-        if back:
-            plan = _Plan(certified(problem, back, self.max_moves, bound))
-        memory = with_rest(without(now, memory, back), now, whole, plan.certified.moves)
-        after = load_after(problem, plan.certified.moves)
-        memory = after_plan(memory, float(now.before.max(initial=0.0)), moved=plan.refused is None)
-        if plan.refused is None:
-            names, full = now.view.bundles.names, slice(0, now.found.now)
-            moves = [(names[int(now.found.rows[move.bundle])], move) for move in plan.certified.moves]
-            ends = highest(after[:, full], problem.capacity[:, full])
-            memory = promised(memory, now.cluster, moves, ends, plan.certified.certificate.gap)
-        told = self._told(now, start.goal, highest(after, problem.capacity), memory)
-        return self._decision(now, told, plan), memory
+        return self._part(now, start, whole, bound, asked)
+
+    def _undone(self, plan: "_Plan", memory: PeakHistory, asked: Allowed | None) -> "_Plan":
+        """The move back that is carried out in place of *plan*, which was refused; *plan* where there is none."""
+        problem = plan.now.found.problem
+        back = undoing(plan.now, memory, asked)
+        found = certified(problem, back, self.max_moves, lower_bounds(problem, self.max_moves)[0])
+        if not back or flaws(problem, back, found.certificate):
+            return plan
+        return _Plan(plan.now, plan.start, found, undoes=True)
 
     def _part(
         self,
@@ -128,10 +146,10 @@ class PeakShedder(PeakOptions):
         refused = self._refused(now, start, whole, plan)
         if refused is not None:
             stays = certified(problem, (), self.max_moves, bound)
-            return _Plan(stays, refused=refused, found_none=not plan.moves)
-        rest = len(whole) - len(plan.moves)
-        end = float(highest(load_after(problem, whole), problem.capacity).max())
-        return _Plan(plan, later=f"; {rest} more moves later bring it to {end:.3g}" if rest else "")
+            return _Plan(now, start, stays, refused=refused, found_none=not plan.moves)
+        rest, end = len(whole) - len(plan.moves), float(now.ends_of(whole).max())
+        later = f"; {rest} more moves later bring it to {end:.3g}" if rest else ""
+        return _Plan(now, start, plan, later=later, whole=() if start.urgent else whole)
 
     def _refused(
         self, now: Situation, start: PlanStart, whole: tuple[PlannedMove, ...], plan: CertifiedPlan
@@ -142,7 +160,7 @@ class PeakShedder(PeakOptions):
             detail = f"nothing moves, the checker refuses the plan: {'; '.join(wrong)}"
             return Verdict(subject=CLUSTER, reason=Reason.EXCLUDED, by=BY, detail=detail)
         after = load_after(problem, whole)
-        gain = gain_of(now.before, highest(after, problem.capacity), whole)
+        gain = gain_of(now.before, now.ends_of(whole), whole)
         if not plan.moves or gain <= 0 or (gain < start.min_gain and len(whole) < self.max_moves):
             detail = "no move that is allowed lowers a broker by enough"
             return _too_little(gain, start.min_gain, "usage", detail)
@@ -152,27 +170,27 @@ class PeakShedder(PeakOptions):
             return _too_little(gained, cost, "point-minutes", "the moves disturb more than they gain, now and later")
         return None
 
-    def _decision(self, now: Situation, told: RoundTold, plan: "_Plan") -> UnloadDecision:
+    def _decision(self, plan: "_Plan", memory: PeakHistory) -> UnloadDecision:
         """The unloads of *plan*, with a verdict on all that was looked at."""
-        view, gives, refused = now.view, np.flatnonzero(now.over), plan.refused
+        now, refused, certificate = plan.now, plan.refused, plan.certified.certificate
+        view, gives = now.view, np.flatnonzero(now.over)
         stay = [one for row in gives.tolist() for one in movable(view, broker_own(view), row, BY)[1]]
-        reason = Reason.OVERLOADED if refused is None and plan.certified.moves else Reason.BALANCED
+        reason = Reason.OVERLOADED if refused is None and plan.moves else Reason.BALANCED
         if refused is not None:
             reason = stay[0].reason if stay and plan.found_none else refused.reason
+        after, urgent = now.ends_of(plan.moves), plan.start.urgent
+        told = RoundTold(view, now.found, plan.start.goal, now.load, now.before, after, memory, now.error, urgent)
 
         def tell() -> Iterator[Verdict]:
-            yield told.cluster(plan.certified.certificate, reason, plan.later)
+            yield told.cluster(certificate, reason, plan.later)
             yield told.forecast(reason)
             yield from (told.broker(row, over=bool(now.over[row])) for row in range(len(now.before)))
             yield from stay
             yield from [] if refused is None else [refused]
             yield from too_large(view, now.found, now.ordinary.goal, BY) if len(gives) else ()
 
-        unloads = tuple(told.unload(move) for move in plan.certified.moves)
+        unloads = tuple(told.unload(move) for move in plan.moves)
         return UnloadDecision(unloads=unloads, verdicts=LazyVerdicts(tell), reason=reason)
-
-    def _told(self, now: Situation, goal: float, after: Floats, memory: PeakHistory) -> RoundTold:
-        return RoundTold(now.view, now.found, goal, now.load, now.before, after, memory, now.error)
 
     def _stays(self, view: ClusterView) -> Bools:
         """(bundles,) those that are not planned to move: also those with more connections than a round may have."""
@@ -186,12 +204,22 @@ class PeakShedder(PeakOptions):
 class _Plan:
     """What a round does, or why it does nothing."""
 
+    now: Situation
+    start: PlanStart
     certified: CertifiedPlan
     refused: Verdict | None = None
-    #: What following rounds are to do.
+    #: What following rounds are to do, in words, and the plan that they go on with.
     later: str = ""
+    whole: tuple[PlannedMove, ...] = ()
     #: Whether no move was found at all.
     found_none: bool = False
+    #: Whether its move takes back one of an earlier round.
+    undoes: bool = False
+
+    @property
+    def moves(self) -> Sequence[PlannedMove]:
+        """The moves of this round."""
+        return self.certified.moves
 
 
 def _too_little(observed: float, limit: float, unit: str, detail: str) -> Verdict:

@@ -1,6 +1,7 @@
 """How full the brokers are in a round, which of them are to give bundles, and whether they are to do so now."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,10 +12,12 @@ from controller.model.peak_history import PeakHistory
 from controller.planning.bounds import mean_level
 from controller.planning.from_view import StatedProblem
 from controller.planning.objective import highest, loads
+from controller.planning.problem import PlannedMove
 from controller.strategies.shedding.peak_shedder import patience
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
 from controller.strategies.shedding.peak_shedder.told import BY, CLUSTER
+from controller.strategies.shedding.peak_shedder.worth import load_after
 
 #: A broker is so many errors of the estimate above the goal before it gives.
 _ERRORS: Final = 2.0
@@ -22,8 +25,10 @@ _ERRORS: Final = 2.0
 #: moves if no usage falls by this share of the least gain.
 _IDLE_GOAL: Final = 0.01
 _IDLE_GAIN: Final = 0.5
-#: An urgent move brings its broker this far below the limit, as a share of it.
+#: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
+#: made where the broker is so many points above that.
 _BELOW_URGENT: Final = 0.05
+_URGENT_FALL: Final = 0.02
 _MINUTE_MS: Final = 60_000
 
 
@@ -35,6 +40,8 @@ class PlanStart(NamedTuple):
     goal: float
     #: Nothing moves if no usage falls by this.
     min_gain: float
+    #: Whether only the load of now counts, and no plan of earlier rounds goes on.
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,14 +51,20 @@ class Situation:
     view: ClusterView
     found: StatedProblem
     options: PeakOptions
-    #: What an ordinary plan does.
+    #: What an ordinary plan does, and one for brokers above the urgent usage.
     ordinary: PlanStart
+    urgent: PlanStart
+    #: Mean utilisation of the scarcest resource, now or later, and of that of now.
     mean: float
+    mean_now: float
     #: (n, R) of the brokers, and (n,) the utilisation of each one's fullest resource, now or later.
     load: Floats
     before: Floats
-    #: (n,) whether each broker is to give bundles.
+    #: (n,) whether each broker is to give bundles; whether because of an ordinary plan; and whether because its usage
+    #: now is above the urgent one.
     over: Bools
+    above: Bools
+    pressed: Bools
     #: Whether a broker is far below the mean although no broker is to give.
     idle: bool
     #: So far a destination may be above what was promised.
@@ -63,13 +76,27 @@ class Situation:
     def cluster(self) -> BrokersNow:
         """The brokers as they are now, without times to come."""
         now, problem = slice(0, self.found.now), self.found.problem
-        return BrokersNow(view=self.view, full=highest(self.load[:, now], problem.capacity[:, now]), mean=self.mean)
+        full = highest(self.load[:, now], problem.capacity[:, now])
+        return BrokersNow(view=self.view, full=full, mean=self.mean_now)
+
+    def without_later(self) -> "Situation":
+        """The same situation, in which no time to come counts."""
+        now = slice(0, self.found.now)
+        return replace(self, found=self.found.without_later(), load=self.load[:, now], before=self.cluster.full)
+
+    def ends_of(self, moves: Sequence[PlannedMove]) -> Floats:
+        """(n,) the utilisation of each broker's fullest resource after *moves*."""
+        problem = self.found.problem
+        return highest(load_after(problem, moves), problem.capacity)
 
     @property
     def over_names(self) -> tuple[str, ...]:
         """The brokers that are to give bundles, and the cluster if one is idle."""
-        names = tuple(self.view.brokers.names[row] for row in np.flatnonzero(self.over))
+        names = self._names(self.over)
         return (*names, patience.CLUSTER) if self.idle else names
+
+    def _names(self, rows: Bools) -> tuple[str, ...]:
+        return tuple(self.view.brokers.names[row] for row in np.flatnonzero(rows))
 
     def start(self, memory: PeakHistory) -> PlanStart | Verdict | None:
         """What to plan now; why not now; or None if there is nothing to plan."""
@@ -77,18 +104,18 @@ class Situation:
             return None
         hold, of = self.options.hold, self.options.hold_of
         wait = patience.unsettled_ms(memory, self.view.as_of_ms, self.options.settle_minutes)
-        held = any(patience.held(memory, name, hold, of) for name in self.over_names)
+        held = {name for name in self.over_names if patience.held(memory, name, hold, of)}
         if held and not wait:
             return self._idle_start() if self.idle else self.ordinary
-        urgent = self.options.urgent_percent / 100
-        if urgent > 0 and bool((self.over & (self.cluster.full > urgent)).any()):
-            if not wait:
-                return self.ordinary
-            goal = max(self.ordinary.goal, urgent * (1 - _BELOW_URGENT))
-            return PlanStart(np.maximum(self.ordinary.begin, urgent), goal, 0.0)
+        if not wait and self.pressed.any():
+            return self.ordinary if (self.pressed & self.above).any() else self.urgent
+        # While brokers come and go, a usage of one round is no reason: it may be that of a start, or end with it.
+        if held.intersection(self._names(self.pressed)):
+            return self.urgent
         if not held:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
+        urgent = self.options.urgent_percent / 100
         detail = (
             f"brokers came or went {(self.view.as_of_ms - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may"
             f" follow: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
@@ -115,7 +142,10 @@ def situation_of(
     # A day ahead is less certain than now: twice as much has to be gained there.
     least = options.min_gain * np.where(np.arange(len(means)) < found.now, 1.0, 2.0)
     begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
-    over: Bools = np.any(load / problem.capacity > begin, axis=1)
+    above: Bools = np.any(load / problem.capacity > begin, axis=1)
+    urgent = _urgent(means[: found.now], fit[: found.now], options)
+    pressed: Bools = np.any((load / problem.capacity)[:, : found.now] > urgent.begin, axis=1)
+    over = above | pressed
     # Usage that load does not explain makes no broker idle.
     scarcest = int(means[: found.now].argmax())
     share = load[:, scarcest] / problem.capacity[:, scarcest]
@@ -125,11 +155,28 @@ def situation_of(
         found=found,
         options=options,
         ordinary=PlanStart(begin, goal, options.min_gain),
+        urgent=urgent,
         mean=mean,
+        mean_now=float(means[: found.now].max(initial=0.0)),
         load=load,
         before=before,
         over=over,
+        above=above,
+        pressed=pressed,
         idle=bool(far_below.any()) and not over.any(),
         error=error,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[: found.now].max(initial=0.0))),
     )
+
+
+def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
+    """The plan for brokers above the urgent usage: by what is so now, whatever is foreseen and was learnt.
+
+    *means*, *fit*: (R,) the mean utilisation of each resource of now, and the error of its estimate.
+    """
+    usage, even = options.urgent_percent / 100, float(means.max(initial=0.0)) * (1 + options.goal_percent / 100)
+    if usage <= 0:
+        return PlanStart(np.full_like(means, np.inf), even, 0.0, urgent=True)
+    goal = max(even, usage * (1 - _BELOW_URGENT))
+    begin = np.maximum(max(usage, goal + _URGENT_FALL), even + _ERRORS * fit * means)
+    return PlanStart(begin, goal, 0.0, urgent=True)

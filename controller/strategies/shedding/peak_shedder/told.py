@@ -29,6 +29,8 @@ class RoundTold:
     memory: PeakHistory
     #: Of the forecast of the next minute, as a share of the load.
     error: float
+    #: Whether times to come do not count, as the plan is urgent.
+    urgent: bool = False
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
@@ -45,10 +47,10 @@ class RoundTold:
     def forecast(self, reason: Reason) -> Verdict:
         """How the load was followed and looked ahead, and how well moves kept their promises so far."""
         memory, later = self.memory, self.found.problem.resources[self.found.now :]
-        proven = memory.proven
+        proven, none = memory.proven, "not for urgent moves" if self.urgent else "nothing changes"
         detail = (
             f"forecast: load followed for {(memory.as_of_ms - memory.since_ms) / _MINUTE_MS:.0f} min; the next minute's"
-            f" differs by this share; looked ahead: {', '.join(later) or 'nothing changes'}; moves verified:"
+            f" differs by this share; looked ahead: {', '.join(later) or none}; moves verified:"
             f" {proven.verified}, {proven.broken} broke their promise, {proven.undone} undone; their typical error:"
             f" {proven.error:.3g}"
         )

@@ -1,0 +1,108 @@
+"""A broker above the urgent usage now gives bundles, whatever is foreseen and whatever was learnt."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from controller.model.decision import Reason, UnloadDecision
+from controller.model.load import ClusterView
+from controller.model.peak_history import MovePromise, PeakHistory, Proven
+from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
+
+MINUTE, HOUR = 60_000, 3_600_000
+SHEDDER = PeakShedder()
+#: Usage of the brokers; each has bundles of 5 % of its CPU.
+HOT = {"a": 0.85, "b": 0.5, "c": 0.45}
+
+
+def cluster(usage: Mapping[str, float], at_ms: int = 0) -> ClusterView:
+    made = [
+        Broker(
+            f"{name}:8080",
+            cpu=share,
+            bundles={f"acme/orders/{name}{number}": Bundle(mbytes_in=share * 5, producers=3) for number in range(20)},
+        )
+        for name, share in usage.items()
+    ]
+    return cluster_view(*made, as_of_ms=at_ms)
+
+
+def after_a_day(later: Mapping[str, float], now: Mapping[str, float]) -> PeakHistory:
+    """What is remembered at 00:00 of the second day: brokers have the usage *later* at 10:00 to 16:00, else *now*."""
+    memory = PeakHistory()
+    for hour in range(25):
+        _, memory = SHEDDER.decide(cluster(later if 10 <= hour % 24 <= 16 else now, hour * HOUR), memory)
+    # Only what was seen of the load is of interest here.
+    return replace(memory, over={}, promises={}, undo={}, plan=(), rest=0, rested=0, proven=Proven())
+
+
+def decided(usage: Mapping[str, float], memory: PeakHistory, *, at_ms: int = 0) -> tuple[UnloadDecision, PeakHistory]:
+    return SHEDDER.decide(cluster(usage, at_ms), memory)
+
+
+def givers(decision: UnloadDecision) -> set[str]:
+    return {unload.source for unload in decision.unloads}
+
+
+def test_a_load_that_is_foreseen_of_others_does_not_hide_it() -> None:
+    memory, at = after_a_day({"a": 0.85, "b": 0.95, "c": 0.95}, HOT), 24 * HOUR + MINUTE
+    hidden, _ = PeakShedder(urgent_percent=0.0).decide(cluster(HOT, at), memory)
+    assert (hidden.unloads, "cpu at 1" in hidden.verdicts[1].detail) == ((), True)
+    assert givers(decided(HOT, memory, at_ms=at)[0]) == {"a:8080"}
+
+
+def test_brokers_that_will_be_full_later_take_bundles_off_it_now() -> None:
+    now, later = {"a": 0.9, "b": 0.5, "c": 0.5}, {"a": 0.4, "b": 0.95, "c": 0.95}
+    memory, at = after_a_day(later, now), 24 * HOUR + MINUTE
+    # One move alone leaves one of them fuller later.
+    found, _ = PeakShedder(max_moves=1).decide(cluster(now, at), memory)
+    assert givers(found) == {"a:8080"}
+    assert "not for urgent moves" in found.verdicts[1].detail
+
+
+def test_what_was_learnt_of_broken_promises_does_not_hide_it() -> None:
+    found, _ = decided(HOT, PeakHistory(proven=Proven(error=0.2)))
+    assert givers(found) == {"a:8080"}
+
+
+def test_a_rest_after_plans_of_no_use_does_not_hide_it() -> None:
+    found, _ = decided(HOT, PeakHistory(rest=9, rested=9, rested_at=2.0))
+    assert givers(found) == {"a:8080"}
+
+
+def test_it_gives_no_more_than_it_has_to_where_nothing_else_makes_it_give() -> None:
+    found, _ = decided(HOT, PeakHistory(proven=Proven(error=0.2)))
+    assert 0.70 < 0.85 * (1 - len(found.unloads) / 20) < 0.77
+
+
+def test_while_brokers_come_and_go_the_usage_of_one_round_makes_no_broker_give() -> None:
+    memory = PeakHistory(brokers=("a:8080", "b:8080"))
+    first, memory = decided(HOT, memory)
+    assert (givers(first), first.reason) == (set(), Reason.HIT_COUNT)
+    second, _ = decided(HOT, memory, at_ms=MINUTE)
+    assert givers(second) == {"a:8080"}
+
+
+def test_in_a_cluster_that_is_full_as_a_whole_brokers_near_the_mean_give_nothing() -> None:
+    memory = PeakHistory()
+    for at in range(5):
+        found, memory = decided({"a": 0.92, "b": 0.9, "c": 0.88}, memory, at_ms=at * MINUTE)
+        assert found.unloads == ()
+
+
+@pytest.mark.parametrize("percent", [0.0, 100.0])
+def test_the_option_says_how_high_that_is(percent: float) -> None:
+    calm = PeakShedder(urgent_percent=percent)
+    assert calm.decide(cluster(HOT), PeakHistory(proven=Proven(error=0.2)))[0].unloads == ()
+
+
+def test_a_load_that_is_foreseen_makes_no_promise_kept() -> None:
+    memory = after_a_day({"a": 0.4, "b": 1.0, "c": 1.0}, {"a": 0.4, "b": 0.4, "c": 0.4})
+    promise = MovePromise(source="b:8080", destination="a:8080", rounds=1, promised=0.4, source_before=0.5, mean=0.4)
+    now = {"a": 0.6, "b": 0.4, "c": 0.3}
+    for at in (1, 2):  # the second minute in a row is believed
+        memory = replace(memory, promises={"acme/orders/a0": promise}, broken=())
+        _, memory = decided(now, memory, at_ms=24 * HOUR + at * MINUTE)
+    assert memory.broken == ("acme/orders/a0",)
