@@ -6,7 +6,7 @@ writes a mark, and reads up to it: all that an earlier writer wrote lies before 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final
 from uuid import uuid4
 
@@ -23,6 +23,8 @@ from controller.model.errors import AccessDeniedError, JournalError, LeadershipL
 NO_PROPERTIES: Final[Mapping[str, str]] = {}
 #: From the mark backwards: so many entries, then what is not older than this, then everything.
 _NEAR_ENTRIES: Final = 200
+#: Marks that are written at most, until the brokers say of one where it lies.
+_MARKS: Final = 5
 _DAY_MS: Final = 86_400_000
 
 
@@ -36,6 +38,8 @@ class FencedPartition:
     def __init__(self, connection: LogConnection, name: str, partition: int, *, writer: str) -> None:
         self._connection, self.name, self.partition, self._writer = connection, name, partition, writer
         self._producer: pulsar.Producer | None = None
+        #: Why there is no producer.
+        self._closed = "take_over() was not called"
         self._mark: MessagePlace = (-1, -1, 0)
 
     def take_over(self, mark: bytes | None = b"", properties: Mapping[str, str] = NO_PROPERTIES) -> None:
@@ -61,12 +65,24 @@ class FencedPartition:
         except TrimtabError as error:
             raise self._meaning(error) from error
         if mark is not None:
-            self._mark = self.append(mark, {MARK: str(uuid4()), **properties})
+            self._mark = self._marked(mark, properties)
+
+    def _marked(self, mark: bytes, properties: Mapping[str, str]) -> MessagePlace:
+        """Write *mark*; returns its place."""
+        for _ in range(_MARKS):
+            place = self.append(mark, {MARK: str(uuid4()), **properties})
+            # Brokers do not say where a message lies that the client had to send twice: its connection broke before the
+            # answer came.  Another mark comes after it, and so after all that earlier writers wrote.
+            if place[0] >= 0:
+                return place
+        raise self._meaning(
+            JournalError(f"{self._place}: the brokers did not say where {_MARKS} records lie that they stored")
+        )
 
     def append(self, value: bytes, properties: Mapping[str, str] = NO_PROPERTIES, key: str = "") -> MessagePlace:
-        """Write one record; returns its place once it is stored."""
+        """Write one record; returns its place once it is stored: (-1, -1, 0) where the brokers do not say it."""
         if self._producer is None:
-            raise JournalError(f"{self._place}: take_over() was not called")
+            raise JournalError(f"{self._place}: {self._closed}")
         if len(value) > LARGEST_RECORD:
             raise JournalError(f"{self._place}: a record has {len(value)} bytes, allowed: {LARGEST_RECORD}")
         try:
@@ -78,7 +94,7 @@ class FencedPartition:
     def append_all(self, records: Iterable[tuple[str, bytes]]) -> None:
         """Write records, (key, value) each, in their order; returns once all are stored."""
         if self._producer is None:
-            raise JournalError(f"{self._place}: take_over() was not called")
+            raise JournalError(f"{self._place}: {self._closed}")
         sending = Sending(Deadline.after(PATIENCE_SECONDS))
         try:
             for key, value in records:
@@ -129,10 +145,21 @@ class FencedPartition:
     def _place(self) -> str:
         return f"{where(self._connection.log, self.name)}, partition {self.partition}"
 
+    def leave(self, properties: Mapping[str, str]) -> None:
+        """Write a last mark with *properties*, unless the brokers cannot be asked now; then write no more."""
+        if self._producer is not None and self._producer.is_connected():
+            with suppress(TrimtabError):
+                self.append(b"", properties)
+        self.close()
+
     def _meaning(self, error: BaseException) -> TrimtabError:
         self.close()
         cause = error.__cause__ if isinstance(error, TrimtabError) else error
+        told: TrimtabError
         if isinstance(cause, pulsar.ProducerFenced):
-            return LeadershipLostError(f"{self._place}: another process writes it now")
-        told = failure(self._place, error, operation="produce")
-        return told if isinstance(told, AccessDeniedError) else JournalError(str(told))
+            told = LeadershipLostError(f"{self._place}: another process writes it now")
+        else:
+            told = failure(self._place, error, operation="produce")
+            told = told if isinstance(told, AccessDeniedError) else JournalError(str(told))
+        self._closed = f"nothing is written there after an error: {told}"
+        return told

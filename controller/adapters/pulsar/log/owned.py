@@ -3,10 +3,12 @@
 import json
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import Field
 
 from controller.adapters.deadline import Deadline
+from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition
 from controller.adapters.pulsar.log.reader import (
@@ -23,7 +25,7 @@ from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
 from controller.model.errors import AccessDeniedError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, PartitionMemory, TakenOverError
-from controller.wire.base import read_object
+from controller.wire.base import Items, Record, read_object, validate
 from controller.wire.commands import parse_event
 
 #: The end of the partition is looked at so often.
@@ -34,6 +36,8 @@ _WAIT_SECONDS: Final = 0.2
 NOTHING_DONE: Final[MessagePlace] = (-1, -1, 0)
 #: Answers of one batch are fewer: see ``batch`` in [executor].
 _MOST_ANSWERS: Final = 1_000
+#: With it results are numbered in 63 bits.
+_HIGHEST_NUMBER: Final = (1 << 63) // _MOST_ANSWERS - 1
 
 
 class OwnedPartition:
@@ -72,7 +76,7 @@ class OwnedPartition:
         deadline = Deadline.after(seconds)  # its clock may be ahead
         while not deadline.passed:
             newest = one_record(self._connection, self._name, self._partition, LAST)
-            if newest is None or MARK in newest.properties or not _state(newest.value, self._partition).begun:
+            if newest is None or MARK in newest.properties or not self._state(newest.value).begun:
                 return
             if now_ms() - newest.timestamp_ms >= seconds * 1000:
                 return
@@ -97,9 +101,7 @@ class OwnedPartition:
     def close(self) -> None:
         """Let another executor have it, at once."""
         self._results.close()
-        with suppress(TrimtabError):
-            self._control.append(b"", {MARK: "left"})
-        self._control.close()
+        self._control.leave({MARK: "left"})
         if self._commands is not None:
             self._commands.close()
 
@@ -135,8 +137,18 @@ class OwnedPartition:
             for record in self._control.before(start):
                 last = record.value
             if last is not None:
-                return _state(last, self._partition)
+                return self._state(last)
         return _State()
+
+    def _state(self, value: bytes) -> "_State":
+        try:
+            return _state(value, self._partition)
+        except WireError as error:
+            topic = f"{topic_name(self._connection.log, self._name)}-partition-{self._partition}"
+            raise TrimtabError(
+                f"the last record of {topic} is no state of an executor ({error}): who else writes there? Once no"
+                " executor runs, `pulsar-admin topics delete` of it forgets what was begun"
+            ) from error
 
     def _answered(self) -> set[str]:
         """The ids of all commands that have a result."""
@@ -167,7 +179,7 @@ class OwnedPartition:
         except AccessDeniedError:
             self.close()
             raise
-        except (TrimtabError, KeyError, TypeError, ValueError) as error:
+        except TrimtabError as error:
             self.close()
             raise TakenOverError(f"partition {self._partition} of the commands: {error}") from error
 
@@ -183,16 +195,30 @@ class _State(NamedTuple):
     answers: tuple[AnswerRecord, ...] = ()
 
 
+class _Answer(Record):
+    key: str
+    value: str
+
+
+class _Stored(Record):
+    """A state as it lies in the control topic."""
+
+    number: Annotated[int, Field(ge=0, le=_HIGHEST_NUMBER)]
+    epoch: Annotated[int, Field(ge=0, lt=1 << 63)]
+    begun: Items[str]
+    done: tuple[int, int, int]
+    answers: Items[_Answer]
+
+
 def _state(value: bytes, partition: int) -> _State:
-    fields = read_object(value)
-    answers = (AnswerRecord(partition, each["key"], each["value"].encode()) for each in fields["answers"])
-    ledger, entry, batch = map(int, fields["done"])
+    """What *value* says.  WireError where it is no state."""
+    stored = validate(_Stored, value)
     return _State(
-        number=int(fields["number"]),
-        epoch=int(fields["epoch"]),
-        begun=tuple(fields["begun"]),
-        done=(ledger, entry, batch),
-        answers=tuple(answers),
+        number=stored.number,
+        epoch=stored.epoch,
+        begun=stored.begun,
+        done=stored.done,
+        answers=tuple(AnswerRecord(partition, each.key, each.value.encode()) for each in stored.answers),
     )
 
 

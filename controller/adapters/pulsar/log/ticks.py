@@ -1,9 +1,12 @@
 """The collectors' log in Pulsar.
 
 What is about to be ticked is first written to a topic that one collector at a time writes: once it is there, the
-interval ends.  Then its ticks are written to all partitions, under one name and with the interval as their number.  A
+interval ends.  Then its ticks are written to all partitions, under one name and with a number that is stored there.  A
 new writer fences the previous one, and first writes the ticks of its last interval again: what is there is dropped.  So
 an interval is ticked in every partition or in none, and once, also when a writer that hung continues.
+
+The number is the interval, or one more than the last number where that is higher.  For brokers drop numbers that do not
+grow: once a collector whose clock is ahead has ticked an interval of the future, true intervals are lower.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +16,7 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition
 from controller.adapters.pulsar.log.log import tick_records
-from controller.adapters.pulsar.log.reader import Start, TopicReader
+from controller.adapters.pulsar.log.reader import LogRecord, Start, TopicReader
 from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, WriteTarget, connected
 from controller.adapters.pulsar.log.topics import create_topics, ticks_control
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter, now_ms
@@ -29,6 +32,9 @@ _SKEW_MS: Final = 60_000
 #: A collector has a deadline for each interval: it does not wait as long as others.
 _ANSWER_SECONDS: Final = 10.0
 _CATCH_UP_SECONDS: Final = 60.0
+#: The property that has the number of the ticks.
+_NUMBER: Final = "number"
+_DIGITS: Final = 18
 
 
 class PulsarCollectorLog:
@@ -43,6 +49,8 @@ class PulsarCollectorLog:
             self._connection, ticks_control(settings), 0, writer=f"trimtab-ticks-control-{cluster}"
         )
         self._ticks = SequencedWriter(self._connection, writer=f"trimtab-ticks-{cluster}")
+        #: Of the last ticks.
+        self._number = 0
         self._reader: TopicReader | None = None
         self._caught_up = False
 
@@ -60,8 +68,10 @@ class PulsarCollectorLog:
         last = self._last_intent()
         if last is not None:
             targets = self._targets()
+            tick = self._read(last.value)
+            self._number = _number(last) or tick.interval
             with connected(self._ticks, targets) as ticks:
-                self._write(ticks, last, targets)
+                self._write(ticks, tick, targets)
         # Only now does the end of the log show all ticks of the previous writer.
         self._reader = TopicReader(self._connection, self._log.metrics_topic, Start(since_ms=since_ms))
 
@@ -92,8 +102,9 @@ class PulsarCollectorLog:
             self._cluster, interval, roster, metrics=len(metrics), results=len(targets) - len(metrics)
         )
         with connected(self._ticks, targets) as ticks:
-            self._intents.append(intent)
-            self._write(ticks, intent, targets)
+            self._number = max(self._number + 1, interval)
+            self._intents.append(intent, {_NUMBER: str(self._number)})
+            self._write(ticks, self._read(intent), targets)
 
     def follow(self) -> None:
         """See CollectorLog."""
@@ -114,19 +125,18 @@ class PulsarCollectorLog:
         names = (self._log.results_topic, self._log.metrics_topic)
         return [(name, each) for name in names for each in range(self._connection.existing(name))]
 
-    def _last_intent(self) -> bytes | None:
+    def _last_intent(self) -> LogRecord | None:
         """What the last writer has ticked, or was about to tick; None where there was none."""
         last = None
         for start in self._intents.windows(now_ms()):
             for record in self._intents.before(start):
-                last = record.value
+                last = record
             if last is not None:
                 return last
         return None
 
-    def _write(self, ticks: SequencedWriter, intent: bytes, targets: list[WriteTarget]) -> None:
-        """The ticks that *intent*, the one with the roster, stands for; that one last of all."""
-        tick = self._read(intent)
+    def _write(self, ticks: SequencedWriter, tick: TickRecord, targets: list[WriteTarget]) -> None:
+        """The ticks that *tick*, the one with the roster, stands for; that one last of all."""
         plain, first = tick_records(
             self._cluster,
             tick.interval,
@@ -135,8 +145,8 @@ class PulsarCollectorLog:
             results=tick.partitions.results,
         )
         last = (self._log.metrics_topic, 0)
-        ticks.write([(each, [Numbered(tick.interval, "", plain)]) for each in targets if each != last])
-        ticks.write([(last, [Numbered(tick.interval, "", first)])])
+        ticks.write([(each, [Numbered(self._number, "", plain)]) for each in targets if each != last])
+        ticks.write([(last, [Numbered(self._number, "", first)])])
 
     def _read(self, intent: bytes) -> TickRecord:
         try:
@@ -149,3 +159,9 @@ class PulsarCollectorLog:
                 " cluster a namespace of its own in [log.pulsar]"
             )
         return found
+
+
+def _number(intent: LogRecord) -> int:
+    """The number of the ticks that follow from *intent*; 0 where it has none."""
+    text = intent.properties.get(_NUMBER, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else 0
