@@ -60,7 +60,8 @@ def make(
 ) -> None:
     """Write one file with the load, the journal, the settings and the versions around a time; and check it.
 
-    It only reads the log. The file holds names of tenants, namespaces, topics and brokers, and no secrets.
+    It only reads the log. The file holds names of tenants, namespaces, topics and brokers, and no passwords: of
+    broker.conf only the options of strategies.
 
     Exit codes: 0 written, and the decision comes out the same from it; 1 it failed, or the decision comes out
     otherwise; 2 an option or the settings are invalid.

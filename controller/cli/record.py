@@ -112,7 +112,9 @@ def record_log(
         manifest = record(source, output, wanted, kept, cluster)
     else:
         key = _key(key_file)
-        wanted = replace(wanted, asked=f"{wanted.asked} --anonymise, key {fingerprint(key)}")
+        wanted = replace(
+            wanted, asked=f"--anonymise and other options or another key ({fingerprint(key, wanted.asked)})"
+        )
         other = partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
         manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other)
     answer = _answer(output, manifest)

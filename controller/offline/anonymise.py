@@ -1,19 +1,23 @@
 """Replaces the names in the records of a recording, and everything else in them that trimtab does not read.
 
 Only what decisions depend on is written: free texts, headers and unknown fields are left out.  A record that cannot be
-used, or that is another cluster's, keeps its place and nothing else.
+used, or that is another cluster's, keeps its place and nothing else.  What becomes of each text of each record,
+tests/unit/offline/test_anonymised_fields.py tells, and a new one fails it until somebody has decided.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import hmac
+import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from controller.adapters.recordings.manifest import RecordedSettings
+from controller.adapters.recordings.manifest import Manifest, RecordedSettings
 from controller.cycle.commands import command_id
 from controller.model.errors import WireError
-from controller.model.java_regex import matches
+from controller.offline.anonymised_settings import anonymised_settings
+from controller.offline.isolation_pseudonyms import IsolationPseudonyms
 from controller.offline.pseudonyms import Pseudonyms
 from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.wire import metrics, results
@@ -27,26 +31,39 @@ from controller.wire.sweep import ArrowSweep, BrokerSweep, SweepHeader, encode_s
 ANONYMISED: Final[tuple[RecordedTopic, ...]] = ("metrics", "results")
 #: In place of a record that is not kept.
 _NOTHING: Final = b'{"v":1,"type":"removed"}'
+#: What is kept of a version: numbers, and which kind of pre-release it is.
+_VERSION: Final = re.compile(
+    r"\d{1,9}(?:\.\d{1,9}){0,3}(?:-(?:rc|alpha|beta|SNAPSHOT)(?:[.-]?\d{1,9}){0,4})?", re.ASCII
+)
 
 
 class Anonymiser:
-    """Rewrites the records of one cluster in *log*, whose names in *metrics_extents* are gathered first."""
+    """Rewrites the records of one cluster in *log*.
+
+    The names in *metrics* are gathered first, and the commands in *journal*, which results belong to: offsets of both.
+    """
 
     def __init__(
-        self, log: RecordLog, metrics_extents: Extents, settings: RecordedSettings, cluster: str, key: bytes
+        self,
+        log: RecordLog,
+        metrics_extents: Extents,
+        journal_extents: Extents,
+        *,
+        settings: RecordedSettings,
+        cluster: str,
+        key: bytes,
     ) -> None:
         self._settings, self._cluster = settings, cluster
-        brokers, self._namespaces = _names(log, metrics_extents)
-        self._known_brokers = sorted(brokers)
+        brokers, namespaces = _names(log, metrics_extents)
         self._names = Pseudonyms(key, brokers=brokers)
+        self._isolation = IsolationPseudonyms(self._names, brokers, namespaces)
         self.cluster = self._names.text("clu", cluster)
-        self._commands = self._renamed_commands(log.read("journal", log.extents("journal")))
+        self.settings = anonymised_settings(settings, self._names)
+        self._commands = self._renamed_commands(log.read("journal", journal_extents))
 
-    def settings(self) -> RecordedSettings:
-        """The settings, with other names where they name something."""
-        decisions = self._settings.decisions
-        excluded = tuple(map(self._names.namespace_or_bundle, decisions.excluded))
-        return self._settings.model_copy(update={"decisions": decisions.model_copy(update={"excluded": excluded})})
+    def manifest(self, manifest: Manifest) -> Manifest:
+        """*manifest* without true names."""
+        return manifest.model_copy(update={"cluster": self.cluster, "settings": self.settings, "anonymised": True})
 
     def rewrite(self, topic: RecordedTopic, record: StoredRecord) -> StoredRecord:
         """*record* of *topic* with other names."""
@@ -95,7 +112,10 @@ class Anonymiser:
                 return self._namespace(record)
             case metrics.BrokerStateRecord():
                 domain = names.text("domain", record.failure_domain or "") or None
-                return self._written(record, broker=names.broker(record.broker), failure_domain=domain)
+                version = plain_version(record.broker_version_string or "")
+                return self._written(
+                    record, broker=names.broker(record.broker), failure_domain=domain, broker_version_string=version
+                )
             case metrics.BundleData():
                 return self._written(record, bundle=names.bundle(record.bundle))
             case metrics.TickRecord():
@@ -134,25 +154,13 @@ class Anonymiser:
         return tuple(metrics.RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in entries)
 
     def _namespace(self, state: metrics.NamespaceStateRecord) -> bytes:
-        policies = state.isolation_policies
+        policies, other = state.isolation_policies, self._isolation.policy
         return self._written(
             state,
             namespace=self._names.namespace(state.namespace),
             anti_affinity_group=self._names.text("group", state.anti_affinity_group or "") or None,
-            isolation_policies=None if policies is None else tuple(map(self._policy, policies)),
+            isolation_policies=None if policies is None else tuple(map(other, policies)),
         )
-
-    def _policy(self, policy: Mapping[str, Any]) -> dict[str, Any]:
-        """The policy with the names that its expressions match in place of them."""
-        failover = policy.get("auto_failover_policy", policy.get("autoFailoverPolicy"))
-        brokers = {each.rpartition(":")[0]: self._names.broker(each).rpartition(":")[0] for each in self._known_brokers}
-        namespaces = {each: self._names.namespace(each) for each in self._namespaces}
-        return {
-            "namespaces": _exactly(policy.get("namespaces"), namespaces) or [r"\Qnone\E"],
-            "primary": _exactly(policy.get("primary"), brokers),
-            "secondary": _exactly(policy.get("secondary"), brokers),
-            **({} if failover is None else {"auto_failover_policy": failover}),
-        }
 
     def _result(self, result: results.Result) -> bytes:
         names = self._names
@@ -174,9 +182,15 @@ class Anonymiser:
         return found
 
 
-def fingerprint(key: bytes) -> str:
-    """Tells one *key* from another, and nothing of either."""
-    return hashlib.sha256(b"trimtab recording" + key).hexdigest()[:16]
+def fingerprint(key: bytes, asked: str) -> str:
+    """Tells what was *asked* for with *key* from everything else, and nothing of either to whom has no key."""
+    return hmac.new(key, b"trimtab recording\0" + asked.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:32]
+
+
+def plain_version(version: str) -> str | None:
+    """The numbers of *version*, and whether it is a pre-release, without the name of a build; None without numbers."""
+    found = _VERSION.match(version)
+    return found and found[0]
 
 
 def _names(log: RecordLog, extents: Extents) -> tuple[set[str], set[str]]:
@@ -210,9 +224,3 @@ def _commands_in(value: bytes, joiner: PartJoiner, cluster: str) -> list[Any]:
         return read_object(value)["commands"] if record.cluster == cluster and hasattr(record, "commands") else []
     except WireError:
         return []
-
-
-def _exactly(regexes: Any, others: Mapping[str, str]) -> list[str]:
-    """Expressions for the other names of those that *regexes* match."""
-    given = [each for each in regexes if isinstance(each, str)] if isinstance(regexes, list | tuple) else []
-    return [f"\\Q{other}\\E" for name, other in sorted(others.items()) if matches(given, name)]

@@ -17,7 +17,9 @@ from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, is_broker_own, parse_bundle, topic_hash
 
 _SYSTEM: Final = frozenset({"pulsar/system"})
-_TOPIC: Final = re.compile(r"(?P<domain>[a-z-]{1,20})://(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/(?P<local>.+)", re.DOTALL)
+_TOPIC: Final = re.compile(
+    r"(?P<domain>(?:non-)?persistent)://(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/(?P<local>.+)", re.DOTALL
+)
 _PARTITION: Final = re.compile(r"-partition-\d{1,9}\Z", re.ASCII)
 _PORT: Final = re.compile(r":\d{1,5}\Z", re.ASCII)
 #: Octal digits that bring a topic's name to its place: three free bits each, and 32 bits to reach.
@@ -60,6 +62,8 @@ class Pseudonyms:
     def _namespace(self, name: str) -> str:
         if name in _SYSTEM:
             return name
+        if "/" not in name:
+            return self.text("nsp", name)
         first, *middle, last = name.split("/")
         if is_broker_own(name):
             return "/".join([first, *(self.text("clu", each) for each in middle), self.broker(last)])

@@ -14,8 +14,8 @@ from controller.offline.anonymise import ANONYMISED, Anonymiser
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog
 from controller.wire.readable import utc
 
-#: Makes what replaces names, of the part of the metrics topic that is copied.
-AnonymiserOf: TypeAlias = Callable[[Extents], Anonymiser]
+#: Makes what replaces names, of the part of the metrics topic that is copied, and of the journal of that time.
+AnonymiserOf: TypeAlias = Callable[[Extents, Extents], Anonymiser]
 #: So many records are copied between two words about how far it is.
 _TOLD_EVERY: Final = 500
 
@@ -47,20 +47,21 @@ def record(
     """Copy what is *wanted* of *log* into *folder*, or go on with that; returns the manifest.
 
     *settings* are kept in the manifest.  With *anonymiser_of* names are replaced, and only metrics and results are
-    copied.  *writer*: of *folder*.  TrimtabError where there is nothing to copy, or where the log lost records since
-    the recording was begun.
+    copied; then no true name lies in the folder at any time, if *wanted* asks without one.  *writer*: of *folder*.
+    TrimtabError where there is nothing to copy, or where the log lost records since the recording was begun.
     """
     with writer or RecordingWriter(folder) as out:
         if anonymiser_of is not None:
             wanted = replace(wanted, topics=tuple(topic for topic in wanted.topics if topic in ANONYMISED))
-        if out.begun is None:
-            out.begin(wanted.asked, _begun(log, wanted, settings, cluster))
-        elif out.begun != wanted.asked:
+        if out.begun not in (None, wanted.asked):
             raise SettingsError(
                 f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
                 " same options to go on, or choose another folder with -o"
             )
-        other = None if anonymiser_of is None else anonymiser_of(_planned(out, "metrics"))
+        begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
+        other = None if anonymiser_of is None else anonymiser_of(*_names_of(log, wanted, settings, begun))
+        if out.begun is None:
+            out.begin(wanted.asked, begun if other is None else other.manifest(begun))
         total = sum(each.end - each.first for extents in out.manifest.topics.values() for each in extents)
         left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
         with long_work("recording, records", total, pieces) as tell:
@@ -72,11 +73,13 @@ def record(
                         tell(done + number)
                 out.end_topic(topic)
                 done += sum(extent.end - extent.first for extent in extents.values())
-        return out.finish() if other is None else out.finish(cluster=other.cluster, settings=other.settings())
+        return out.finish()
 
 
-def _planned(out: RecordingWriter, topic: RecordedTopic) -> Extents:
-    return {each.partition: Extent(each.first, each.end) for each in out.manifest.topics.get(topic, ())}
+def _names_of(log: RecordLog, wanted: Wanted, settings: RecordedSettings, begun: Manifest) -> tuple[Extents, Extents]:
+    """What of the metrics topic and of the journal tells the names in the recording that was *begun*."""
+    metrics = {each.partition: Extent(each.first, each.end) for each in begun.topics.get("metrics", ())}
+    return metrics, _extents(log, wanted, "journal", settings)
 
 
 def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:

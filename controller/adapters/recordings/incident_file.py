@@ -125,7 +125,7 @@ def _unpack(path: Path, folder: Path) -> dict[str, bytes]:
                     target.write_bytes(value)
                 else:
                     raise RecordingError(f"{path}: {name!r:.80} does not belong into an incident")
-    except (tarfile.TarError, ValueError, OverflowError, EOFError) as error:
+    except (tarfile.TarError, ValueError, OverflowError, EOFError, RecursionError) as error:
         raise RecordingError(f"{path}: is no incident, or is damaged: {error}") from error
     return kept
 

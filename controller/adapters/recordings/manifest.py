@@ -17,7 +17,7 @@ from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.policy import known_keys, policy_of
+from controller.settings.policy import known_keys, own_namespaces, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
 from controller.strategies.catalogue import is_python_name
@@ -164,13 +164,17 @@ class Manifest(Record):
 
 
 def recorded_settings(settings: Settings, environment: Mapping[str, str] = os.environ) -> RecordedSettings:
-    """What decisions depend on in *settings*, and in the broker.conf that they name."""
+    """What decisions depend on in *settings*, and in the broker.conf that they name.
+
+    The namespaces that trimtab itself lives in are among those that are excluded, as for the live run.
+    """
+    excluded = tuple(dict.fromkeys([*settings.decisions.excluded, *sorted(own_namespaces(settings))]))
     conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
     # Of the other hundreds of keys some hold passwords.
     known = known_keys(conf)
     return RecordedSettings(
         intervals=settings.intervals,
-        decisions=settings.decisions,
+        decisions=settings.decisions.model_copy(update={"excluded": excluded}),
         guardrails=settings.guardrails,
         whole_every_intervals=settings.journal.whole_every_intervals,
         broker_conf={key: conf[key] for key in sorted(conf) if key in known},

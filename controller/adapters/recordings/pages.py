@@ -1,12 +1,14 @@
 """How much the pages of a Parquet file unpack to, read from their headers before anything is unpacked.
 
 A file's footer says how large its columns are, and Parquet's readers do not hold the pages to it: a few bytes may
-unpack to gigabytes, and a dictionary may name one large value a million times.  So every page is looked at first.
+unpack to gigabytes, a dictionary or a delta encoding may repeat one large value a million times, and a run of a few
+bytes may stand for a billion nulls.  So every page is looked at first, and only the encodings that trimtab writes are
+allowed: in these a value takes the bytes that the page's header counts, and what its number of values says.
 
-Parquet's format: PageHeader in Thrift's compact protocol.
+Parquet's format: PageHeader and DataPageHeader in Thrift's compact protocol.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from controller.adapters.recordings.damaged import RecordingError
@@ -16,48 +18,74 @@ from controller.adapters.recordings.manifest import LARGEST_FILE
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 #: Depth of structures in a page's header at most; there are two.
 _DEEPEST: Final = 8
-#: A data page, and one of the second version.
-_DATA_PAGES: Final = (0, 3)
+#: Bytes of a page's header at most; those that trimtab writes have about 30.
+_LONGEST_HEADER: Final = 1024
+#: PageHeader: the field with the DataPageHeader.
+_DATA_PAGE_HEADER: Final = 5
+#: PageType: a data page of the first version.
+_DATA_PAGE: Final = 0
+#: Encoding: of values PLAIN and BYTE_STREAM_SPLIT, of the levels that nulls and lists are made of RLE.
+_OF_VALUES: Final = (0, 9)
+_OF_LEVELS: Final = (3, 3)
 _LONGEST_NUMBER: Final = 10
 #: Pages of a file at most; writers make one or two for each column.
-_MOST_PAGES: Final = 10_000
+_MOST_PAGES: Final = 1000
+#: Bytes of memory for a value, besides those of the page: levels and offsets; a null has no bytes in the page.
+OF_A_VALUE: Final = 16
+#: Of a header's name, and of its value: each header becomes objects of Python.
+OF_A_HEADER: Final = 128
 
 
 class _Page(NamedTuple):
     kind: int
     unpacked: int
     packed: int
+    values: int
+    encoding: int
+    #: Encodings of definition levels and of repetition levels.
+    levels: tuple[int, int]
 
 
 def refuse_bombs(about: Any, content: bytes, where: object) -> None:
-    """Raise RecordingError where the file of the metadata *about* unpacks to more than a recording's file may have."""
+    """Raise RecordingError where the file of the metadata *about* unpacks to more than a recording's file may have.
+
+    Or where it is written in another way than trimtab does: what it unpacks to would not be known.
+    """
+    if about.num_row_groups != 1 or about.row_group(0).num_rows != about.num_rows:
+        raise RecordingError(f"{where}: has {about.num_row_groups} row groups: trimtab writes one, with all records")
     room, pages = LARGEST_FILE, _MOST_PAGES
-    for group in range(about.num_row_groups):
-        for number in range(about.num_columns):
-            column = about.row_group(group).column(number)
-            start, size = column.data_page_offset, column.total_compressed_size
-            if column.has_dictionary_page or start < 0 or size < 0 or start + size > len(content):
-                raise RecordingError(f"{where}: column {column.path_in_schema} is not as trimtab writes it")
-            for page in _pages(content, start, start + size, where):
-                pages, room = pages - 1, room - page.unpacked
-                if page.kind not in _DATA_PAGES:
-                    raise RecordingError(
-                        f"{where}: column {column.path_in_schema} has pages that trimtab does not write"
-                    )
-                if room < 0 or pages < 0:
-                    raise RecordingError(f"{where}: unpacks to more than {LARGEST_FILE} bytes")
+    for number in range(about.num_columns):
+        column = about.row_group(0).column(number)
+        name, start, size = column.path_in_schema, column.data_page_offset, column.total_compressed_size
+        if column.has_dictionary_page or start < 0 or size < 0 or start + size > len(content):
+            raise RecordingError(f"{where}: column {name} is not as trimtab writes it")
+        of_a_value = OF_A_HEADER if name.startswith("headers.") else OF_A_VALUE
+        for page in _pages(content, start, start + size, where):
+            if page.kind != _DATA_PAGE or page.encoding not in _OF_VALUES or page.levels != _OF_LEVELS:
+                raise RecordingError(f"{where}: column {name} has pages that trimtab does not write")
+            pages, room = pages - 1, room - page.unpacked - of_a_value * page.values
+            if room < 0 or pages < 0:
+                raise RecordingError(f"{where}: unpacks to more than {LARGEST_FILE} bytes")
 
 
 def _pages(content: bytes, start: int, end: int, where: object) -> Iterator[_Page]:
     reader = _Compact(content, start, end)
     while reader.at < end:
         try:
-            fields = reader.struct()
-            page = _Page(*(_number(fields.get(name)) for name in (1, 2, 3)))
+            page = _page(reader.header())
         except (IndexError, ValueError) as error:
             raise RecordingError(f"{where}: a page's header cannot be read") from error
         yield page
         reader.at += page.packed
+
+
+def _page(fields: Mapping[int, object]) -> _Page:
+    kind, unpacked, packed = (_number(fields.get(field)) for field in (1, 2, 3))
+    about = fields.get(_DATA_PAGE_HEADER)
+    if not isinstance(about, dict):  # a page of another kind
+        return _Page(kind, unpacked, packed, 0, -1, (-1, -1))
+    values, encoding, definition, repetition = (_number(about.get(field)) for field in (1, 2, 3, 4))
+    return _Page(kind, unpacked, packed, values, encoding, (definition, repetition))
 
 
 def _number(value: object) -> int:
@@ -66,16 +94,25 @@ def _number(value: object) -> int:
     return value
 
 
+def _refuse_deep(depth: int) -> None:
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
+
+
 class _Compact:
-    """Reads a structure of Thrift's compact protocol, as far as it has numbers."""
+    """Reads structures of Thrift's compact protocol, as far as they have numbers."""
 
     def __init__(self, content: bytes, at: int, end: int) -> None:
-        self._content, self.at, self._end = content, at, end
+        self._content, self.at, self._column_end, self._end = content, at, end, end
+
+    def header(self) -> dict[int, object]:
+        """The structure that begins here, a page's header.  ValueError where it is none, or too long."""
+        self._end = min(self._column_end, self.at + _LONGEST_HEADER)
+        return self.struct()
 
     def struct(self, depth: int = 0) -> dict[int, object]:
-        """Field -> its number; None for other kinds of fields."""
-        if depth > _DEEPEST:
-            raise ValueError("too deep")
+        """Field -> its number, or the fields of its structure; None for other kinds of fields."""
+        _refuse_deep(depth)
         found: dict[int, object] = {}
         field = 0
         while (head := self._byte()) != 0:
@@ -89,8 +126,8 @@ class _Compact:
         if kind in (_I16, _I32, _I64):
             return self._zigzag()
         if kind == _STRUCT:
-            self.struct(depth + 1)
-        elif kind == _BINARY:
+            return self.struct(depth + 1)
+        if kind == _BINARY:
             self._skip(self._varint())
         elif kind in (_BYTE, _DOUBLE):
             self._skip(1 if kind == _BYTE else 8)
@@ -101,6 +138,7 @@ class _Compact:
         return None
 
     def _list(self, depth: int) -> None:
+        _refuse_deep(depth)
         head = self._byte()
         size = self._varint() if head >> 4 == 15 else head >> 4
         for _ in range(size):  # each takes a byte at least

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import LARGEST_FILE, MOST_RECORDS
-from controller.adapters.recordings.pages import refuse_bombs
+from controller.adapters.recordings.pages import OF_A_HEADER, OF_A_VALUE, refuse_bombs
 from controller.ports.records import StoredRecord
 from controller.wire.split_json import HOLE, SplitJson, joined, split
 
@@ -40,6 +40,10 @@ SCHEMA: Final = pa.schema(
 _COMPRESSION: Final = "zstd"
 #: Sweeps of a minute ago are found again in a window of this level; higher ones take several times as long.
 _LEVEL: Final = 9
+#: Bytes of a number: its digits, its decimals, and a level of each.
+_DIGITS_BYTES: Final = 12
+#: Bytes of a value besides its own: its length and its levels.
+_OF_A_ROW: Final = 12
 #: A page is compressed by itself: the whole column in one finds what repeats.
 _PAGE_BYTES: Final = LARGEST_FILE
 
@@ -47,6 +51,15 @@ _PAGE_BYTES: Final = LARGEST_FILE
 def unpacked_size(record: StoredRecord) -> int:
     """Bytes that *record* takes in a file before compression, about."""
     return len(record.value) + len(record.key or b"") + sum(len(n) + len(v) for n, v in record.headers) + 20
+
+
+def read_size(record: StoredRecord) -> int:
+    """Bytes of memory that *record* takes when its file is read, at most: as refuse_bombs counts them."""
+    value, rows = record.value, len(SCHEMA) * (OF_A_VALUE + _OF_A_ROW) + 2 * OF_A_HEADER
+    # Behind each number of JSON stands one of these.
+    numbers = sum(map(value.count, (b",", b"]", b"}"))) if value.startswith(b"{") else 0
+    headers = len(record.headers) * 2 * (OF_A_HEADER + _OF_A_ROW)
+    return unpacked_size(record) + rows + headers + numbers * (_DIGITS_BYTES + OF_A_VALUE)
 
 
 def packed(records: Sequence[StoredRecord]) -> bytes:
@@ -74,6 +87,7 @@ def packed(records: Sequence[StoredRecord]) -> bytes:
         write_batch_size=MOST_RECORDS,
         write_statistics=False,
         store_schema=False,
+        data_page_version="1.0",
     )
     content: bytes = sink.getvalue().to_pybytes()
     return content

@@ -21,12 +21,11 @@ from controller.adapters.recordings.manifest import (
     MOST_FILES,
     Manifest,
     RecordedExtent,
-    RecordedSettings,
     RecordingFile,
     content_of,
     manifest_bytes,
 )
-from controller.adapters.recordings.records_file import packed, unpacked_size
+from controller.adapters.recordings.records_file import packed, read_size, unpacked_size
 from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
 from controller.wire.base import Record, encode, validate
@@ -34,8 +33,8 @@ from controller.wire.base import Record, encode, validate
 PROGRESS: Final = "progress.json"
 _LOCK: Final = ".lock"
 _LARGEST_PROGRESS: Final = 64 << 20
-#: A file is written when its records come to so many bytes, or to so many records.
-FILE_BYTES: Final = LARGEST_FILE // 16
+#: A file is written when its records take so many bytes of memory to read, or when there are so many records.
+FILE_BYTES: Final = LARGEST_FILE // 4
 FILE_RECORDS: Final = 100_000
 
 
@@ -91,8 +90,16 @@ class RecordingWriter:
         return {partition: extent for partition, extent in left.items() if extent.first < extent.end}
 
     def add(self, topic: RecordedTopic, record: StoredRecord) -> None:
-        """Take *record*, the next one of its partition of *topic*; a topic is ended by ``end_topic``."""
-        size = unpacked_size(record)
+        """Take *record*, the next one of its partition of *topic*; a topic is ended by ``end_topic``.
+
+        RecordingError where it is so large, or has so many headers, that nobody could read it again.
+        """
+        size = read_size(record)
+        if size > LARGEST_FILE - self._file_bytes:
+            raise RecordingError(
+                f"{topic}, partition {record.partition}, offset {record.offset}: reading this record again would take"
+                f" {size} bytes, allowed: {LARGEST_FILE - self._file_bytes}: leave it out with --offsets"
+            )
         if self._waiting and (
             self._waiting_bytes + size > self._file_bytes or len(self._waiting) >= self._file_records
         ):
@@ -105,14 +112,9 @@ class RecordingWriter:
         if self._waiting:
             self._write(topic)
 
-    def finish(self, *, cluster: str = "", settings: RecordedSettings | None = None) -> Manifest:
-        """Write the manifest: the recording is complete.
-
-        With *settings*, its names were replaced, and the manifest tells these and *cluster* in place of the true ones.
-        """
+    def finish(self) -> Manifest:
+        """Write the manifest: the recording is complete."""
         done = _with_counts(self.manifest)
-        if settings is not None:
-            done = done.model_copy(update={"cluster": cluster, "settings": settings, "anonymised": True})
         files.replace(self._folder / MANIFEST, manifest_bytes(done))
         (self._folder / PROGRESS).unlink()
         (self._folder / _LOCK).unlink(missing_ok=True)
@@ -129,8 +131,7 @@ class RecordingWriter:
         self.close()
 
     def _write(self, topic: RecordedTopic) -> None:
-        records, self._waiting = self._waiting, []
-        size, self._waiting_bytes = self._waiting_bytes, 0
+        records, self._waiting, self._waiting_bytes = self._waiting, [], 0
         done = self.manifest
         if len(done.files) >= MOST_FILES:
             raise RecordingError(f"{self._folder}: a recording has {MOST_FILES} files at most: record a shorter time")
@@ -141,7 +142,7 @@ class RecordingWriter:
             path=path,
             records=len(records),
             bytes=len(content),
-            unpacked_bytes=size,
+            unpacked_bytes=sum(map(unpacked_size, records)),
             sha256=hashlib.sha256(content).hexdigest(),
             first_ms=max(0, min(record.timestamp_ms for record in records)),
             last_ms=max(0, max(record.timestamp_ms for record in records)),
@@ -183,6 +184,8 @@ def _with_counts(manifest: Manifest) -> Manifest:
 def _progress_in(folder: Path) -> RecordingProgress | None:
     """How far the recording in *folder* has come; None where there is none.  Removes what a killed process left."""
     if (folder / MANIFEST).exists():
+        # A process that was killed right behind the manifest left it.
+        (folder / PROGRESS).unlink(missing_ok=True)
         raise SettingsError(f"{folder} holds a complete recording already: choose another folder with -o")
     path = folder / PROGRESS
     if not path.exists():

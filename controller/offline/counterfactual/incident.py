@@ -91,7 +91,7 @@ def make_incident(
         raise TrimtabError(f"{log.where} holds no load from {utc(span.since)} to {utc(span.until)}")
     wanted = Wanted(from_ms=begin_ms, to_ms=end_ms, offsets=offsets)
     with TemporaryDirectory(prefix="trimtab-incident-") as made:
-        anonymiser_of = None if other is None else lambda _: other
+        anonymiser_of = None if other is None else lambda *_: other
         manifest = record(log, Path(made) / "recording", wanted, settings, cluster, anonymiser_of=anonymiser_of)
         about = IncidentAbout(
             cluster=manifest.cluster,
@@ -166,7 +166,7 @@ def _versions(brokers: States[BrokerState]) -> dict[str, str]:
 
 
 def _as_stored(number: int, value: bytes) -> StoredRecord:
-    return StoredRecord(partition=0, offset=number, timestamp_ms=0, key=None, value=value)
+    return StoredRecord(partition=0, offset=number, timestamp_ms=-1, key=None, value=value)
 
 
 def check_incident(incident: UnpackedIncident) -> CheckedIncident:

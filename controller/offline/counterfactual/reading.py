@@ -1,6 +1,6 @@
 """Reads a recording, or a log in a folder, interval by interval: the real fold, in one shard, with all topics."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -76,10 +76,14 @@ class RecordedLoadLog:
 
     def _batches(self) -> Iterator[list[Located]]:
         """The records in parts, each of which ends with a tick of an interval; its results lie in the same part."""
-        batch = list(self._known())
-        results = self._located("results", RESULTS, self._result)
+        known = [
+            StoredRecord(partition=0, offset=number, timestamp_ms=-1, key=None, value=value)
+            for number, value in enumerate(self.begin, start=-len(self.begin))
+        ]
+        batch = list(self._located(known, METRICS, decode_metric))
+        results = self._located(self._stored("results"), RESULTS, decode_result)
         ticked = -1
-        for located in self._located("metrics", METRICS, self._metric):
+        for located in self._located(self._stored("metrics"), METRICS, decode_metric):
             batch.append(located)
             if not isinstance(located.record, TickRecord):
                 continue
@@ -91,29 +95,26 @@ class RecordedLoadLog:
             batch = []
         yield [*batch, *results]
 
-    def _known(self) -> Iterator[Located]:
-        for number, value in enumerate(self.begin, start=-len(self.begin)):
-            record = self._metric(value)
-            if record is not None:
-                yield Located(source=METRICS, partition=0, offset=number, record=record)
-
     def _located(
-        self, topic: RecordedTopic, source: int, decode: Callable[[bytes], object | None]
+        self, found: Iterable[StoredRecord], source: int, decode: Callable[..., object | None]
     ) -> Iterator[Located]:
-        for stored in self._stored(topic):
+        for stored in found:
             try:
-                record = decode(stored.value)
+                record = self._decoded(stored, decode)
             except WireError:
                 continue  # a dead letter
             if record is not None:
                 yield Located(source=source, partition=stored.partition, offset=stored.offset, record=record)
 
-    def _metric(self, value: bytes) -> object | None:
-        most = self.settings.max_record_bytes
-        return decode_metric(value, cluster=self.cluster, period_ms=self.period_ms, max_bytes=most)
-
-    def _result(self, value: bytes) -> object | None:
-        return decode_result(value, cluster=self.cluster, period_ms=self.period_ms)
+    def _decoded(self, stored: StoredRecord, decode: Callable[..., object | None]) -> object | None:
+        """What *stored* holds, as the live query reads it; None of another cluster's.  WireError."""
+        return decode(
+            stored.value,
+            cluster=self.cluster,
+            period_ms=self.period_ms,
+            append_time_ms=None if stored.timestamp_ms < 0 else stored.timestamp_ms,
+            max_bytes=self.settings.max_record_bytes,
+        )
 
     def _decided(self) -> Iterator[JournalEntry]:
         """The decisions whose memory is known, oldest first."""

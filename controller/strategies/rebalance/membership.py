@@ -29,7 +29,7 @@ from controller.model.names import is_untouchable
 from controller.model.option import option
 
 _BY: Final = "RebalanceOnMembershipChange"
-_PROTOCOLS: Final = ("off", "eager", "cooperative")
+PROTOCOLS: Final = ("off", "eager", "cooperative")
 #: Rounds in which a broker that has its share is topped up where moves failed.
 _AFTERCARE: Final = 2
 
@@ -59,8 +59,8 @@ class RebalanceOnMembershipChange:
     )
 
     def __post_init__(self) -> None:
-        if self.protocol not in _PROTOCOLS:
-            raise SettingsError(f"trimtabRebalanceOnMembershipChange={self.protocol}: allowed: {', '.join(_PROTOCOLS)}")
+        if self.protocol not in PROTOCOLS:
+            raise SettingsError(f"trimtabRebalanceOnMembershipChange={self.protocol}: allowed: {', '.join(PROTOCOLS)}")
 
     def initial_memory(self) -> BrokerMembership:
         """No brokers: those of the first round do not count as joined."""

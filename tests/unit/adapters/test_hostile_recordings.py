@@ -14,9 +14,11 @@ import pytest
 from controller.adapters.recordings import manifest
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.reading import Recording
-from controller.adapters.recordings.records_file import SCHEMA
+from controller.adapters.recordings.records_file import SCHEMA, packed, read_size
+from controller.adapters.recordings.writing import FILE_BYTES, FILE_RECORDS
+from controller.ports.records import StoredRecord
 from tests.effort import tries
-from tests.recordings import made, some_log
+from tests.recordings import KeptLog, made, some_log, stored
 
 
 @pytest.fixture
@@ -186,6 +188,56 @@ def test_a_file_that_unpacks_to_gigabytes(folder: Path, monkeypatch: pytest.Monk
     assert ("not as trimtab writes it" if dictionary else "unpacks to more than") in said
 
 
+SIX = [{"partition": 0, "first": 0, "end": 6, "records": 6}]
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_an_encoding_that_repeats_what_was_before(folder: Path, encoding: str) -> None:
+    """One value of a megabyte, and five that share it: what they unpack to stands in no header."""
+    replace_first(folder, parquet(table_of([bytes(1 << 20)] * 6), column_encoding={"value": encoding}), partitions=SIX)
+    assert "000000.parquet: column value has pages that trimtab does not write" in refused(folder)
+
+
+def test_numbers_in_runs_and_pages_of_the_second_version(folder: Path) -> None:
+    for options in ({"column_encoding": {"offset": "DELTA_BINARY_PACKED"}}, {"data_page_version": "2.0"}):
+        replace_first(folder, parquet(table_of([b"x"] * 6), **options), partitions=SIX)
+        assert "has pages that trimtab does not write" in refused(folder)
+
+
+def nulls(column: str, each: int) -> pa.Table:
+    """Six records, and so many nulls, or empty headers, in the list of *column* of the first."""
+    table = table_of([b"x"] * 6)
+    at, kind = table.schema.get_field_index(column), SCHEMA.field(column).type.value_type
+    values = pa.nulls(each, kind) if column == "digits" else pa.array([{"name": "", "value": b""}] * each, kind)
+    lists = pa.ListArray.from_arrays(pa.array([0, *[each] * 6], pa.int32()), values)
+    return table.set_column(at, SCHEMA.field(column), lists.cast(SCHEMA.field(column).type))
+
+
+@pytest.mark.parametrize(("column", "each", "most"), [("digits", 2_000_000, 16 << 20), ("headers", 5000, 1 << 20)])
+def test_a_few_bytes_that_stand_for_millions_of_values(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, column: str, each: int, most: int
+) -> None:
+    monkeypatch.setattr("controller.adapters.recordings.pages.LARGEST_FILE", most)
+    bomb = parquet(nulls(column, each))
+    assert len(bomb) < 10_000
+    replace_first(folder, bomb, partitions=SIX)
+    assert f"000000.parquet: unpacks to more than {most} bytes" in refused(folder)
+
+
+def test_several_row_groups(folder: Path) -> None:
+    replace_first(folder, parquet(table_of([b"x"] * 6), row_group_size=2), partitions=SIX)
+    assert "000000.parquet: has 3 row groups" in refused(folder)
+
+
+@pytest.mark.parametrize("header", [b"\x19" * 9000, b"\x1c" * 9000, b"\x19\xf2\xff\xff\xff\x7f" + b"\x01" * 9000])
+def test_a_page_whose_header_is_deep_or_long(folder: Path, header: bytes) -> None:
+    noise = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(400))
+    content = parquet(table_of([noise] * 6), use_dictionary=False)
+    start = pq.ParquetFile(pa.BufferReader(content)).metadata.row_group(0).column(4).data_page_offset
+    replace_first(folder, content[:start] + header + content[start + len(header) :], partitions=SIX)
+    assert "000000.parquet: a page's header cannot be read" in refused(folder)
+
+
 @pytest.mark.parametrize(
     ("digits", "decimals"),
     [([1, 2], b"\0"), ([1], b""), ([1], None), (None, b""), ([1, None], b"\0\0"), ([-1, 2], b"\0\0")],
@@ -211,7 +263,33 @@ def test_every_byte_of_a_file_may_be_wrong(folder: Path) -> None:
 
 
 def test_the_limits_hold_for_what_is_written() -> None:
-    from controller.adapters.recordings.writing import FILE_BYTES, FILE_RECORDS
-
-    assert FILE_BYTES + (16 << 20) < manifest.LARGEST_FILE
+    largest = stored(0, b"{" + b"1," * (4 << 20))
+    assert FILE_BYTES + 2 * read_size(largest) < manifest.LARGEST_FILE
     assert FILE_RECORDS < manifest.MOST_RECORDS
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        stored(1, b'{"a":[' + b"1," * 5000 + b"1]}"),
+        stored(1, b'{"a":' + b"[1]" * 3 + b"}"),
+        stored(1, b"\xff" * 5000, key=b"k" * 300),
+        stored(1, b"", headers=(("", b""),) * 1000),
+        stored(1, b"", key=None),
+    ],
+)  # fmt: skip
+def test_no_file_that_is_written_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, record: StoredRecord
+) -> None:
+    """What a reader reckons for a file is no more than what the writer reckoned."""
+    records = [record._replace(offset=offset) for offset in range(6)]
+    monkeypatch.setattr("controller.adapters.recordings.pages.LARGEST_FILE", sum(map(read_size, records)))
+    parts = [{"partition": 0, "first": 0, "end": 6, "records": 6}]
+    replace_first(folder, packed(records), partitions=parts)
+    read(folder)
+
+
+def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    log = KeptLog({"metrics": [stored(5, b"", headers=(("", b""),) * 1_500_000)]})
+    with pytest.raises(RecordingError, match="metrics, partition 0, offset 5: reading this record again"):
+        made(tmp_path / "other", log)

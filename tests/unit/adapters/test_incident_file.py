@@ -37,6 +37,13 @@ def tar(*members: tuple[str, bytes] | tarfile.TarInfo) -> bytes:
     return content.getvalue()
 
 
+def nested(headers: int) -> bytes:
+    """A tar with so many headers in front of one file, each of which belongs to the next."""
+    about = tarfile.TarInfo("x")
+    about.type, about.size = tarfile.GNUTYPE_LONGNAME, 512
+    return (about.tobuf(tarfile.GNU_FORMAT) + b"name".ljust(512, b"\0")) * headers + tar(*GOOD)
+
+
 def link(name: str, kind: bytes, target: str = "/etc/passwd") -> tarfile.TarInfo:
     about = tarfile.TarInfo(name)
     about.type, about.linkname = kind, target
@@ -73,6 +80,7 @@ GOOD = [("incident.json", encode(ABOUT)), ("begin.jsonl", b""), ("recording/mani
         (lambda: b"\0" * 4096, "has no incident.json"),
         (lambda: b"not a tar at all" * 100, "is no incident"),
         (lambda: tar(*GOOD)[:700], "is no incident|has no"),
+        (lambda: nested(5000), "is no incident"),
         (lambda: tar(*GOOD[1:]), "has no incident.json"),
         (lambda: tar(*GOOD[:2]), "has no recording/manifest.json"),
         (lambda: tar(GOOD[0], GOOD[2]), "has no begin.jsonl"),

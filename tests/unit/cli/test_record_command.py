@@ -2,16 +2,19 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.opened import log_system
+from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.cli.record import record_log
 from controller.model.errors import SettingsError
 from controller.ports.records import RECORDED_TOPICS
+from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
 from tests.modelled_log import played, settings_in
 from tests.records import PERIOD, T
@@ -48,6 +51,19 @@ def test_only_options_that_trimtab_reads_are_kept_of_broker_conf(conf: Path, tmp
     run("--conf", conf, "-o", tmp_path / "new")
     assert Recording(tmp_path / "new").manifest.settings.broker_conf == {"loadBalancerBrokerMaxTopics": "77"}
     assert b"secret" not in (tmp_path / "new" / "manifest.json").read_bytes()
+
+
+def test_namespaces_that_trimtab_lives_in_are_excluded_as_for_the_live_run(tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").touch()
+    (tmp_path / "trimtab.toml").write_text(
+        'cluster.name = "c"\nlog = {kind = "pulsar", pulsar = {namespace = "public/own", service_url = "pulsar://h:1",'
+        ' admin_url = ["http://h:2"]}}\nelection = {kind = "file", path = "election"}\ncheckpoint.path = "kept"\n'
+        'decisions.excluded = ["a/b"]\n'
+    )
+    settings = read_settings(tmp_path / "trimtab.toml")
+    kept = recorded_settings(settings)
+    assert kept.decisions.excluded == ("a/b", "public/own")
+    assert kept.policy("c").excluded == read_policy(settings).excluded
 
 
 def test_a_folder_and_a_span(conf: Path, tmp_path: Path) -> None:
@@ -89,7 +105,26 @@ def test_anonymised_with_a_key_it_goes_on_and_is_the_same_again(conf: Path, tmp_
     one, two = (Recording(tmp_path / name) for name in ("one", "two"))
     assert one.manifest == two.manifest
     assert one.manifest.anonymised
+    again = run("--conf", conf, "-o", tmp_path / "one", "--anonymise", "--key-file", key)
+    assert "a complete recording already" in str(again.exception)
     assert key.read_bytes() not in b"".join(path.read_bytes() for path in (tmp_path / "one").rglob("*.*"))
+
+
+def test_what_was_asked_for_is_kept_without_names(conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept(key: bytes, *more: str) -> str:
+        (tmp_path / "key").write_bytes(key)
+        with monkeypatch.context() as patched:
+            patched.setattr("controller.offline.record.RecordingWriter.end_topic", Mock(side_effect=KeyboardInterrupt))
+            folder = tmp_path / f"{key!r}{more}".replace("/", "-")
+            run(conf.parent / "log", "--conf", conf, "-o", folder, "--anonymise", "--key-file", tmp_path / "key", *more)
+        text = (folder / "progress.json").read_text()
+        assert str(conf.parent) not in text
+        assert "demo" not in text
+        asked: str = json.loads(text)["asked"]
+        return asked
+
+    told = {kept(b"a" * 16), kept(b"b" * 16), kept(b"a" * 16, "--topic", "metrics")}
+    assert len(told) == 3
 
 
 def test_without_a_key_file_pseudonyms_differ_every_time(conf: Path, tmp_path: Path) -> None:

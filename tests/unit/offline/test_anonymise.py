@@ -2,24 +2,28 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.adapters.folder.records import FolderRecords
-from controller.adapters.recordings.manifest import recorded_settings
+from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.writing import RecordingWriter
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Command
+from controller.model.java_regex import java_pattern, matches
 from controller.model.names import topic_hash
 from controller.offline.anonymise import Anonymiser
 from controller.offline.pseudonyms import Pseudonyms
-from controller.offline.record import Wanted, record
+from controller.offline.record import AnonymiserOf, Wanted, record
 from controller.offline.replay import LogReplay
-from controller.ports.records import RecordLog
+from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import arrow_records, topic_records
@@ -44,6 +48,27 @@ _MORE = f'decisions = {{mode = "active", seed = 5, excluded = ["tenant/ns-9", "{
 NAMES = (b"tenant", b"ns-1", b"ns-2", b"ns-3", b"topic-0", b"broker-", b'"demo"')
 
 
+TOPICS: tuple[RecordedTopic, ...] = ("metrics", "results", "journal")
+
+
+class KilledError(Exception):
+    """In place of kill -9."""
+
+
+class Dying(KeptLog):
+    """Dies after so many records that are copied; names are gathered from another log."""
+
+    def __init__(self, log: KeptLog, after: int) -> None:
+        super().__init__(log.topics)
+        self.after = after
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        for number, each in enumerate(super().read(topic, extents)):
+            if number == self.after:
+                raise KilledError
+            yield each
+
+
 @pytest.fixture(scope="module")
 def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = settings_in(tmp_path_factory.mktemp("live"), broker_conf=_EAGER, more=_MORE)
@@ -51,11 +76,15 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def anonymiser_of(log: RecordLog, settings: RecordedSettings) -> AnonymiserOf:
+    return partial(Anonymiser, log, settings=settings, cluster=CLUSTER, key=KEY)
+
+
 @pytest.fixture(scope="module")
 def recording(conf: Path) -> Path:
     folder, settings = conf.parent / "other", recorded_settings(read_settings(conf))
     log = FolderRecords(conf.parent / "log")
-    record(log, folder, Wanted(), settings, CLUSTER, anonymiser_of=lambda e: Anonymiser(log, e, settings, CLUSTER, KEY))
+    record(log, folder, Wanted(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
     return folder
 
 
@@ -69,6 +98,21 @@ def test_no_name_is_left_in_any_byte(conf: Path, recording: Path) -> None:
     for name in NAMES:
         assert name in live
         assert not [content for content in found if name in content], name
+
+
+def test_no_name_is_left_of_a_recording_that_was_killed(conf: Path, tmp_path: Path) -> None:
+    """At any time, and it goes on where it was."""
+    log, settings = FolderRecords(conf.parent / "log"), recorded_settings(read_settings(conf))
+    for after in (0, 30):
+        folder, dying = tmp_path / str(after), KeptLog({each: [*log.read(each, log.extents(each))] for each in TOPICS})
+        writer = RecordingWriter(folder, file_records=8)
+        with pytest.raises(KilledError):
+            record(Dying(dying, after), folder, Wanted(), settings, CLUSTER,
+                   anonymiser_of=anonymiser_of(log, settings), writer=writer)  # fmt: skip
+        kept = (folder / "progress.json").read_bytes()
+        assert not [name for name in (*NAMES, CLUSTER.encode()) if name in kept]
+        record(dying, folder, Wanted(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
+        assert Recording(folder).manifest.anonymised
 
 
 def test_the_manifest_has_other_names_too(recording: Path) -> None:
@@ -135,7 +179,7 @@ def test_every_kind_of_record_has_other_names_or_nothing() -> None:
             ]
         }
     )
-    other = Anonymiser(log, log.extents("metrics"), SETTINGS, CLUSTER, KEY)
+    other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
     renamed = [other.rewrite("metrics", each) for each in log.topics["metrics"]]
     for each in renamed:
         assert not [name for name in (*NAMES, b"topic-0", b"acme") if name in each.value + (each.key or b"")], (
@@ -176,3 +220,50 @@ def test_brokers_that_are_known_keep_their_order_and_their_ports() -> None:
     renamed = [names.broker(each) for each in sorted(brokers)]
     assert renamed == sorted(renamed)
     assert all(each.endswith(":8080") for each in renamed)
+
+
+def test_a_policy_that_thousands_of_namespaces_name_is_read_once_and_stays_short() -> None:
+    policy = {"namespaces": ["tenant/.*"], "primary": ["broker-1.*"], "secondary": [], "autoFailoverPolicy": None}
+    values = [as_bytes(namespace_state(namespace=f"tenant/ns-{i}", isolationPolicies=[policy])) for i in range(50)]
+    log = KeptLog({"metrics": [stored(i, value, at=T) for i, value in enumerate(values)]})
+    with patch("controller.offline.isolation_pseudonyms.matches", wraps=matches) as matching:
+        other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
+        renamed = [other.rewrite("metrics", each).value for each in log.topics["metrics"]]
+    assert matching.call_count <= 50
+    assert max(map(len, renamed)) < 1000
+
+
+def test_an_expression_that_is_not_understood_stays_one() -> None:
+    policy = {"namespaces": ["tenant/ns", "tenant/(?U)x"], "primary": ["[a-z&&[^b]]"], "secondary": []}
+    log = KeptLog({"metrics": [stored(0, as_bytes(namespace_state(isolationPolicies=[policy])), at=T)]})
+    other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
+    told = json.loads(other.rewrite("metrics", log.topics["metrics"][0]).value)["isolationPolicies"][0]
+    assert [java_pattern(each) is None for each in told["namespaces"]] == [False, True]
+    assert [java_pattern(each) is None for each in told["primary"]] == [True]
+
+
+def test_the_journal_is_read_of_the_time_that_is_recorded(tmp_path: Path) -> None:
+    minute = 60_000
+    records = [stored(i, at=T + i * minute) for i in range(200)]
+    log = KeptLog({"metrics": records, "journal": records})
+    with patch.object(log, "read", wraps=log.read) as read:
+        wanted = Wanted(from_ms=T + 100 * minute, to_ms=T + 120 * minute)
+        record(log, tmp_path / "new", wanted, SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
+    assert [call.args for call in read.call_args_list if call.args[0] == "journal"] == [
+        ("journal", {0: Extent(39, 120)})
+    ]
+
+
+def test_a_namespace_without_a_tenant_has_another_name(tmp_path: Path) -> None:
+    log = KeptLog({"metrics": [stored(0, as_bytes(namespace_state(namespace="acme")), at=T)]})
+    record(log, tmp_path / "new", Wanted(), SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
+    new = Recording(tmp_path / "new")
+    (renamed,) = new.read("metrics", new.extents("metrics"))
+    assert json.loads(renamed.value)["namespace"].startswith("nsp-")
+
+
+@pytest.mark.parametrize("name", ["acme://a/b/c", "persistent://a", "http://acme/x/y/z", "acme"])
+def test_a_topic_whose_name_is_none_is_replaced_whole(name: str) -> None:
+    other = Pseudonyms(KEY).topic(name)
+    assert "acme" not in other
+    assert topic_hash(other) == topic_hash(name)

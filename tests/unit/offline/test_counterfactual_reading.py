@@ -33,13 +33,13 @@ def in_partitions(log: RecordLog, topic: RecordedTopic) -> list[StoredRecord]:
     for at, record in enumerate(log.read(topic, log.extents(topic))):
         fields = json.loads(record.value)
         if fields["type"] != "tick":
-            found.append(stored(2 * at, record.value, partition=zlib.crc32(record.value) % n))
+            found.append(stored(2 * at, record.value, partition=zlib.crc32(record.value) % n, at=record.timestamp_ms))
             found.append(stored(2 * at + 1, b"\xff{", partition=at % n))
             continue
         for partition in range(n):
             kept = {"roster": fields["roster"]} if "roster" in fields and not partition else {}
             tick = {**{k: v for k, v in fields.items() if k != "roster"}, **kept, "partitions": PARTITIONS}
-            found.append(stored(2 * at, json.dumps(tick).encode(), partition=partition))
+            found.append(stored(2 * at, json.dumps(tick).encode(), partition=partition, at=record.timestamp_ms))
     return found
 
 
@@ -74,6 +74,27 @@ def test_each_interval_has_its_decision_and_the_memory_that_it_began_with(log: R
     for before, after in pairwise(found):
         assert before.entry is not None
         assert after.memory == before.entry.memory
+
+
+def with_one_more(log: RecordLog, *, at: int, padding: int = 0) -> RecordLog:
+    """*log* with the ticks of one more interval, an hour later, which the log took *at*."""
+    both: tuple[RecordedTopic, ...] = ("metrics", "results")
+    topics: dict[RecordedTopic, list[StoredRecord]] = {each: [*log.read(each, log.extents(each))] for each in both}
+    for records in topics.values():
+        last = [each for each in records if json.loads(each.value)["type"] == "tick"][-1]
+        later = json.dumps({**json.loads(last.value), "interval": T + 60 * PERIOD}).encode()
+        records.append(stored(10**6, later + b" " * padding, at=at))
+    return KeptLog(topics)
+
+
+def test_what_the_controller_refused_is_left_out(log: RecordLog) -> None:
+    """Ticks from far ahead of the time at which the log took them, and records that are too long."""
+    assert len(read(with_one_more(log, at=T + 60 * PERIOD))) == 7
+    assert len(read(with_one_more(log, at=T + 2 * PERIOD))) == 6
+    assert len(read(with_one_more(log, at=-1, padding=1 << 16))) == 7
+    short = IntervalSettings(max_record_bytes=1 << 16)
+    padded = with_one_more(log, at=-1, padding=1 << 16)
+    assert len(list(RecordedLoadLog(records=padded, cluster=CLUSTER, settings=short).intervals())) == 6
 
 
 def test_an_empty_log_has_no_interval(tmp_path: Path) -> None:

@@ -147,6 +147,14 @@ def test_a_folder_with_something_else_or_with_a_whole_recording_is_left_alone(tm
         made(tmp_path / "other", some_log())
 
 
+def test_what_a_kill_behind_the_manifest_left_is_removed(tmp_path: Path) -> None:
+    made(tmp_path / "new", some_log())
+    (tmp_path / "new" / "progress.json").write_text("true names")
+    with pytest.raises(SettingsError, match="a complete recording already"):
+        made(tmp_path / "new", some_log())
+    assert not (tmp_path / "new" / "progress.json").exists()
+
+
 def test_a_folder_that_is_neither_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="neither a recording"):
         records_in(tmp_path)

@@ -1,0 +1,229 @@
+"""No text of a cluster is left in an anonymised record: every field of every model that can hold one is tried.
+
+A new field with a text fails the first test, until it stands in a record here and its text is seen to be gone.
+"""
+
+import json
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from controller.adapters.recordings.manifest import RecordedSettings
+from controller.offline.anonymise import Anonymiser, plain_version
+from controller.offline.anonymised_settings import OWN_STRATEGY
+from controller.settings.policy import options_table
+from controller.wire import metrics, results
+from controller.wire.arrow_stream import COLUMNS
+from controller.wire.metrics import LocalBrokerDataRecord
+from controller.wire.sweep import ArrowSweep, BrokerSweep
+from tests.recordings import SETTINGS, KeptLog, stored
+from tests.records import (
+    CLUSTER,
+    as_bytes,
+    broker_load,
+    broker_state,
+    broker_sweep,
+    bundle_data,
+    bundle_stats,
+    load_report,
+    namespace_state,
+    result,
+    tick,
+    topic_stats,
+)
+
+#: In every text of the records below.
+SECRET = "acme"
+BROKER, BUNDLE = "acme-1:8080", "acme/ns/0x00000000_0x80000000"
+TOPIC = "persistent://acme/ns/orders"
+POLICY = {
+    "namespaces": ["acme/.*"],
+    "primary": ["acme-.*"],
+    "secondary": ["acme-2"],
+    "autoFailoverPolicy": {
+        "policyType": "min_available",
+        "parameters": {"minLimit": "3", "usageThreshold": "80", "acme": "acme"},
+        "acme": "acme",
+    },
+    "acme": ["acme"],
+}
+_TEXTS = {"cluster": f"{SECRET}-{CLUSTER}"}
+SWEEP = broker_sweep(BROKER, sweepId="acme@1", bundleStats=[bundle_stats(BUNDLE, topic=[TOPIC] * 2)], **_TEXTS)
+#: A record of every kind, all of whose texts have SECRET in them.
+RECORDS: dict[str, dict[str, Any]] = {
+    "broker_sweep": SWEEP,
+    "topic_stats": topic_stats(broker=BROKER, bundle=BUNDLE, topic=TOPIC, **_TEXTS),
+    "broker_load": broker_load(
+        broker=BROKER,
+        report=load_report(
+            webServiceUrl="http://acme-1:8080",
+            webServiceUrlTls="https://acme-1:8443",
+            lastStats={BUNDLE: SWEEP["bundleStats"][0]["totals"]},
+        ),
+        **_TEXTS,
+    ),
+    "namespace_state": namespace_state(
+        namespace="acme/ns", antiAffinityGroup="acme", isolationPolicies=[POLICY], **_TEXTS
+    ),
+    "broker_state": broker_state(
+        broker=BROKER, failureDomain="acme", brokerVersionString="4.0.1-SNAPSHOT-acme", **_TEXTS
+    ),
+    "bundle_data": bundle_data(bundle=BUNDLE, **_TEXTS),
+    "tick": {**tick(roster=[{"broker": BROKER, "sweepId": "acme@1"}]), **_TEXTS},
+    "result": result(id="acme", detail="acme", ownerBefore=BROKER, ownerAfter=BROKER, **_TEXTS),
+}
+Path: TypeAlias = tuple[str, ...]
+
+
+def texts_in(model: type[BaseModel]) -> Iterator[Path]:
+    """The fields of *model*, and of what is in it, that can hold a text."""
+    for name, field in model.model_fields.items():
+        yield from ((field.alias or name, *rest) for rest in _texts(field.annotation))
+
+
+def _texts(kind: Any) -> Iterator[Path]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield from texts_in(kind)
+    elif kind in (str, Any, bytes, object) or isinstance(kind, TypeVar):
+        yield ()
+    elif get_origin(kind) is Literal or kind in (int, float, bool, type(None), Ellipsis):
+        return
+    elif get_origin(kind) is Annotated:
+        yield from _texts(get_args(kind)[0])
+    elif get_origin(kind) in (tuple, list, dict, Union, types.UnionType) or hasattr(kind, "__value__"):
+        for each in get_args(kind):
+            yield from _texts(each)
+    else:
+        yield ("?", repr(kind))  # nobody knows what it can hold
+
+
+def with_text(value: Any) -> Iterator[Path]:
+    """Where in *value*, which is JSON, SECRET stands."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if SECRET in key:
+                yield ()
+            yield from ((key, *rest) if SECRET not in key else rest for rest in with_text(each))
+    elif isinstance(value, list):
+        for each in value:
+            yield from with_text(each)
+    elif isinstance(value, str) and SECRET in value:
+        yield ()
+
+
+@pytest.fixture(scope="module")
+def other() -> Anonymiser:
+    log = KeptLog({"metrics": [stored(i, as_bytes(each)) for i, each in enumerate(RECORDS.values())]})
+    return Anonymiser(
+        log, log.extents("metrics"), {}, settings=SETTINGS, cluster=_TEXTS["cluster"], key=b"sixteen bytes or more"
+    )
+
+
+def test_each_field_that_can_hold_a_text_has_one_here() -> None:
+    models = {**metrics.MODELS, **results.MODELS}
+    assert models.keys() == RECORDS.keys()
+    for kind, model in models.items():
+        # What a field of no known form holds is told by the form: Pulsar's policies have their own.
+        found = {path[:1] if path[0] == "isolationPolicies" else path for path in with_text(RECORDS[kind])}
+        assert found == set(texts_in(model)), kind
+    assert {name for name, kind in COLUMNS.items() if "string" in str(kind)} == {"bundle", "topic"}
+    assert ArrowSweep.model_fields.keys() - BrokerSweep.model_fields.keys() == {"batch"}
+
+
+def test_no_text_is_left_in_any_record(other: Anonymiser) -> None:
+    bare = {key: value for key, value in RECORDS["broker_load"]["report"].items() if key != "webServiceUrlTls"}
+    assert set(with_text(bare)) <= set(texts_in(LocalBrokerDataRecord))
+    for kind, record in {**RECORDS, "bare": bare}.items():
+        topic = "results" if kind == "result" else "metrics"
+        renamed = other.rewrite(topic, stored(1, as_bytes(record), key=b"acme", headers=(("acme", b"acme"),)))  # type: ignore[arg-type]
+        assert b"removed" not in renamed.value, kind
+        assert not [*with_text(json.loads(renamed.value))], (kind, renamed.value)
+        assert SECRET.encode() not in (renamed.key or b"")
+        assert renamed.headers == ()
+
+
+def test_of_a_policy_its_numbers_and_what_it_matches_are_left(other: Anonymiser) -> None:
+    renamed = json.loads(other.rewrite("metrics", stored(1, as_bytes(RECORDS["namespace_state"]))).value)
+    (policy,) = renamed["isolationPolicies"]
+    assert policy["auto_failover_policy"] == {
+        "policy_type": "min_available",
+        "parameters": {"min_limit": 3, "usage_threshold": 80},
+    }
+    assert policy["namespaces"] == [f"\\Q{renamed['namespace'].partition('/')[0]}/\\E.*"]
+    assert [len(policy["primary"]), len(policy["secondary"])] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("4.0.1", "4.0.1"), ("4.1.0-SNAPSHOT", "4.1.0-SNAPSHOT"), ("4.0.0-rc.1-acme", "4.0.0-rc.1"),
+        ("3.0.7-acme-7", "3.0.7"), ("4.0.0-beta-2.3", "4.0.0-beta-2.3"), ("acme 4.0", None), ("", None),
+        ("4.0.1-" + "1" * 5000, "4.0.1"),
+    ],
+)  # fmt: skip
+def test_of_a_version_its_numbers_are_left(given: str, kept: str | None) -> None:
+    assert plain_version(given) == kept
+
+
+#: Fields of the settings that can hold a text: those that are replaced, and those that hold no text of somebody's own.
+_REPLACED = {("decisions", "excluded"), ("broker_conf",)}
+_FORM_IS_CHECKED = {
+    ("guardrails", "maintenance", "time_zone"),
+    ("guardrails", "maintenance", "allowed"),
+    ("guardrails", "maintenance", "frozen"),
+}
+
+
+def test_each_text_of_the_settings_is_replaced_or_has_a_form_that_is_checked() -> None:
+    found = {tuple(map(_snake, path)) for path in texts_in(RecordedSettings)}
+    limits = {path for path in found if path[0] == "guardrails"} - _FORM_IS_CHECKED
+    assert found - limits == _REPLACED | _FORM_IS_CHECKED
+    for path in limits:  # a number, or the word "unlimited"
+        with pytest.raises(ValueError, match="whole number"):
+            SETTINGS.guardrails.model_validate(_nested(path[1:], SECRET))
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
+def _nested(path: Path, value: object) -> Any:
+    return value if not path else {path[0]: _nested(path[1:], value)}
+
+
+def test_of_broker_conf_numbers_switches_and_strategies_of_trimtab_are_left() -> None:
+    conf = {
+        "loadBalancerLoadSheddingStrategy": "acme.balance.Shedder",
+        "loadBalancerLoadPlacementStrategy": "com.acme.LeastLongTermMessageRate",
+        "loadManagerClassName": "com.acme.ModularLoadManagerImpl",
+        "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,acme",
+        "loadBalancerBrokerMaxTopics": "77",
+        "trimtabRebalanceOnMembershipChange": "eager",
+        "trimtabSplitHours": "22-5,7",
+        "loadBalancerDistributeBundlesEvenlyEnabled": "true",
+        "loadBalancerBundleUnloadMinThroughputThreshold": "acme",
+        "acmeSecret": "1234",
+    }
+    settings = SETTINGS.model_copy(update={"broker_conf": conf})
+    told = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
+    assert told == {
+        "loadBalancerLoadSheddingStrategy": OWN_STRATEGY,
+        "loadBalancerLoadPlacementStrategy": "LeastLongTermMessageRate",
+        "loadManagerClassName": "ModularLoadManagerImpl",
+        "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide",
+        "loadBalancerBrokerMaxTopics": "77",
+        "trimtabRebalanceOnMembershipChange": "eager",
+        "trimtabSplitHours": "22-5,7",
+        "loadBalancerDistributeBundlesEvenlyEnabled": "true",
+    }
+
+
+def test_the_default_of_every_option_is_left() -> None:
+    own = {row.key: row.default for row in options_table() if row.file == "broker.conf" and row.default}
+    settings = SETTINGS.model_copy(update={"broker_conf": own})
+    told = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
+    assert told == own
+    assert len(own) > 30
