@@ -89,6 +89,10 @@ _Below: TypeAlias = Annotated[
 _WaveMoves: TypeAlias = Annotated[
     int, typer.Option(min=1, max=100, help="Moves of one wave; half as many off and to any one broker.")
 ]
+_Frontier: TypeAlias = Annotated[
+    bool,
+    typer.Option("--frontier", help="Also say how low other numbers of moves would bring the highest usage."),
+]
 _Output: TypeAlias = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Write the plan to this file.", dir_okay=False, show_default=False),
@@ -130,6 +134,7 @@ def plan(
     by: _By = None,
     peers_below: _Below = 100.0,
     wave_moves: _WaveMoves = 20,
+    frontier: _Frontier = False,
     output: _Output = None,
     broker_conf: _BrokerConf = None,
     cluster: _Cluster = None,
@@ -149,9 +154,11 @@ def plan(
     sizes = headroom is not None or add > 0
     if sizes and (asked.kind != BALANCE or output is not None):
         raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
+    if frontier and (asked.kind != BALANCE or sizes):
+        raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
-    asked = _limited(asked, budget or [], to, peers_below / 100, wave_moves)
+    asked = replace(_limited(asked, budget or [], to, peers_below / 100, wave_moves), frontier=frontier)
     source = _source(load, broker_conf, cluster, period_seconds * 1000, conf, intervals)
     if sizes:
         _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, as_json=as_json)

@@ -4,6 +4,7 @@ from typing import Final
 
 from rich.console import Console
 
+from controller.cli.frontier import frontier_levels, print_frontier
 from controller.cli.layout import columns, print_fields, print_line, print_table
 from controller.offline.plan_source import PlanSource
 from controller.offline.planner import PlannedCluster
@@ -55,6 +56,7 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
             )
             for each in disturbed(plan)
         ],
+        frontier=frontier_levels(found),
         stays=found.stays,
         notes=list(found.notes),
     )
@@ -106,6 +108,7 @@ def print_plan(out: Console, answer: PlanAnswer) -> None:
         print_line(out, f"and {counted(len(answer.brokers) - len(shown), 'broker')} that stay as they are")
     out.print()
     _print_disturbed(out, answer)
+    print_frontier(out, answer)
     for bundle, why in list(answer.stays.items())[:_FEW]:
         print_line(out, f"stays: {bundle}: {why}")
     if len(answer.stays) > _FEW:

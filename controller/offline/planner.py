@@ -8,7 +8,9 @@ import numpy as np
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.offline.plan_source import PlanSource
+from controller.planning.checker import flaws
 from controller.planning.from_view import StatedProblem
+from controller.planning.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves
 from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanStep
 from controller.planning.plan_checker import plan_flaws
 from controller.planning.plan_steps import (
@@ -21,7 +23,7 @@ from controller.planning.plan_steps import (
     restart_steps,
     spread_step,
 )
-from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
 from controller.planning.rightsizing import removable
 from controller.planning.waves import WaveLimits, WavePace
 from controller.wire.readable import counted
@@ -51,6 +53,8 @@ class Asked:
     wave_moves_per_broker: int = 10
     #: Brokers that get bundles of drained ones stay at or below this share of their capacity.
     ceiling: float = 1.0
+    #: Of a balance: also how low other numbers of moves would bring the highest usage.
+    frontier: bool = False
     #: In words, for the plan.
     text: str = ""
 
@@ -65,6 +69,8 @@ class PlannedCluster:
     fewest_moves: int | None = None
     #: Bundles that stay on brokers that are to be empty, by name, and why.
     stays: dict[str, str] = field(default_factory=dict)
+    #: Of a balance, where it was asked for: plans of at most so many moves, ascending, verified.
+    frontier: tuple[CertifiedPlan, ...] = ()
 
 
 class _Planner:
@@ -193,6 +199,19 @@ class _Planner:
             raise TrimtabError(f"no plan is given: the checker refuses the one that was found: {'; '.join(wrong[:3])}")
         return plan
 
+    def frontier(self, plan: Plan) -> tuple[CertifiedPlan, ...]:
+        """Plans of other numbers of moves than *plan* has, up to as many as bring all brokers to the mean usage."""
+        if not self._asked.frontier:
+            return ()
+        problem, effort, moves = self.problem, self._limits.effort, len(plan.moves)
+        [to_the_mean] = plans_by_moves(problem, [MOST_MOVES], effort, self._allowed)
+        numbers = numbers_of_moves(len(to_the_mean.moves), also=(moves, moves + FURTHER_MOVES))
+        found = tuple(plans_by_moves(problem, numbers, effort, self._allowed))
+        wrong = [flaw for each in found for flaw in flaws(problem, each.moves, each.certificate)]
+        if wrong:
+            raise TrimtabError(f"no frontier is given: the checker refuses a plan of it: {'; '.join(wrong[:3])}")
+        return found
+
     def stays(self, plan: Plan) -> dict[str, str]:
         """Why bundles stay on brokers that are to be empty."""
         found: dict[str, str] = {}
@@ -240,4 +259,7 @@ def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:
             f"{counted(source.unknown_namespaces, 'bundle')} of namespaces without a namespace_state record stay"
             " (guardrails.move_undescribed)"
         )
-    return PlannedCluster(plan=plan, notes=tuple(planner.notes), fewest_moves=planner.fewest, stays=stays)
+    frontier = planner.frontier(plan)
+    return PlannedCluster(
+        plan=plan, notes=tuple(planner.notes), fewest_moves=planner.fewest, stays=stays, frontier=frontier
+    )

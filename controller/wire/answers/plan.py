@@ -48,6 +48,24 @@ class PlanStepAnswer(JsonAnswer):
     waves: list[list[PlannedMoveAnswer]]
 
 
+class FrontierLevelAnswer(JsonAnswer):
+    """How low so many moves bring the highest usage."""
+
+    max_moves: int
+    moves: int
+    """That the plan has; with more of them it found nothing lower."""
+    connections: int
+    """Producers and consumers that reconnect."""
+    reached: float
+    """The highest usage after it, a share of the capacity."""
+    times_mean: float
+    """The same as a multiple of the mean usage of the scarcest resource."""
+    bound: float
+    """No plan of at most max_moves moves ends below this."""
+    bound_kind: str
+    """Why: docs/objective.md."""
+
+
 class DisturbedAnswer(JsonAnswer):
     """Whose clients reconnect."""
 
@@ -84,6 +102,8 @@ class PlanAnswer(JsonAnswer):
     brokers: list[BrokerChangeAnswer]
     steps: list[PlanStepAnswer]
     disturbed: list[DisturbedAnswer]
+    frontier: list[FrontierLevelAnswer]
+    """With --frontier: other numbers of moves, ascending."""
     stays: dict[str, str]
     """Bundle that stays on a broker that is to be empty -> why."""
     notes: list[str]

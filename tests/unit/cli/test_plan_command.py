@@ -62,6 +62,25 @@ def test_a_budget_of_moves_is_kept(conf: Path) -> None:
     assert answer("--conf", conf, "--to", "1.0", "--budget", "2 moves")["moves"] == 2
 
 
+def test_the_frontier_tells_how_low_other_numbers_of_moves_bring_the_highest_usage(conf: Path) -> None:
+    said = answer("--conf", conf, "--budget", "2 moves", "--to", "1.0", "--frontier")
+    levels = said["frontier"]
+    by_moves = {each["maxMoves"]: each for each in levels}
+    assert by_moves[0]["reached"] == said["before"]
+    assert by_moves[2]["reached"] == pytest.approx(said["after"], rel=0.02)
+    assert levels[-1]["reached"] < by_moves[2]["reached"]
+    assert all(each["bound"] <= each["reached"] and each["moves"] <= each["maxMoves"] for each in levels)
+
+
+def test_the_frontier_is_printed_with_what_two_more_moves_would_give() -> None:
+    said = answer("--load", REPORTS, "--budget", "0 moves", "--frontier")
+    by_moves = {each["maxMoves"]: each["timesMean"] for each in said["frontier"]}
+    told = run("--load", REPORTS, "--budget", "0 moves", "--frontier").stdout
+    more = f"{by_moves[2]:.3f}" if by_moves[2] < by_moves[0] * 0.9995 else "no less"
+    assert f"0 moves reach {by_moves[0]:.3f} times the mean usage; 2 more would give {more}" in told
+    assert answer("--load", REPORTS)["frontier"] == []
+
+
 def test_fewer_connections_a_second_take_longer(conf: Path) -> None:
     broker = names(conf)[0]
     fast = answer("--conf", conf, "--drain", broker)
@@ -157,6 +176,8 @@ def test_what_cannot_be_planned_is_told(arguments: list[str], said: str) -> None
         ["--by", "2001-01-01T00:00:00Z"],
         ["--headroom", "20", "--drain", "a:1"],
         ["--headroom", "100"],
+        ["--headroom", "20", "--frontier"],
+        ["--drain", "a:1", "--frontier"],
         ["--peers-below", "0"],
         ["--wave-moves", "0"],
         ["--wave-moves", "101"],

@@ -1,0 +1,45 @@
+"""How even a cluster can be with how many moves: for each number of moves a plan, and what is proved of it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from controller.planning.bounds import lower_bounds, mean_level
+from controller.planning.certify import certified
+from controller.planning.objective import score
+from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
+from controller.planning.search import SearchLimits, searched
+from controller.planning.sequence import Allowed
+
+#: What so many moves more than a plan has would give is told.
+FURTHER_MOVES: Final = 2
+#: About so many numbers of moves are looked at.
+_NUMBERS: Final = 12
+
+
+def numbers_of_moves(most: int, also: Iterable[int] = ()) -> list[int]:
+    """Numbers of moves from 0 to *most*, ascending: all of them, or about a dozen, the lower ones closer together.
+
+    *also*: numbers that are looked at besides, if they are not below 0.
+    """
+    some = range(most + 1) if most <= _NUMBERS else (round(most * (at / _NUMBERS) ** 2) for at in range(_NUMBERS + 1))
+    return sorted({*some, *(number for number in also if number >= 0)})
+
+
+def plans_by_moves(
+    problem: BalanceProblem, numbers: Iterable[int], effort: int, allowed: Allowed | None = None
+) -> Iterator[CertifiedPlan]:
+    """The best plan found of at most so many moves, for each of *numbers*, which ascend.
+
+    A plan is no worse than one of fewer moves.  Where that is proved to be the best already, nothing is searched.
+    """
+    mean = mean_level(problem)
+    best: tuple[PlannedMove, ...] = ()
+    reached = score(problem, ()).peak
+    for number in numbers:
+        bound = lower_bounds(problem, number)[0]
+        if reached > bound.level:
+            limits = SearchLimits(max_moves=number, begin=mean, goal=mean, effort=effort)
+            found = searched(problem, limits, bound.level, allowed)
+            peak = score(problem, found).peak
+            best, reached = (found, peak) if peak < reached else (best, reached)
+        yield certified(problem, best, number, bound)
