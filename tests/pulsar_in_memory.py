@@ -71,6 +71,8 @@ class PulsarInMemory:
     #: Whether the answer to the message of this running number is lost.
     loses_answer: Callable[[int], bool] = lambda _: False
     sent: int = 0
+    #: Of whoever made the last reader.
+    asked: dict[str, Any] = field(default_factory=dict)
     clock_ms: int = 1_700_000_000_000
     names: Iterator[int] = field(default_factory=itertools.count)
 
@@ -220,7 +222,8 @@ class Client:
         self._producers.append(made)
         return made
 
-    def create_reader(self, full: str, start: Any, *, start_message_id_inclusive: bool = False, **_: Any) -> Reader:
+    def create_reader(self, full: str, start: Any, *, start_message_id_inclusive: bool = False, **asked: Any) -> Reader:
+        self._broker.asked = asked
         partition = self._broker.partitions[full]
         entry, end = start.entry_id(), len(partition.messages)
         if entry < 0:

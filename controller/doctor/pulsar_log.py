@@ -41,7 +41,7 @@ def log_reachable(facts: Facts) -> Iterator[Finding]:
 
 
 def namespace(facts: Facts) -> Iterator[Finding]:
-    """pulsar-log-namespace-missing, pulsar-log-deduplication, pulsar-log-time-to-live, pulsar-log-retention."""
+    """pulsar-log-namespace-missing, -deduplication, -time-to-live, -retention, -subscriptions-expire, -replicated."""
     found = _answering(facts)
     if found is None:
         return
@@ -73,15 +73,45 @@ def namespace(facts: Facts) -> Iterator[Finding]:
             code="pulsar-log-time-to-live",
             severity="error",
             objects=(name,),
-            seen=f"messages live for {found.policies['message_ttl_in_seconds']} s",
+            seen=f"messages live for {found.policies['message_ttl_in_seconds']!s:.20} s",
             wanted="no time to live: it would give up commands that wait, and the journal",
             advice=f"pulsar-admin namespaces remove-message-ttl {name}",
         )
     yield from _retention(facts, found)
+    yield from _expiry(found)
+    yield from _replication(found)
+
+
+def _expiry(found: PulsarLogFacts) -> Iterator[Finding]:
+    minutes = (found.policies or {}).get("subscription_expiration_time_minutes")
+    if minutes:
+        yield Finding(
+            code="pulsar-log-subscriptions-expire",
+            severity="error",
+            objects=(found.log.namespace,),
+            seen=f"a subscription without a consumer is deleted after {minutes!s:.20} min",
+            wanted="never: trimtab-journal has no consumer, and it keeps the journal",
+            advice=f"pulsar-admin namespaces set-subscription-expiration-time {found.log.namespace} --time 0",
+        )
+
+
+def _replication(found: PulsarLogFacts) -> Iterator[Finding]:
+    clusters = (found.policies or {}).get("replication_clusters")
+    if isinstance(clusters, list) and len(clusters) > 1:
+        yield Finding(
+            code="pulsar-log-replicated",
+            severity="error",
+            objects=(found.log.namespace,),
+            seen=f"records come from {len(clusters)} clusters: {', '.join(map(str, clusters)):.200}",
+            wanted="one: the controller alone writes the journal and the commands, and replication writes there, too",
+            advice="name a namespace in [log.pulsar] that is not replicated, or `pulsar-admin namespaces set-clusters"
+            f" {found.log.namespace} --clusters` with one cluster",
+        )
 
 
 def _retention(facts: Facts, found: PulsarLogFacts) -> Iterator[Finding]:
-    policy = (found.policies or {}).get("retention_policies") or {}
+    policy = (found.policies or {}).get("retention_policies")
+    policy = policy if isinstance(policy, dict) else {}
     minutes, size = policy.get("retentionTimeInMinutes", 0), policy.get("retentionSizeInMB", 0)
     wanted = max(_LEAST_MINUTES, _reach_back_minutes(found, facts.now_ms))
     if not isinstance(minutes, int) or 0 <= minutes < wanted or size != -1:
@@ -89,7 +119,7 @@ def _retention(facts: Facts, found: PulsarLogFacts) -> Iterator[Finding]:
             code="pulsar-log-retention",
             severity="warning" if isinstance(minutes, int) and minutes > 0 else "error",
             objects=(found.log.namespace,),
-            seen=f"retention of {minutes} min, {size} MB (0: none, -1: no limit)",
+            seen=f"retention of {minutes!s:.20} min, {size!s:.20} MB (0: none, -1: no limit)",
             wanted=f"{wanted} min or more, -1 MB: what a controller that was away has to catch up with",
             advice=f"pulsar-admin namespaces set-retention {found.log.namespace} --time {wanted}m --size -1",
         )

@@ -39,6 +39,7 @@ class Id(NamedTuple):
 class Message:
     id: Id
     value: bytes
+    time_ms: int = 77
 
     def message_id(self) -> Id:
         return self.id
@@ -47,7 +48,7 @@ class Message:
         return self.value
 
     def publish_timestamp(self) -> int:
-        return 77
+        return self.time_ms
 
 
 @dataclass
@@ -60,14 +61,17 @@ class Partition:
     starts: list[Any] = field(default_factory=list)
     queues: list[int] = field(default_factory=list)
     at: int = 0
+    #: So many messages a broker knows that has lost the topic: the one that the first reader asks.
+    stale: int | None = None
 
-    def create_reader(self, topic: str, start: Any, receiver_queue_size: int) -> "Partition":
+    def create_reader(self, topic: str, start: Any, receiver_queue_size: int, **_: Any) -> "Partition":
         assert topic == f"{TOPIC}-partition-3"
         self.starts.append((start.ledger_id(), start.entry_id()))
         self.queues.append(receiver_queue_size)
         # A message in parts is whole only for who begins with its first part.
         begin = Entry(start.ledger_id(), start.entry_id())
-        self.left = [each for each in self.messages if Entry(*(each.id.first or each.id[:2])) >= begin]
+        known, self.stale = self.messages[: self.stale], None
+        self.left = [each for each in known if Entry(*(each.id.first or each.id[:2])) >= begin]
         return self
 
     def has_message_available(self) -> bool:
@@ -140,6 +144,17 @@ def test_without_a_hole_nobody_looks_for_messages_that_began_before() -> None:
 def test_a_range_whose_entries_are_gone_is_empty() -> None:
     assert read(Partition(alone((9, 0))), wanted(Entry(3, 0), Entry(4, 5), 6)) == []
     assert read(Partition([]), wanted(Entry(3, 0), Entry(4, 5), 6)) == []
+
+
+def test_what_a_broker_that_has_lost_the_topic_does_not_know_is_read_all_the_same() -> None:
+    partition = Partition(alone((3, 0), (3, 1), (3, 2), (3, 3)), stale=2)
+    found = read(partition, wanted(Entry(3, 0), Entry(3, 2), 2, back=Entry(3, -1)))
+    assert [value for _, value in found] == [b"3:1", b"3:2"]
+
+
+def test_a_publish_time_of_64_bits_is_cut_to_63() -> None:
+    [block] = blocks(Partition([Message(Id(3, 0), b"", (1 << 64) - 1)]), wanted(BEGINNING, Entry(3, 0), 1))
+    assert block.publish_ms == [(1 << 63) - 1]
 
 
 def test_a_topic_that_moves_to_another_broker_only_delays() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts
+from controller.adapters.pulsar.log.topics import namespace_policies
 from controller.doctor.checks import judge
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding
@@ -55,6 +56,10 @@ def test_a_new_site_has_no_namespace_yet() -> None:
     assert (found.code, found.severity) == ("pulsar-log-namespace-missing", "warning")
 
 
+def test_policies_as_trimtab_sets_them_are_fine() -> None:
+    assert problems(policies=namespace_policies(_LOG) | {"replication_clusters": ["standalone"]}) == []
+
+
 def test_policies_that_may_not_be_read_are_told_and_not_judged() -> None:
     [found] = problems(policies={}, policies_error="401 Unauthorized")
     assert (found.code, found.severity) == ("pulsar-log-policies-unknown", "warning")
@@ -74,6 +79,14 @@ _RETENTION = {"retentionTimeInMinutes": 10_080, "retentionSizeInMB": -1}
         ),
         ({"message_ttl_in_seconds": 60}, "pulsar-log-time-to-live", "error", "remove-message-ttl public/trimtab"),
         ({"retention_policies": None}, "pulsar-log-retention", "error", "--time 1440m --size -1"),
+        ({"retention_policies": ["7d"]}, "pulsar-log-retention", "error", "--time 1440m --size -1"),
+        (
+            {"subscription_expiration_time_minutes": 60},
+            "pulsar-log-subscriptions-expire",
+            "error",
+            "set-subscription-expiration-time public/trimtab --time 0",
+        ),
+        ({"replication_clusters": ["east", "west"]}, "pulsar-log-replicated", "error", "set-clusters public/trimtab"),
         (
             {"retention_policies": _RETENTION | {"retentionTimeInMinutes": 60}},
             "pulsar-log-retention",

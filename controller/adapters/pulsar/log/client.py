@@ -71,6 +71,9 @@ def log_client(log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> 
             connection_timeout_ms=log.connect_timeout_seconds * 1000,
             tls_trust_certs_file_path=tls.trust_certs or None,
             tls_validate_hostname=tls.verify_host,
+            # Also beside a token or a password: brokers may ask every client for a certificate.
+            tls_certificate_file_path=tls.certificate or None,
+            tls_private_key_file_path=tls.key or tls.certificate or None,
             logger=_logger(),
         )
     except pulsar.PulsarException as error:

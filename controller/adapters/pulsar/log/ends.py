@@ -23,6 +23,7 @@ _ALL_SECONDS: Final = 8.0
 _AT_ONCE: Final = 4
 _NOT_FOUND: Final = 404
 _MOST_PARTITIONS: Final = 100_000
+_HIGHEST: Final = (1 << 63) - 1
 
 
 class BrokersClock:
@@ -129,9 +130,9 @@ def read_extent(stats: Mapping[str, Any], path: str) -> Ledgers:
     try:
         ledger, _, entry = str(told).partition(":")
         confirmed = Entry(int(ledger), int(entry))
-        sizes = {int(each["ledgerId"]): max(0, int(each["entries"])) for each in stats["ledgers"]}
-        size = int(stats.get("totalSize", 0))
-    except (KeyError, TypeError, ValueError) as error:
+        sizes = {_whole(each, "ledgerId", path): max(0, _whole(each, "entries", path)) for each in stats["ledgers"]}
+        size = max(0, _whole(stats, "totalSize", path)) if "totalSize" in stats else 0
+    except (AttributeError, KeyError, TypeError, ValueError, PulsarError) as error:
         raise PulsarError(f"GET {path}: no ledgers or no lastConfirmedEntry, but {stats!s:.200}", status=200) from error
     # The list says 0 for the ledger that is open, and for a moment for one that has just ended.
     if confirmed.ledger in sizes:
@@ -153,6 +154,6 @@ def _path(topic: str) -> str:
 
 def _whole(answer: Mapping[str, Any], field: str, path: str) -> int:
     number = answer.get(field)
-    if not isinstance(number, int) or isinstance(number, bool) or number < -1:
+    if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number <= _HIGHEST:
         raise PulsarError(f"GET {path}: {field} is {number!s:.100}, not a whole number", status=200)
     return number

@@ -14,6 +14,7 @@ import pulsar
 from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name
 from controller.adapters.pulsar.log.connection import is_passing
+from controller.adapters.pulsar.log.messages import AS_THEY_ARE, published_ms
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, in_batch, number_of
 from controller.adapters.pulsar.log.words import failure
 from controller.adapters.waiting import retry
@@ -63,7 +64,7 @@ class Block:
 
     #: See positions.number_of.
     numbers: list[int] = field(default_factory=list)
-    #: When the producer sent it, epoch ms, by its own clock.
+    #: When the producer says that it sent it, epoch ms.
     publish_ms: list[int] = field(default_factory=list)
     values: list[bytes] = field(default_factory=list)
 
@@ -72,11 +73,12 @@ def blocks(client: pulsar.Client, wanted: Range, *, seconds: float = PATIENCE_SE
     """The messages of the entries *wanted*.  TrimtabError where the brokers give none of them for *seconds*.
 
     A message that was sent in parts belongs to the entry of its last part.  One that began before the range comes last.
+    So do those that the broker asked first did not know yet.
     """
     seen: set[Entry] = set()
     yield from _in_blocks(_own(client, wanted, seen, seconds))
     if len(seen) < wanted.entries:
-        yield from _in_blocks(_begun_before(client, wanted, seen, seconds))
+        yield from _in_blocks(_missed(client, wanted, seen, seconds))
     if len(seen) < wanted.entries:
         log.info(
             "%s: %d of the %d entries after %s up to %s have no message of their own: parts of longer messages, marks"
@@ -97,10 +99,14 @@ def _own(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float)
             yield number, message
 
 
-def _begun_before(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
-    """Number and message of all that begins before the range and ends in it."""
-    for place, number, message, first in _read(client, wanted, wanted.back, seconds):
-        if place > wanted.after and first is not None and first <= wanted.after:
+def _missed(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
+    """Number and message of all that ends in the range and is not *seen*.
+
+    It begins before the range; or a broker that had lost the topic, and did not know it, said that there is no more.
+    """
+    before = frozenset(seen)
+    for place, number, message, _ in _read(client, wanted, wanted.back, seconds):
+        if place > wanted.after and place not in before:
             seen.add(place)
             yield number, message
 
@@ -110,7 +116,7 @@ def _in_blocks(messages: Iterator[tuple[int, Any]]) -> Iterator[Block]:
     for number, message in messages:
         value = message.data()
         block.numbers.append(number)
-        block.publish_ms.append(message.publish_timestamp())
+        block.publish_ms.append(published_ms(message))
         block.values.append(value)
         size += len(value)
         if size >= BLOCK_BYTES or len(block.numbers) >= BLOCK_MESSAGES:
@@ -148,7 +154,8 @@ def _reader(client: pulsar.Client, wanted: Range, start: Entry, seconds: float) 
     ahead = _AHEAD_BYTES // max(_LEAST_BYTES, wanted.entry_bytes)
 
     def create() -> Any:
-        return client.create_reader(name, at, receiver_queue_size=min(max(ahead, _FEWEST_AHEAD), _MOST_AHEAD))
+        queue = min(max(ahead, _FEWEST_AHEAD), _MOST_AHEAD)
+        return client.create_reader(name, at, receiver_queue_size=queue, **AS_THEY_ARE)
 
     try:
         return retry(create, seconds, again_after=is_passing, every=_AGAIN_SECONDS)

@@ -18,6 +18,7 @@ import pulsar
 from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.messages import AS_THEY_ARE, properties_of
 from controller.adapters.pulsar.log.owned import OwnedPartition
 from controller.adapters.pulsar.log.reader import MARK, place_of
 from controller.adapters.pulsar.log.topics import create_topics, executors_control
@@ -139,7 +140,7 @@ class PulsarInbox:
             at = message.message_id()
             self._taken[partition] = at
             # A batch that is answered in part comes again whole.
-            if MARK not in message.properties() and place_of(at) > self._owned[partition].done:
+            if MARK not in properties_of(message) and place_of(at) > self._owned[partition].done:
                 taken.append(Delivery(partition, message.data()))
         return taken
 
@@ -176,6 +177,7 @@ class PulsarInbox:
                 consumer_name=self._name,
                 initial_position=pulsar.InitialPosition.Earliest,
                 receiver_queue_size=_QUEUE,
+                **AS_THEY_ARE,
             ),
             self._log.commands_topic,
             "consume",

@@ -37,7 +37,7 @@ from controller.adapters.pulsar.log.reader import LogRecord, MessagePlace, Start
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import now_ms, partition_of
 from controller.model.decision import Command
-from controller.model.errors import AccessDeniedError, JournalError, TrimtabError, WireError
+from controller.model.errors import AccessDeniedError, JournalError, LeadershipLostError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -143,6 +143,8 @@ class PulsarJournal:
                 self._entries.append(b"", self._properties() | {"trimtab.mark": "pruned"})
                 if last_before is not None:
                     self._keep(last_before)
+        except LeadershipLostError:
+            raise
         except (TrimtabError, pulsar.PulsarException) as error:
             raise JournalError(f"the journal could not be pruned: {error}") from error
 

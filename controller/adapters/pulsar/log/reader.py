@@ -14,6 +14,7 @@ import pulsar
 from controller.adapters.deadline import Deadline
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.messages import AS_THEY_ARE, key_of, properties_of, published_ms
 from controller.adapters.pulsar.log.words import failure
 from controller.model.errors import TrimtabError
 
@@ -36,7 +37,7 @@ class LogRecord(NamedTuple):
     place: MessagePlace
     key: str
     value: bytes
-    #: When its producer says that it sent it, epoch ms; any number.
+    #: When its producer says that it sent it, epoch ms; any number of 63 bits.
     timestamp_ms: int
     properties: Mapping[str, str]
 
@@ -68,7 +69,11 @@ class PartitionReader:
         at, since = _message_id(start), start.since_ms
         reader = connection.patiently(
             lambda: connection.client.create_reader(
-                full, at, start_message_id_inclusive=start.entry is not None or start.last, receiver_queue_size=_QUEUE
+                full,
+                at,
+                start_message_id_inclusive=start.entry is not None or start.last,
+                receiver_queue_size=_QUEUE,
+                **AS_THEY_ARE,
             ),
             name,
             "consume",
@@ -184,8 +189,8 @@ def _record(partition: int, message: pulsar.Message) -> LogRecord:
     return LogRecord(
         partition=partition,
         place=place_of(message.message_id()),
-        key=message.partition_key(),
+        key=key_of(message),
         value=message.data(),
-        timestamp_ms=message.publish_timestamp(),
-        properties=message.properties(),
+        timestamp_ms=published_ms(message),
+        properties=properties_of(message),
     )

@@ -6,6 +6,7 @@ the last one under that name.  So whoever takes over may write all of them again
 so is what a writer that hung sends later.
 """
 
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -43,15 +44,15 @@ class SequencedWriter:
     def __init__(self, connection: LogConnection, *, writer: str) -> None:
         self._connection, self._writer = connection, writer
         self._producers: dict[WriteTarget, pulsar.Producer] = {}
+        #: Grows with ``close``.  A connection that comes later than that is closed, or it would keep the name.
+        self._turn = 0
+        self._lock = threading.Lock()
 
     def connect(self, targets: Sequence[WriteTarget]) -> None:
         """Connect to all *targets*; LogOfflineError where one cannot be written to now."""
         missing = [target for target in targets if target not in self._producers]
-        calls = side_by_side({target: partial(self._connect, target) for target in missing}, 2 * _NAME_SECONDS)
-        for target, call in calls.items():
-            if call.error is None:
-                self._producers[target] = call.value
-        self._raise(calls, before=True)
+        calls = {target: partial(self._connect, target, self._turn) for target in missing}
+        self._raise(side_by_side(calls, 2 * _NAME_SECONDS), before=True)
 
     def write(self, records: Sequence[tuple[WriteTarget, Sequence[Numbered]]]) -> None:
         """Write the records of each target in their order, the targets side by side; TrimtabError."""
@@ -60,13 +61,15 @@ class SequencedWriter:
 
     def close(self) -> None:
         """Let another process have the name."""
-        producers, self._producers = self._producers, {}
+        with self._lock:
+            producers, self._producers = self._producers, {}
+            self._turn += 1
         for producer in producers.values():
             close_quietly(producer)
 
-    def _connect(self, target: WriteTarget) -> pulsar.Producer:
+    def _connect(self, target: WriteTarget, turn: int) -> None:
         full = partition_name(topic_name(self._connection.log, target[0]), target[1])
-        return retry(
+        producer = retry(
             lambda: self._connection.client.create_producer(
                 full, producer_name=self._writer, send_timeout_millis=round(PATIENCE_SECONDS * 1000)
             ),
@@ -75,6 +78,12 @@ class SequencedWriter:
             again_after=lambda error: is_passing(error) or isinstance(error, pulsar.ProducerBusy),
             every=_RETRY_SECONDS,
         )
+        with self._lock:
+            in_time = turn == self._turn
+            if in_time:
+                self._producers[target] = producer
+        if not in_time:
+            close_quietly(producer)
 
     def _write(self, target: WriteTarget, records: Sequence[Numbered]) -> None:
         producer = self._producers[target]

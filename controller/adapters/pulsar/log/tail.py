@@ -109,16 +109,18 @@ def _backwards(
     if first is None or last is None:
         return
     end: MessagePlace = (last.place[0], last.place[1], last.place[2] + 1)
-    # Producers give the times: one far in the future would lead nowhere.
+    # Producers give the times: one far in the future would lead nowhere, and one far in the past to nothing.
     since = min(last.timestamp_ms, now_ms()) - span
     while end > first.place:
-        start = oldest if since <= first.timestamp_ms else Start(since_ms=since)
+        start = Start(since_ms=since) if since > 0 else oldest
         begun, count, size = end, 0, 0
         kept: list[LogRecord] = []
         with closing(PartitionReader(connection, name, partition, start)) as reader:
             for record in reader.rest():
                 if record.place >= end:
                     break
+                if record.place < first.place:
+                    continue  # pruned, and not deleted yet
                 begun, count, size = min(begun, record.place), count + 1, size + len(record.value)
                 if MARK not in record.properties and keep(record.value):
                     kept.append(record)
@@ -128,6 +130,8 @@ def _backwards(
         end = begun
         if count > _MANY or size > _BYTES:
             span = max(_SHORTEST_MS, span // 4)
+        elif not count:
+            span *= 4  # nothing lies there, as long as that may be: a producer gave the time of the oldest record
         elif count < _FEW:
-            span = min(_LONGEST_MS, span * 4)
+            span = max(span, min(_LONGEST_MS, span * 4))
         since -= span

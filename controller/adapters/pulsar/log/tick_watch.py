@@ -8,6 +8,7 @@ from typing import Any, Final
 import pulsar
 
 from controller.adapters.pulsar.log.client import log_client, partition_name, topic_name
+from controller.adapters.pulsar.log.messages import AS_THEY_ARE, published_ms
 from controller.adapters.ticked import PARTITION, interval_ticked
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -52,14 +53,14 @@ class PulsarTickWatch:
 
     def _follow(self, client: pulsar.Client) -> None:
         topic = partition_name(topic_name(self._settings, self._settings.results_topic), PARTITION)
-        reader: Any = client.create_reader(topic, pulsar.MessageId.latest)
+        reader: Any = client.create_reader(topic, pulsar.MessageId.latest, **AS_THEY_ARE)
         while not self._closed.is_set():
             try:
                 message = reader.read_next(timeout_millis=_READ_MILLIS)
             except pulsar.Timeout:
                 continue
             # The query judges more strictly; a clock of this host that is behind must not hide ticks here.
-            self._look(message.data(), message.publish_timestamp())
+            self._look(message.data(), published_ms(message))
 
     def _look(self, value: bytes, append_time_ms: int) -> None:
         interval = interval_ticked(value, cluster=self._cluster, period_ms=1, append_time_ms=append_time_ms)
