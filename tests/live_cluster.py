@@ -30,7 +30,7 @@ from tests.modelled_log import LogReader
 from tests.records import CLUSTER, PERIOD, T
 
 #: A broker.conf with which nothing moves unless a plan says so.
-QUIET = "loadBalancerLoadSheddingStrategy=PeakShedder\ntrimtabPeakShedderMinGainPercentage=95\n"
+QUIET = "loadBalancerLoadSheddingStrategy=ThresholdShedder\nloadBalancerBrokerThresholdShedderPercentage=100\n"
 SETTINGS = """decisions.mode = "active"
 guardrails.freeze_intervals = 0
 collector.state_every = 1
