@@ -62,6 +62,7 @@ def reach(standing: Standing, target: Target, fits: Fits, effort: Effort) -> boo
 
     False, and the plan is as it was, if no such plan is found.  Ends when *effort* is spent.
     """
+    effort.spend(0, standing.load.shape[1])  # so that a search ends whose plans cost no step
     return _Reach(standing, target, fits, effort).run()
 
 

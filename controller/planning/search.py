@@ -124,9 +124,11 @@ class _Search:
         """Look for plans that reach lower levels, between *bound* and what is reached, by bisection."""
         low = max(bound, self._limits.goal)
         failed, tenures = 0, cycle(_TENURES)
-        while self._effort.left > 0 and self.standing.peak > low * (1 + _NEAR):
-            level = (low + self.standing.peak) / 2
-            failed = 0 if self._reached(level, self._limits.max_moves, next(tenures)) else failed + 1
+        # A level that differs by less is reached by a plan that changes nothing.
+        while self._effort.left > 0 and (peak := self.standing.peak) > low * (1 + _NEAR) + EPSILON**2:
+            level = (low + peak) / 2
+            reached = self._reached(level, self._limits.max_moves, next(tenures)) and self.standing.peak < peak
+            failed = 0 if reached else failed + 1
             if failed == len(_TENURES):
                 low, failed = level, 0
 

@@ -109,3 +109,9 @@ def test_more_effort_is_no_worse_where_brokers_may_give_few_bundles() -> None:
         limits = [SearchLimits(max_moves=30, max_per_broker=3, effort=pairs) for pairs in (0, 200_000)]
         few, many = (planned(one, each).certificate for each in limits)
         assert many.reached <= few.reached * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("load", [5e-324, 1e-310, 1e-269, 1e-30, 1e-12])
+def test_a_search_among_loads_near_nothing_ends(load: float) -> None:
+    tiny = problem([[5.0]] * 2, [(0, [load])] * 3, fixed=[[0.0], [0.0]])
+    assert planned(tiny, SearchLimits(max_moves=2, effort=10_000)).certificate.reached <= 3 * load / 5
