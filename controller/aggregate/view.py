@@ -50,7 +50,7 @@ def assemble(
     """
     first = check_complete(snapshots)
     zero = next(s for s in snapshots if s.shard == 0)
-    known, rank = _known_brokers(zero, snapshots)
+    known, rank = known_brokers(zero, snapshots)
     bundles = _bundles(snapshots, rank)
     counts = {n.namespace: len(n.boundaries) - 1 for n in zero.namespaces}
     on_their_way = _preallocated(known, bundles, preallocated)
@@ -75,7 +75,7 @@ def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:
     return first
 
 
-def _known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[str, BrokerRow], Ints]:
+def known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[str, BrokerRow], Ints]:
     """The brokers with data; and (roster,) the row of each roster broker among them, or -1.
 
     A broker without a sweep and without a report has data if topic stats named it.  A broker has no data if parts of
@@ -139,12 +139,7 @@ def _brokers(
     zero: Snapshot, known: Mapping[str, BrokerRow], bundles: BundleTable, on_their_way: Preallocated
 ) -> BrokerTable:
     names = tuple(known)
-    numbers = np.array([row.numbers for row in known.values()]).reshape(len(names), NUMBERS)
-    limit = numbers[:, 1:10:2].copy()
-    for state in zero.broker_states:
-        if state.broker in known:
-            for resource, capacity in state.capacity:
-                limit[names.index(state.broker), _CAPACITY[resource]] = capacity
+    numbers = broker_numbers(known)
     long_term = np.zeros((len(names), 4))
     for column in range(4):
         weights = bundles.long_term[:, column]
@@ -152,13 +147,28 @@ def _brokers(
     return BrokerTable(
         names=names,
         usage=numbers[:, 0:10:2],
-        limit=limit,
+        limit=broker_limits(zero, known),
         load=numbers[:, NUMBER_LOAD],
         long_term=long_term,
         preallocated_rate=_preallocated_rate(len(names), bundles, on_their_way),
         bundle_count=numbers[:, NUMBER_BUNDLES].astype(np.int64),
         topic_count=numbers[:, NUMBER_TOPICS].astype(np.int64),
     )
+
+
+def broker_numbers(known: Mapping[str, BrokerRow]) -> Floats:
+    """(brokers, NUMBERS) what the brokers *known* report."""
+    return np.array([row.numbers for row in known.values()], np.float64).reshape(len(known), NUMBERS)
+
+
+def broker_limits(zero: Snapshot, known: Mapping[str, BrokerRow]) -> Floats:
+    """(brokers, 5) limits of the brokers *known*: the reported ones, but for those that a broker_state replaces."""
+    limit, code_of = broker_numbers(known)[:, 1:10:2].copy(), {name: code for code, name in enumerate(known)}
+    for state in zero.broker_states:
+        if state.broker in code_of:
+            for resource, capacity in state.capacity:
+                limit[code_of[state.broker], _CAPACITY[resource]] = capacity
+    return limit
 
 
 def _preallocated(known: Mapping[str, BrokerRow], bundles: BundleTable, sent: Mapping[str, str]) -> Preallocated:

@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "stop-all": Listed(
         "controls", "stop_all", "Pause, and make executors refuse every command that they have not started.", OPERATE
     ),
+    "audit": Listed("audit", "audit_moves", "Say of every move what it promised and what came of it.", LOOK),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
     "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts.", LOOK),
     "explain": Listed(

@@ -19,6 +19,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "resume": ('trimtab resume --reason "upgrade done"',),
     "run": ("trimtab run --conf conf/trimtab.toml",),
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
+    "audit": ("trimtab audit", "trimtab audit tuesday --namespace acme/orders", "trimtab audit --from 6h --json"),
     "commands tail": ("trimtab commands tail", "trimtab commands tail --no-follow --json"),
     "doctor": ("trimtab doctor", "trimtab doctor --grants"),
     "explain": (

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from controller.audit.moves import StraightPlan
 from controller.model.load import Bools, Floats
 from controller.offline.simulate import SimulatedRun
 from controller.settings.expectation import Expectation
@@ -100,15 +101,11 @@ def undone(moves: Sequence[SimulatedMove]) -> int:
 
 
 def redundant(moves: Sequence[SimulatedMove]) -> int:
-    """Moves less those of a plan that takes each bundle straight from its first broker to its last one.
-
-    TiKV PD: pd-analysis, which removes the circles from the graph of moves.
-    """
-    ends: dict[str, tuple[int, int]] = {}
+    """Moves less those of a plan that takes each bundle straight from its first broker to its last one."""
+    plan = StraightPlan()
     for move in moves:
-        first, _ = ends.get(move.bundle, (move.source, move.source))
-        ends[move.bundle] = first, move.destination
-    return len(moves) - sum(first != last for first, last in ends.values())
+        plan.add(move.bundle, str(move.source), str(move.destination))
+    return plan.not_needed
 
 
 def moved_again(moves: Sequence[SimulatedMove], span: int) -> int:

@@ -83,7 +83,7 @@ def _names_of(log: RecordLog, wanted: Wanted, settings: RecordedSettings, begun:
 
 
 def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:
-    topics = {topic: _extents(log, wanted, topic, settings) for topic in wanted.topics}
+    topics = {topic: wanted_extents(log, wanted, topic, settings) for topic in wanted.topics}
     if not any(extent.end > extent.first for extents in topics.values() for extent in extents.values()):
         span = " to ".join(utc(each) if each is not None else "..." for each in (wanted.from_ms, wanted.to_ms))
         raise TrimtabError(f"{log.where} holds no record of {', '.join(wanted.topics)} from {span}")
@@ -105,8 +105,8 @@ def _listed(extents: Extents) -> tuple[RecordedExtent, ...]:
     )
 
 
-def _extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, settings: RecordedSettings) -> Extents:
-    """What of *topic* is copied: what is there, within the offsets or the time that are wanted."""
+def wanted_extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, settings: RecordedSettings) -> Extents:
+    """What of *topic* is copied, or read: what is there, within the offsets or the time that are *wanted*."""
     there = log.extents(topic)
     if topic in wanted.offsets:
         return {

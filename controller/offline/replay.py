@@ -54,8 +54,9 @@ class Replayed:
 class LogReplay:
     """A log, and the settings to decide on it with."""
 
-    def __init__(self, log: RecordLog, settings: RecordedSettings, policy: Policy) -> None:
-        self._log, self._settings, self._policy = log, settings, policy
+    def __init__(self, log: RecordLog, settings: RecordedSettings, policy: Policy, begin: Sequence[bytes] = ()) -> None:
+        """*begin*: records of metrics that count before all others: what was known when the log began."""
+        self._log, self._settings, self._policy, self._begin = log, settings, policy, begin
         self._detail = policy.detail_limits(settings.intervals.detail_share)
         self._sweeps = JsonSweeps(
             cluster=policy.cluster,
@@ -68,6 +69,8 @@ class LogReplay:
 
     def records(self) -> Iterator[RecordText]:
         """The records of the metrics and the result topic, about in the order of time."""
+        for number, value in enumerate(self._begin, start=-len(self._begin)):
+            yield RecordText(METRICS, 0, number, None, value)
         parts = (self._of_topic(source, topic) for source, topic in _TOPICS.items())
         for _, record in heapq.merge(*parts, key=lambda timed: timed[0]):
             yield record

@@ -213,7 +213,7 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
         usage = np.where(np.isfinite(usage), np.maximum(usage, 0.0), capacity)
         if not usage.any():
             continue
-        fit, usage = _fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
+        fit, usage = fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
         if typical:
             change = driven_by - driven
             more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
@@ -224,7 +224,7 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
     return found
 
 
-def _fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tuple[Fit, Floats]:
+def fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tuple[Fit, Floats]:
     """How *usage* (n,) follows *driven* (n, 3), and the usage with what brokers at their *limit* are asked for besides.
 
     A broker that reports all of its limit may be asked for any more, so the fit is that of the others, if they are

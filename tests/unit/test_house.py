@@ -47,7 +47,7 @@ _FORBIDDEN: Final = {
     "Production code": ("controller.executor.loop", "controller.simulator.cluster"),
     "No circle": ("controller.model.names", "controller.cycle.decide"),
 }
-_CORE: Final = ("model", "planning", "strategies", "aggregate", "cycle", "engine")
+_CORE: Final = ("model", "planning", "strategies", "aggregate", "cycle", "audit", "engine")
 #: All that the core imports from elsewhere.  Of uuid it uses uuid5, which asks neither clock nor chance.
 _CORE_MAY_IMPORT: Final = {
     "abc",

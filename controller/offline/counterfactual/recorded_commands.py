@@ -1,12 +1,9 @@
 """What the recorded controller issued: so that a replay knows which recorded moves were its own."""
 
 from collections.abc import Iterable
-from typing import Final
 
+from controller.audit.owner_changes import may_lead_to
 from controller.model.decision import Command
-
-#: A change this long after its command expired was not made by it, in intervals.
-_LATEST: Final = 3
 
 
 def same_move(one: Command, other: Command) -> bool:
@@ -49,7 +46,6 @@ class RecordedCommands:
     def behind(self, action: str, bundle: str, source: str, interval: int) -> Command | None:
         """The last command that may have led to what happened to *bundle* by *interval*, epoch ms."""
         for command in reversed(self._of.get((action, bundle), [])):
-            last = command.expires_at_ms + _LATEST * self._period_ms
-            if command.source == source and command.interval < interval <= last:
+            if may_lead_to(command, source, interval, self._period_ms):
                 return command
         return None

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from controller.wire.answers.audit import AuditAnswer
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.answers.bench import (
     ArrivalAnswer,
@@ -31,6 +32,7 @@ from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
 #: Name of the schema -> model.
 MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.apply": ApplyAnswer,
+    "answer.audit": AuditAnswer,
     "answer.bench_decisions": TimingAnswer,
     "answer.bench_frontier": FrontierAnswer,
     "answer.bench_overloaded": OverloadAnswer,

@@ -23,6 +23,7 @@ from tests.pages import DOCS, PAGES, ROOT, CommandLine, blocks, command_lines, i
 
 #: Commands of trimtab that need servers: why, and the test that runs them.
 WITH_SERVERS: Final = {
+    "audit": ("needs a log", "tests/unit/cli/test_audit_command.py"),
     "bench decisions": ("takes minutes", "tests/unit/bench/test_bench_decisions.py"),
     "bench frontier": ("measures", "tests/unit/bench/test_frontier.py"),
     "bench balance": ("takes a minute", "tests/unit/bench/test_balance.py"),

@@ -1,0 +1,340 @@
+"""Follows every move from its decision on, interval by interval, until all that can be known of it is known.
+
+    two intervals later   where the bundle is, and how full its two brokers are
+    an hour later         whether the bundle was back on its source, and whether fewer moves would have done
+
+Predictions are worked out when a move is decided, of what is known then; nothing that comes later changes them.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from controller.aggregate.snapshot import Snapshot
+from controller.audit.moves import AuditedMove, AuditedSide, MoveOutcome, Presence
+from controller.audit.owner_changes import OwnerChange, OwnerWatch
+from controller.audit.seen_load import BrokerColumns, CarriedLoad, SeenLoad, Shift, drift
+from controller.model.decision import Command, Decision
+from controller.model.errors import TrimtabError
+from controller.model.memory import Memory
+from controller.model.names import namespace_of
+from controller.model.peak_history import PeakHistory
+from controller.strategies.common.resource_usage import ResourceWeights
+
+#: A move is looked at so many intervals after its decision.
+LOOKED_AT: Final = 2
+#: Within this time a move is undone, or part of a sequence.
+HOUR_MS: Final = 3_600_000
+#: So many moves are followed at once; further ones are counted, and nothing is known of them.
+MOST_FOLLOWED: Final = 100_000
+#: With one of these results nothing was unloaded.
+_NEVER_DONE: Final = frozenset({"obsolete", "skipped", "expired", "fenced", "dry_run"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditStep:
+    """What an interval brought to light."""
+
+    #: Moves that were looked at, two intervals after their decision, or later where that one is missing.
+    looked_at: tuple[AuditedMove, ...] = ()
+    #: Moves of which all is known, in the order of their decisions.
+    settled: tuple[AuditedMove, ...] = ()
+    #: Bundles that came to other brokers without a command.
+    changes: tuple[OwnerChange, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Followed:
+    """A move that is being followed."""
+
+    command: Command
+    carried: CarriedLoad | None = None
+    source: AuditedSide
+    destination: AuditedSide
+    #: The brokers when it was decided; None once it was looked at.
+    before: BrokerColumns | None = None
+    result: str = ""
+    outcome: MoveOutcome | None = None
+    drift: float | None = None
+    #: Moves from or to its brokers that were decided before it was looked at, and after it.
+    later: int = 0
+    came_to: str = ""
+    came_at: int | None = None
+    #: When it was looked at, its bundle had left its source; None: nobody has looked.
+    left: bool | None = None
+    owner: str = ""
+    undone_at: int | None = None
+    undone_by: str = ""
+
+    @property
+    def interval(self) -> int:
+        return self.command.interval
+
+
+class MoveAuditor:
+    """See the module docstring.  What it keeps grows with the moves of two hours, and with the names of bundles."""
+
+    def __init__(self, *, period_ms: int, weights: ResourceWeights) -> None:
+        """*weights*: of the resources that usage is the largest of; the shedder's, if it has any."""
+        self._period_ms, self._weights = period_ms, weights
+        self._owners = OwnerWatch(period_ms)
+        #: In the order of their decisions, those that are not settled; and by id.
+        self._open: list[_Followed] = []
+        self._by_id: dict[str, _Followed] = {}
+        #: Bundle -> its moves of the last two hours, also settled ones, oldest first; and all that are settled.
+        self._of_bundle: dict[str, list[_Followed]] = {}
+        self._settled: deque[_Followed] = deque()
+        self._last: int | None = None
+        self._too_many = list[AuditedMove]()
+
+    def take(
+        self, snapshots: Sequence[Snapshot], decision: Decision | None = None, memory: Memory | None = None
+    ) -> AuditStep:
+        """Go on with the next interval: *snapshots* of all shards, what was decided on it, and the memory after that.
+
+        StateError where a shard is missing.
+        """
+        seen = SeenLoad.of(snapshots, self._weights)
+        for snapshot in snapshots:
+            for result in snapshot.results:
+                move = self._by_id.get(result.id)
+                if move is not None:
+                    move.result = move.result or result.status  # the first one counts
+        changes = self._owners.take(seen)
+        later = self._brokers_since(seen.interval - LOOKED_AT * self._period_ms)
+        looked_at = [self._told(move) for move in self._open if self._follow(move, seen, later)]
+        self._last = seen.interval
+        settled = self._settle(seen.interval)
+        if decision is not None:
+            self._begin(decision, seen, memory)
+        return AuditStep(looked_at=tuple(looked_at), settled=tuple(settled), changes=tuple(changes))
+
+    def decided_unseen(self, decision: Decision) -> None:
+        """Follow the moves of a *decision* on an interval whose load is not there."""
+        self._begin(decision, None, None)
+
+    def ended(self) -> tuple[AuditedMove, ...]:
+        """All moves that are still followed, with what is known of them: nothing comes any more."""
+        told = [*self._taken_too_many(), *(self._told(move) for move in self._open)]
+        self._open, self._by_id = [], {}
+        return tuple(sorted(told, key=lambda move: move.interval))
+
+    @property
+    def held(self) -> int:
+        """How many moves are kept in memory, those included that are settled."""
+        return sum(map(len, self._of_bundle.values()))
+
+    # ---- what was decided ----
+
+    def _begin(self, decision: Decision, seen: SeenLoad | None, memory: Memory | None) -> None:
+        for command in decision.commands:
+            self._owners.issued(command)
+        commands = [each for each in decision.commands if each.action == "unload" and each.mode == "active"]
+        if not commands:
+            return
+        before = None if seen is None else seen.brokers
+        after = None if seen is None else seen.after(self._shifts(commands, seen, memory))
+        for command in commands:
+            move = _Followed(
+                command=command,
+                carried=None if seen is None else seen.carried(command.bundle),
+                source=_side(command.source, before, after),
+                destination=_side(command.destination, before, after),
+                before=before,
+            )
+            move.destination = _as_promised(move.destination, command, memory)
+            if len(self._open) >= MOST_FOLLOWED:
+                move.outcome = MoveOutcome.TOO_MANY
+                self._too_many.append(self._told(move))
+                continue
+            self._open.append(move)
+            self._by_id[command.id] = move
+            self._of_bundle.setdefault(command.bundle, []).append(move)
+
+    def _shifts(self, commands: Sequence[Command], seen: SeenLoad, memory: Memory | None) -> list[Shift]:
+        """All bundles that are to change brokers as the decision knew: *commands*, and those on their way by then."""
+        sent = {each.command.bundle: (each.command.source, each.command.destination) for each in self._on_the_way()}
+        for flight in () if memory is None else memory.in_flight.values():
+            if flight.action == "unload" and not flight.dry_run:
+                sent[flight.bundle] = flight.source, flight.destination
+        sent |= {command.bundle: (command.source, command.destination) for command in commands}
+        found = list[Shift]()
+        for bundle, (source, destination) in sorted(sent.items()):
+            load = seen.load_of(bundle)
+            if load is not None and seen.owner(bundle) == source:
+                found.append(Shift(load, source, destination))
+        return found
+
+    def _on_the_way(self) -> list[_Followed]:
+        """Earlier moves that may still be seen on their source, although they were done."""
+        return [each for each in self._open if each.result == "done" and not each.came_to and each.outcome is None]
+
+    # ---- what came of it ----
+
+    def _brokers_since(self, interval: int) -> Counter[str]:
+        """Broker -> the moves from it and to it that were decided after *interval*."""
+        found = Counter[str]()
+        for move in reversed(self._open):
+            if move.interval <= interval:
+                break
+            found.update((move.command.source, move.command.destination))
+        return found
+
+    def _follow(self, move: _Followed, seen: SeenLoad, later: Counter[str]) -> bool:
+        """Look where the bundle of *move* is now; returns whether it was looked at now."""
+        now, command = seen.interval, move.command
+        owner = seen.owner(command.bundle)
+        if owner is not None and owner != command.source and not move.came_to:
+            move.came_to, move.came_at = owner, now
+        elif owner == command.source and move.came_to and move.undone_at is None and now <= move.interval + HOUR_MS:
+            move.undone_at, move.undone_by = now, self._undoer(move, seen)
+        move.owner = owner or move.owner
+        due = move.interval + LOOKED_AT * self._period_ms
+        if move.outcome is not None or now < due:
+            return False
+        if now > due:
+            move.outcome = MoveOutcome.NOT_RECORDED
+        else:
+            self._look(move, owner, seen)
+            move.later = later[move.command.source] + later[move.command.destination]
+        move.left = bool(move.came_to) or (owner is None and move.result == "done")
+        move.before = None
+        return True
+
+    def _look(self, move: _Followed, owner: str | None, seen: SeenLoad) -> None:
+        command = move.command
+        move.outcome = _outcome(command, owner, seen)
+        brokers = seen.brokers
+        move.source, move.destination = (_seen(side, seen, brokers) for side in (move.source, move.destination))
+        move.drift = None if move.before is None else drift(move.before, brokers)
+
+    def _undoer(self, move: _Followed, seen: SeenLoad) -> str:
+        """Who brought the bundle of *move* back to its source."""
+        later = (each.command for each in self._of_bundle[move.command.bundle] if each.interval > move.interval)
+        if any(each.destination in ("", move.command.source) and each.source == move.owner for each in later):
+            return "trimtab"
+        return "others" if move.owner in seen.roster else "broker_left"
+
+    def _settle(self, now: int) -> list[AuditedMove]:
+        """The moves of which all is known *now*; they are not followed any more."""
+        last = now - HOUR_MS - LOOKED_AT * self._period_ms
+        done = [move for move in self._open if move.interval <= last]
+        told = [*self._taken_too_many(), *(self._told(move) for move in done)]
+        self._open = self._open[len(done) :]
+        for move in done:
+            self._by_id.pop(move.command.id, None)
+            self._settled.append(move)
+        # Moves of an hour before may be the beginning of a circle.
+        while self._settled and self._settled[0].interval < last - HOUR_MS:
+            old = self._settled.popleft()
+            of_bundle = self._of_bundle[old.command.bundle]
+            of_bundle.remove(old)
+            if not of_bundle:
+                del self._of_bundle[old.command.bundle]
+        return told
+
+    def _taken_too_many(self) -> list[AuditedMove]:
+        taken, self._too_many = self._too_many, []
+        return taken
+
+    # ---- what is told ----
+
+    def _told(self, move: _Followed) -> AuditedMove:
+        command, why = move.command, move.command.why
+        undone = True if move.undone_at is not None else None if self._is_open(move, 0) else False
+        return AuditedMove(
+            id=command.id,
+            interval=command.interval,
+            bundle=command.bundle,
+            namespace=namespace_of(command.bundle),
+            strategy=why.by,
+            reason=str(why.reason),
+            source=move.source,
+            destination=move.destination,
+            result=move.result,
+            outcome=move.outcome or MoveOutcome.NOT_YET,
+            came_to=move.came_to,
+            came_at=move.came_at,
+            carried=move.carried,
+            clients=_disturbed(move),
+            drift=move.drift,
+            later=move.later,
+            undone=undone if move.outcome is not MoveOutcome.TOO_MANY else None,
+            undone_at=move.undone_at,
+            undone_by=move.undone_by,
+            shorter=self._shorter(move),
+        )
+
+    def _is_open(self, move: _Followed, intervals: int) -> bool:
+        """Whether an hour and so many *intervals* after *move* have not passed yet."""
+        return self._last is None or self._last < move.interval + HOUR_MS + intervals * self._period_ms
+
+    def _shorter(self, move: _Followed) -> bool | None:
+        """Whether fewer moves of the bundle, of an hour before *move* and after it, would have led to the same end.
+
+        If it was moved again within the hour, one move, or none, had been enough.  If *move* was the last one and took
+        it back to where it was at first, no move had been needed.  So of a sequence within an hour as many moves are
+        counted as ``not_needed`` tells.
+        """
+        if move.left is None:
+            return None
+        if not move.left:
+            return False
+        moves = [each for each in self._of_bundle[move.command.bundle] if each.left]
+        if any(move.interval < each.interval <= move.interval + HOUR_MS for each in moves):
+            return True
+        before = [each for each in moves if move.interval - HOUR_MS <= each.interval < move.interval]
+        if before and before[0].command.source == move.came_to:
+            return True
+        return None if self._is_open(move, LOOKED_AT) else False
+
+
+def _side(broker: str, before: BrokerColumns | None, after: BrokerColumns | None) -> AuditedSide:
+    predicted = None if after is None else after.of(broker)
+    return AuditedSide(
+        broker=broker,
+        before=None if before is None else before.of(broker),
+        predicted=predicted,
+        predicted_by="" if predicted is None else "computed",
+    )
+
+
+def _as_promised(side: AuditedSide, command: Command, memory: Memory | None) -> AuditedSide:
+    """*side*, the destination of *command*, with the usage that the decision promised, if it did."""
+    if memory is None or not isinstance(memory.shedder, PeakHistory) or side.predicted is None:
+        return side
+    promise = memory.shedder.promises.get(command.bundle)
+    ends = (command.source, command.destination)
+    if promise is None or promise.rounds or (promise.source, promise.destination) != ends:
+        return side
+    return replace(side, predicted=replace(side.predicted, usage=promise.promised), predicted_by="promise")
+
+
+def _seen(side: AuditedSide, seen: SeenLoad, brokers: BrokerColumns) -> AuditedSide:
+    """*side* with how full its broker is two intervals later."""
+    if not side.broker:
+        return side
+    actual = brokers.of(side.broker)
+    presence: Presence = "there" if actual is not None else "no_data" if side.broker in seen.roster else "left"
+    return replace(side, actual=actual, presence=presence)
+
+
+def _outcome(command: Command, owner: str | None, seen: SeenLoad) -> MoveOutcome:
+    if owner is None:
+        try:
+            return MoveOutcome(seen.became(command.bundle))
+        except TrimtabError:  # the command names no bundle
+            return MoveOutcome.UNLISTED
+    if owner == command.source:
+        return MoveOutcome.STAYED
+    return MoveOutcome.ARRIVED if command.destination in ("", owner) else MoveOutcome.ELSEWHERE
+
+
+def _disturbed(move: _Followed) -> int | None:
+    """How many clients had to reconnect; None where nobody knows."""
+    if move.result in _NEVER_DONE:
+        return 0
+    if move.result == "done" or move.came_to:
+        return None if move.carried is None else move.carried.clients
+    return 0 if move.result == "already_done" else None

@@ -1,0 +1,203 @@
+"""The nouns of an audit: a move, what it promised to its two brokers, and what came of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from controller.audit.seen_load import BrokerFigures, CarriedLoad
+
+#: Where a prediction comes from: "promise", the decision's own record; "computed", the load that the decision saw.
+PredictedBy: TypeAlias = Literal["promise", "computed", ""]
+#: Whether a broker had data two intervals later; "": nobody has looked.
+Presence: TypeAlias = Literal["there", "no_data", "left", ""]
+
+
+class MoveOutcome(StrEnum):
+    """Where the bundle of a move was two intervals later."""
+
+    ARRIVED = "arrived"
+    #: On another broker than its destination.
+    ELSEWHERE = "elsewhere"
+    #: On its source.
+    STAYED = "stayed"
+    SPLIT = "split"
+    MERGED = "merged"
+    #: No broker listed it.
+    UNLISTED = "unlisted"
+    #: That interval is missing.
+    NOT_RECORDED = "not_recorded"
+    #: The log ends before.
+    NOT_YET = "not_yet"
+    #: More moves at once than an audit follows.
+    TOO_MANY = "too_many"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedSide:
+    """The source or the destination of a move; None where a figure is not known."""
+
+    broker: str
+    #: In the interval that was decided on.
+    before: BrokerFigures | None = None
+    #: Once all that was decided by then is done.
+    predicted: BrokerFigures | None = None
+    #: Of its usage; messages and bytes are always computed.
+    predicted_by: PredictedBy = ""
+    #: Two intervals later.
+    actual: BrokerFigures | None = None
+    presence: Presence = ""
+
+    @property
+    def error(self) -> float | None:
+        """The actual usage less the predicted one."""
+        if self.predicted is None or self.actual is None or None in (self.predicted.usage, self.actual.usage):
+            return None
+        assert self.actual.usage is not None
+        assert self.predicted.usage is not None
+        return self.actual.usage - self.predicted.usage
+
+    def error_without(self, drift: float | None) -> float | None:
+        """The same, if the prediction had known how the traffic of the whole cluster was to change."""
+        error = self.error
+        if error is None or drift is None or self.predicted is None or self.predicted.usage is None:
+            return None
+        return error - self.predicted.usage * (drift - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedMove:
+    """One unload that was commanded, and all that is known of it."""
+
+    id: str
+    #: T of its decision, epoch ms.
+    interval: int
+    bundle: str
+    namespace: str
+    #: Who asked for it: a strategy, "membership", or "plan".
+    strategy: str
+    reason: str
+    source: AuditedSide
+    #: Its broker is "" where the brokers were to choose.
+    destination: AuditedSide
+    #: The executor's status; "": no result came.
+    result: str
+    outcome: MoveOutcome
+    #: The first other broker that listed the bundle after the decision, and when, epoch ms; "" and None: none did.
+    came_to: str
+    came_at: int | None
+    #: None: no broker with data listed the bundle when it was decided.
+    carried: CarriedLoad | None
+    #: Producers and consumers that had to reconnect; None where nobody knows whether it was unloaded.
+    clients: int | None
+    #: Traffic of the cluster two intervals later over that before.
+    drift: float | None
+    #: Moves from or to its brokers that were decided before that, and after it: no prediction knows of them.
+    later: int
+    #: The bundle was back on its source within an hour; None: that hour is not over.
+    undone: bool | None
+    #: When, epoch ms; and by whom: "trimtab", "broker_left" (its broker was no longer active) or "others".
+    undone_at: int | None
+    undone_by: str
+    #: A shorter sequence of moves would have led to the same end; None: that cannot be known yet.
+    shorter: bool | None
+
+    @property
+    def helped(self) -> bool | None:
+        """Whether the fuller of its two brokers became emptier, beside the traffic of the cluster; None: unknown."""
+        sides = (self.source, self.destination)
+        before = [each.before.usage for each in sides if each.before is not None]
+        after = [each.actual.usage for each in sides if each.actual is not None]
+        known = [usage for usage in (*before, *after) if usage is not None]
+        if self.outcome is not MoveOutcome.ARRIVED or self.drift is None or len(known) < 2 * len(sides):
+            return None
+        return max(known[len(sides) :]) < max(known[: len(sides)]) * self.drift
+
+
+@dataclass(slots=True)
+class MoveSums:
+    """Figures of several moves."""
+
+    moves: int = 0
+    arrived: int = 0
+    elsewhere: int = 0
+    stayed: int = 0
+    #: Split, merged or not listed any more.
+    gone: int = 0
+    #: Nobody could look two intervals later.
+    unknown: int = 0
+    helped: int = 0
+    #: Moves of which it is known whether they helped.
+    judged: int = 0
+    undone: int = 0
+    #: Moves of which it is not known yet whether they are undone.
+    undone_unknown: int = 0
+    shorter: int = 0
+    clients: int = 0
+    #: Moves of which it is not known whether clients had to reconnect.
+    clients_unknown: int = 0
+    #: msg/s that they took along.
+    rate: float = 0.0
+    #: Brokers of moves whose usage was predicted and seen; how many of them by a promise.
+    predictions: int = 0
+    promises: int = 0
+    #: Sums of the errors, without their sign; and without what the whole cluster had more or less.
+    error: float = 0.0
+    error_without_drift: float = 0.0
+
+    def add(self, move: AuditedMove) -> None:
+        """Count *move*, too."""
+        self.moves += 1
+        match move.outcome:
+            case MoveOutcome.ARRIVED:
+                self.arrived += 1
+            case MoveOutcome.ELSEWHERE:
+                self.elsewhere += 1
+            case MoveOutcome.STAYED:
+                self.stayed += 1
+            case MoveOutcome.SPLIT | MoveOutcome.MERGED | MoveOutcome.UNLISTED:
+                self.gone += 1
+            case _:
+                self.unknown += 1
+        self.judged += move.helped is not None
+        self.helped += bool(move.helped)
+        self.undone += bool(move.undone)
+        self.undone_unknown += move.undone is None
+        self.shorter += bool(move.shorter)
+        self.clients += move.clients or 0
+        self.clients_unknown += move.clients is None
+        self.rate += 0.0 if move.carried is None or not move.came_to else move.carried.rate
+        self._add_errors(move)
+
+    def _add_errors(self, move: AuditedMove) -> None:
+        if move.outcome is not MoveOutcome.ARRIVED:
+            return  # what was predicted of a move that was not done says nothing
+        for side in (move.source, move.destination):
+            error, without = side.error, side.error_without(move.drift)
+            if error is not None and without is not None:
+                self.predictions += 1
+                self.promises += side.predicted_by == "promise"
+                self.error += abs(error)
+                self.error_without_drift += abs(without)
+
+
+class StraightPlan:
+    """How many moves a plan needs that takes each bundle straight from its first broker to its last one.
+
+    TiKV PD: pd-analysis, which removes the circles from the graph of moves.
+    """
+
+    def __init__(self) -> None:
+        self._moves = 0
+        #: Bundle -> its first broker and its last one.
+        self._ends: dict[str, tuple[str, str]] = {}
+
+    def add(self, bundle: str, source: str, destination: str) -> None:
+        """The next move."""
+        first, _ = self._ends.get(bundle, (source, source))
+        self._ends[bundle] = first, destination
+        self._moves += 1
+
+    @property
+    def not_needed(self) -> int:
+        """Of the moves so far, how many that plan does not need."""
+        return self._moves - sum(first != last for first, last in self._ends.values())

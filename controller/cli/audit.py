@@ -1,0 +1,132 @@
+"""``trimtab audit``: what became of every move: what it promised, what came of it, whether it was undone."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from controller.adapters.long_work import long_work
+from controller.adapters.opened import log_system
+from controller.adapters.outages import Part
+from controller.adapters.recordings.manifest import recorded_settings
+from controller.cli.audit_told import answer_of, print_audit
+from controller.cli.common import DEFAULT_CONF, LONGEST_PERIOD, console, json_option
+from controller.cli.reachable import require
+from controller.cli.times import FORMS, time_of
+from controller.model.errors import TrimtabError
+from controller.model.names import is_name, parse_bundle
+from controller.offline.audit import AuditScope, audit, part_of_live_log
+from controller.offline.counterfactual.opened import OpenedRecording, opened_recording
+from controller.offline.counterfactual.reading import RecordedLoadLog
+from controller.offline.counterfactual.survey import ReplaySpan
+from controller.settings.trimtab_toml import read_settings
+
+#: Of a live log, unless --from says otherwise: moves of the last hour are not known whole.
+_LIVE_SINCE: Final = "3h"
+
+_Recording: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[RECORDING]",
+        help="A recording (`trimtab record`), the folder of a log, or an incident (`trimtab incident`).",
+        show_default="the live log that the settings name",
+    ),
+]
+_Since: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help=f"Audit moves that were decided from this time on: {FORMS}.",
+        show_default=f"all of a recording; {_LIVE_SINCE} of a live log",
+    ),
+]
+_Bundle: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Only moves of this bundle: tenant/namespace/0x00000000_0x40000000.", show_default=False),
+]
+_Namespace: TypeAlias = Annotated[
+    str | None, typer.Option(help="Only moves of this namespace: tenant/namespace.", show_default=False)
+]
+_Conf: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="The settings file of the controller.",
+        exists=True,
+        dir_okay=False,
+        show_default=f"those of the recording; of a live log {DEFAULT_CONF}",
+    ),
+]
+
+
+def audit_moves(
+    recording: _Recording = None,
+    since: _Since = None,
+    until: Annotated[str | None, typer.Option("--to", help="Audit moves that were decided up to this time.")] = None,
+    bundle: _Bundle = None,
+    namespace: _Namespace = None,
+    conf: _Conf = None,
+    most: Annotated[int, typer.Option(min=0, max=10_000, help="List so many rows at most in each table.")] = 20,
+    period_seconds: Annotated[
+        int, typer.Option(min=1, max=LONGEST_PERIOD, help="Length of an interval, of a log in a folder without --conf.")
+    ] = 60,
+    as_json: Annotated[bool, json_option("answer.audit")] = False,
+) -> None:
+    """Print for every move what it promised, what came of it, and whether it was undone; with sums.
+
+    Each move: how full source and destination were to be and were two intervals later, what the bundle took along, how
+    many clients had to reconnect, whether it was back within an hour, and whether fewer moves would have done.
+
+    Exit codes: 0 printed; 1 the log or the recording cannot be read; 2 an option or the settings are invalid.
+    """
+    span = _span(since, until, live=recording is None)
+    if namespace is not None and not (is_name(namespace) and namespace.count("/") in (1, 2)):
+        raise typer.BadParameter(f"{namespace!r} is no namespace: give tenant/namespace", param_hint="--namespace")
+    scope = AuditScope(span=span, bundle=_bundle(bundle), namespace=namespace or "")
+    with _opened(recording, conf, period_seconds, span) as opened, long_work("auditing, records") as tell:
+        answer = answer_of(audit(opened, scope, tell), is_known=opened.known)
+    if as_json:
+        typer.echo(answer.as_line())
+    else:
+        print_audit(console(), answer, most)
+
+
+@contextmanager
+def _opened(path: Path | None, conf: Path | None, period_seconds: int, span: ReplaySpan) -> Iterator[OpenedRecording]:
+    if path is not None:
+        with opened_recording(path, conf, period_seconds=period_seconds) as opened:
+            yield opened
+        return
+    settings = read_settings(conf or DEFAULT_CONF)
+    with long_work("asking the log what it holds"):
+        require(settings, Part.LOG)
+        log = RecordedLoadLog(
+            records=log_system(settings).records(), cluster=settings.cluster.name, settings=settings.intervals
+        )
+        live = OpenedRecording(log=log, settings=recorded_settings(settings), known=True)
+        part = part_of_live_log(live, span.since or 0, span.until)
+    yield part
+
+
+def _span(since: str | None, until: str | None, *, live: bool) -> ReplaySpan:
+    now_ms = time.time_ns() // 1_000_000
+    since = since or (_LIVE_SINCE if live else None)
+    span = ReplaySpan(
+        since=None if since is None else time_of(since, now_ms=now_ms, of="--from"),
+        until=None if until is None else time_of(until, now_ms=now_ms, of="--to"),
+    )
+    if span.since is not None and span.until is not None and span.since > span.until:
+        raise typer.BadParameter("it is later than --to", param_hint="--from")
+    return span
+
+
+def _bundle(name: str | None) -> str:
+    if name is None:
+        return ""
+    try:
+        parse_bundle(name)
+    except TrimtabError as error:
+        raise typer.BadParameter(str(error), param_hint="--bundle") from error
+    return name

@@ -1,0 +1,316 @@
+"""The answer of ``trimtab audit``, as JSON and as tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from rich.console import Console
+
+from controller.audit.moves import AuditedMove, AuditedSide, MoveSums
+from controller.audit.seen_load import BrokerFigures, CarriedLoad
+from controller.cli.compare import compact
+from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.offline.audit import MOST_LISTED, MoveAudit
+from controller.wire.answers.audit import (
+    AuditAnswer,
+    AuditedMoveAnswer,
+    AuditedSideAnswer,
+    AuditSumsAnswer,
+    BrokerFiguresAnswer,
+    CarriedLoadAnswer,
+    OwnerChangeAnswer,
+)
+from controller.wire.readable import amounts, counted, utc
+
+_UNKNOWN: Final = "?"
+_WORDS: Final = {True: "yes", False: "no", None: _UNKNOWN}
+
+
+def answer_of(found: MoveAudit, *, is_known: bool) -> AuditAnswer:
+    """What was *found*; *is_known*: the settings are those of the controller."""
+    namespaces = sorted(found.by_namespace.items(), key=lambda each: (-each[1].moves, each[0]))
+    hours = sorted(found.by_hour.items())
+    return AuditAnswer(
+        cluster=found.cluster,
+        first_interval=found.first,
+        last_interval=found.last,
+        intervals=found.intervals,
+        decided=found.decided,
+        total=_sums(found.total),
+        strategies={name: _sums(sums) for name, sums in sorted(found.by_strategy.items())[:MOST_LISTED]},
+        namespaces={name: _sums(sums) for name, sums in namespaces[:MOST_LISTED]},
+        hours={utc(hour): _sums(sums) for hour, sums in hours[:MOST_LISTED]},
+        not_needed=found.not_needed,
+        moves=[_move(each) for each in found.moves],
+        dry_run=found.dry_run,
+        changed_by_others=found.changed["others"],
+        changed_as_broker_left=found.changed["broker_left"],
+        changes=[
+            OwnerChangeAnswer(
+                interval=each.interval,
+                bundle=each.bundle,
+                source=each.source,
+                destination=each.destination,
+                why=each.why,  # type: ignore[arg-type]  # one of the two that it allows, or an error
+            )
+            for each in found.changes
+        ],
+        notes=list(_notes(found, is_known=is_known)),
+    )
+
+
+def _sums(sums: MoveSums) -> AuditSumsAnswer:
+    n = sums.predictions
+    return AuditSumsAnswer(
+        moves=sums.moves,
+        arrived=sums.arrived,
+        elsewhere=sums.elsewhere,
+        stayed=sums.stayed,
+        gone=sums.gone,
+        unknown=sums.unknown,
+        helped=sums.helped,
+        judged=sums.judged,
+        undone=sums.undone,
+        undone_unknown=sums.undone_unknown,
+        shorter=sums.shorter,
+        clients=sums.clients,
+        clients_unknown=sums.clients_unknown,
+        msg_rate=sums.rate,
+        predictions=n,
+        promises=sums.promises,
+        mean_error=100 * sums.error / n if n else None,
+        mean_error_without_drift=100 * sums.error_without_drift / n if n else None,
+    )
+
+
+def _move(move: AuditedMove) -> AuditedMoveAnswer:
+    return AuditedMoveAnswer(
+        id=move.id,
+        interval=move.interval,
+        bundle=move.bundle,
+        namespace=move.namespace,
+        strategy=move.strategy,
+        reason=move.reason,
+        source=_side(move.source),
+        destination=_side(move.destination),
+        result=move.result,
+        outcome=str(move.outcome),  # type: ignore[arg-type]  # one of those that it allows, or an error
+        came_to=move.came_to,
+        came_at=move.came_at,
+        carried=None if move.carried is None else _carried(move.carried),
+        clients=move.clients,
+        drift=move.drift,
+        later=move.later,
+        helped=move.helped,
+        undone=move.undone,
+        undone_at=move.undone_at,
+        undone_by=move.undone_by,  # type: ignore[arg-type]  # one of those that it allows, or an error
+        shorter=move.shorter,
+    )
+
+
+def _carried(load: CarriedLoad) -> CarriedLoadAnswer:
+    return CarriedLoadAnswer(
+        msg_rate_in=load.rate_in,
+        msg_rate_out=load.rate_out,
+        msg_throughput_in=load.throughput_in,
+        msg_throughput_out=load.throughput_out,
+        topics=load.topics,
+        producers=load.producers,
+        consumers=load.consumers,
+    )
+
+
+def _side(side: AuditedSide) -> AuditedSideAnswer:
+    return AuditedSideAnswer(
+        broker=side.broker,
+        before=_figures(side.before),
+        predicted=_figures(side.predicted),
+        predicted_by=side.predicted_by,
+        actual=_figures(side.actual),
+        presence=side.presence,
+        error=None if side.error is None else 100 * side.error,
+    )
+
+
+def _figures(figures: BrokerFigures | None) -> BrokerFiguresAnswer | None:
+    if figures is None:
+        return None
+    usage = None if figures.usage is None else 100 * figures.usage
+    return BrokerFiguresAnswer(usage=usage, msg_rate=figures.rate, msg_throughput=figures.throughput)
+
+
+def _notes(found: MoveAudit, *, is_known: bool) -> Iterable[str]:
+    if not found.has_journal:
+        yield (
+            "there is no journal of this cluster, so nobody knows which moves were commanded: every change of owner is"
+            " listed as one by others"
+        )
+    elif found.decided < found.intervals:
+        yield f"the controller decided {found.decided} of {counted(found.intervals, 'interval')}"
+    if not is_known:
+        yield "the settings of the controller are not known (--conf names them): usage is weighed by Pulsar's defaults"
+    if found.without_memory:
+        yield (
+            f"{counted(found.without_memory, 'decision')} at the beginning of the journal lack the memory before them:"
+            " of their moves, promises and what was on its way are not known"
+        )
+    if found.refused or found.refused_entries:
+        yield f"{counted(found.refused + found.refused_entries, 'record')} could not be used"
+    if found.dry_run:
+        yield f"{counted(found.dry_run, 'unload')} of a dry run are not audited: they move nothing"
+    if found.total.moves > len(found.moves):
+        yield f"the first {len(found.moves):,} of {counted(found.total.moves, 'move')} are listed; sums are of all"
+
+
+# ---- for people ----
+
+
+def print_audit(out: Console, answer: AuditAnswer, most: int) -> None:
+    """Print *answer* with *most* rows in each table."""
+    total = answer.total
+    fields = [
+        ("cluster", answer.cluster),
+        (
+            "load",
+            f"{counted(answer.intervals, 'interval')}, {utc(answer.first_interval)} to {utc(answer.last_interval)}",
+        ),
+        ("moves", f"{total.moves:,}: {', '.join(_outcomes(total))}" if total.moves else "none"),
+    ]
+    if total.moves:
+        fields += _of_moves(answer)
+    by_others = f"{answer.changed_by_others:,} by others, {answer.changed_as_broker_left:,} as their broker left"
+    print_fields(out, [*fields, ("not by trimtab", by_others)])
+    out.print()
+    if total.moves:
+        for title, sums in (
+            ("By strategy", answer.strategies),
+            ("By namespace", answer.namespaces),
+            ("By hour, UTC", answer.hours),
+        ):
+            _print_sums(out, title, sums, most)
+        _print_moves(out, answer, most)
+    _print_changes(out, answer, most)
+    for note in answer.notes:
+        print_line(out, f"note: {note}")
+
+
+def _outcomes(sums: AuditSumsAnswer) -> list[str]:
+    counts = {
+        "arrived": sums.arrived,
+        "elsewhere": sums.elsewhere,
+        "stayed": sums.stayed,
+        "split or gone": sums.gone,
+        "not known": sums.unknown,
+    }
+    return [f"{count:,} {name}" for name, count in counts.items() if count]
+
+
+def _of_moves(answer: AuditAnswer) -> list[tuple[str, str]]:
+    sums = answer.total
+    open_ = f", {sums.undone_unknown:,} not known yet" if sums.undone_unknown else ""
+    unknown = f", of {counted(sums.clients_unknown, 'move')} not known" if sums.clients_unknown else ""
+    found = [
+        ("helped", f"{sums.helped:,} of {sums.judged:,}"),
+        ("undone", f"{sums.undone:,} within an hour{open_}"),
+        ("shorter", f"{sums.shorter:,} not needed within an hour; {answer.not_needed:,} over the whole time"),
+        ("clients", f"{sums.clients:,} reconnected{unknown}"),
+    ]
+    if sums.mean_error is not None and sums.mean_error_without_drift is not None:
+        promises = f", {sums.promises:,} of them promised" if sums.promises else ""
+        told = (
+            f"off by {sums.mean_error:.1f} points of usage on average, {sums.mean_error_without_drift:.1f} without the"
+            f" drift of the cluster ({counted(sums.predictions, 'prediction')}{promises})"
+        )
+        found.append(("predictions", told))
+    return found
+
+
+_SUMS: Final = ("moves", "arrived", "helped", "undone", "shorter", "clients", "msg/s", "error")
+
+
+def _print_sums(out: Console, title: str, sums: Mapping[str, AuditSumsAnswer], most: int) -> None:
+    shown = list(sums.items())[:most]
+    if not shown:
+        return
+    rows = [
+        (
+            name,
+            f"{each.moves:,}",
+            f"{each.arrived:,}",
+            f"{each.helped:,}/{each.judged:,}",
+            f"{each.undone:,}",
+            f"{each.shorter:,}",
+            f"{each.clients:,}",
+            compact(each.msg_rate),
+            "" if each.mean_error is None else f"{each.mean_error:.1f}",
+        )
+        for name, each in shown
+    ]
+    print_table(out, columns("", *_SUMS, numbers=_SUMS), rows, title=title)
+    _print_left(out, len(sums), most)
+    out.print()
+
+
+_MOVE_NUMBERS: Final = ("msg/s", "clients")
+_MOVE: Final = (
+    "interval", "bundle", "from", "to", "outcome", *_MOVE_NUMBERS, "source", "destination", "undone", "shorter",
+)  # fmt: skip
+
+
+def _print_moves(out: Console, answer: AuditAnswer, most: int) -> None:
+    rows = [_cells(move) for move in answer.moves[:most]]
+    if rows:
+        title = "Usage of source and destination: when decided > predicted > two intervals later; * promised"
+        print_table(out, columns(*_MOVE, numbers=_MOVE_NUMBERS), rows, title=title, head=4)
+        _print_left(out, len(answer.moves), most)
+        out.print()
+
+
+def _cells(move: AuditedMoveAnswer) -> Sequence[str]:
+    carried = move.carried
+    undone = _WORDS[move.undone] if not move.undone_by else f"yes, {move.undone_by.replace('_', ' ')}"
+    return (
+        utc(move.interval),
+        move.bundle,
+        move.source.broker,
+        move.destination.broker or "(brokers choose)",
+        move.outcome.replace("_", " "),
+        _UNKNOWN if carried is None else compact(carried.msg_rate_in + carried.msg_rate_out),
+        _UNKNOWN if move.clients is None else f"{move.clients:,}",
+        _usages(move.source),
+        _usages(move.destination),
+        undone,
+        _WORDS[move.shorter],
+    )
+
+
+def _usages(side: AuditedSideAnswer) -> str:
+    if side.presence == "left":
+        actual = "left"
+    elif side.presence == "no_data":
+        actual = "no data"
+    else:
+        actual = _percent(side.actual)
+    promised = "*" if side.predicted_by == "promise" else ""
+    return f"{_percent(side.before)} > {_percent(side.predicted)}{promised} > {actual}"
+
+
+def _percent(figures: BrokerFiguresAnswer | None) -> str:
+    return _UNKNOWN if figures is None or figures.usage is None else amounts([figures.usage / 100], "usage")[0]
+
+
+def _print_changes(out: Console, answer: AuditAnswer, most: int) -> None:
+    rows = [
+        (utc(each.interval), each.bundle, each.source, each.destination, each.why.replace("_", " "))
+        for each in answer.changes[:most]
+    ]
+    if rows:
+        header = columns("seen", "bundle", "from", "to", "why")
+        print_table(out, header, rows, title="Came to other brokers without a command", head=2)
+        _print_left(out, answer.changed_by_others + answer.changed_as_broker_left, most)
+        out.print()
+
+
+def _print_left(out: Console, total: int, most: int) -> None:
+    if total > most:
+        print_line(out, f"{total - most:,} more: --most {total}, or --json, lists them")

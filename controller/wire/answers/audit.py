@@ -1,0 +1,163 @@
+"""The answer of ``trimtab audit``."""
+
+from typing import Literal
+
+from controller.wire.answers.base import JsonAnswer
+from controller.wire.base import Number
+
+
+class BrokerFiguresAnswer(JsonAnswer):
+    """How full a broker is."""
+
+    usage: Number | None
+    """Percent of its limit, of the resource that is fullest as the shedder weighs them; null: it is not known."""
+    msg_rate: Number
+    """Messages/s of its bundles, in and out."""
+    msg_throughput: Number
+    """Bytes/s of its bundles, in and out."""
+
+
+class AuditedSideAnswer(JsonAnswer):
+    """The source or the destination of a move."""
+
+    broker: str
+    """"" where the brokers were to choose."""
+    before: BrokerFiguresAnswer | None
+    """In the interval that was decided on; null: the broker had no data, or the log does not have that interval."""
+    predicted: BrokerFiguresAnswer | None
+    """As of the decision, with all that was decided by then."""
+    predicted_by: Literal["promise", "computed", ""]
+    """Of its usage: the decision's own record, or computed from the load that the decision saw."""
+    actual: BrokerFiguresAnswer | None
+    """Two intervals later."""
+    presence: Literal["there", "no_data", "left", ""]
+    """Whether the broker had data two intervals later; "": nobody could look."""
+    error: Number | None
+    """Percentage points: the actual usage less the predicted one."""
+
+
+class CarriedLoadAnswer(JsonAnswer):
+    """What a bundle took along: its load in the interval that was decided on."""
+
+    msg_rate_in: Number
+    msg_rate_out: Number
+    msg_throughput_in: Number
+    msg_throughput_out: Number
+    topics: int
+    producers: int
+    consumers: int
+
+
+class AuditedMoveAnswer(JsonAnswer):
+    """One unload that was commanded."""
+
+    id: str
+    interval: int
+    """T, the interval decided on, epoch ms."""
+    bundle: str
+    namespace: str
+    strategy: str
+    """Who asked for it: a strategy, or "plan"."""
+    reason: str
+    source: AuditedSideAnswer
+    destination: AuditedSideAnswer
+    result: str
+    """The executor's status (docs/executor.md); "": no result came."""
+    outcome: Literal[
+        "arrived", "elsewhere", "stayed", "split", "merged", "unlisted", "not_recorded", "not_yet", "too_many"
+    ]
+    """Where the bundle was two intervals later."""
+    came_to: str
+    """The first other broker that listed it after the decision; "": none did."""
+    came_at: int | None
+    """Epoch ms."""
+    carried: CarriedLoadAnswer | None
+    clients: int | None
+    """Producers and consumers that had to reconnect; null: it is not known whether the bundle was unloaded."""
+    drift: Number | None
+    """Traffic of the cluster two intervals later, as a multiple of that before."""
+    later: int
+    """Moves from or to its brokers that were decided in between: no prediction knows of them."""
+    helped: bool | None
+    """The fuller of the two brokers became emptier, as compared with the traffic of the cluster."""
+    undone: bool | None
+    """The bundle was back on its source within an hour; null: that hour is not over."""
+    undone_at: int | None
+    undone_by: Literal["trimtab", "others", "broker_left", ""]
+    shorter: bool | None
+    """A shorter sequence of moves would have led to the same end; null: that cannot be known yet."""
+
+
+class AuditSumsAnswer(JsonAnswer):
+    """Figures of several moves."""
+
+    moves: int
+    arrived: int
+    elsewhere: int
+    stayed: int
+    gone: int
+    """Split, merged or not listed any more."""
+    unknown: int
+    """Nobody could look two intervals later."""
+    helped: int
+    judged: int
+    """Moves of which it is known whether they helped."""
+    undone: int
+    undone_unknown: int
+    """Moves of which it is not known yet whether they are undone."""
+    shorter: int
+    clients: int
+    clients_unknown: int
+    """Moves of which it is not known whether clients had to reconnect."""
+    msg_rate: Number
+    """Messages/s that the moves took along."""
+    predictions: int
+    """Brokers of moves that arrived, whose usage was predicted and seen."""
+    promises: int
+    """How many of these predictions are the decision's own record."""
+    mean_error: Number | None
+    """Percentage points, without sign: the actual usage less the predicted one; null without predictions."""
+    mean_error_without_drift: Number | None
+    """The same, if predictions had known how the traffic of the cluster was to change."""
+
+
+class OwnerChangeAnswer(JsonAnswer):
+    """A bundle that came to another broker without a command."""
+
+    interval: int
+    """In which it was first seen there, epoch ms."""
+    bundle: str
+    source: str
+    destination: str
+    why: Literal["others", "broker_left"]
+
+
+class AuditAnswer(JsonAnswer):
+    """``trimtab audit --json``."""
+
+    cluster: str
+    first_interval: int
+    """T of the first and the last interval whose load was read, epoch ms."""
+    last_interval: int
+    intervals: int
+    """Intervals with load in the span that is audited."""
+    decided: int
+    """How many of the span have a decision."""
+    total: AuditSumsAnswer
+    strategies: dict[str, AuditSumsAnswer]
+    namespaces: dict[str, AuditSumsAnswer]
+    """Those with the most moves, 10,000 at most."""
+    hours: dict[str, AuditSumsAnswer]
+    """Begin of the hour in UTC -> its sums; 10,000 at most."""
+    not_needed: int
+    """Moves that a plan which takes each bundle straight to its last broker would not need, over the whole span."""
+    moves: list[AuditedMoveAnswer]
+    """The first 10,000."""
+    dry_run: int
+    """Unloads of a dry run, which are not audited: they move nothing."""
+    changed_by_others: int
+    """Bundles that came to other brokers without a command, from brokers that were still there."""
+    changed_as_broker_left: int
+    changes: list[OwnerChangeAnswer]
+    """The first 10,000 of both."""
+    notes: list[str]
