@@ -79,7 +79,7 @@ def record(
 def _names_of(log: RecordLog, wanted: Wanted, settings: RecordedSettings, begun: Manifest) -> tuple[Extents, Extents]:
     """What of the metrics topic and of the journal tells the names in the recording that was *begun*."""
     metrics = {each.partition: Extent(each.first, each.end) for each in begun.topics.get("metrics", ())}
-    return metrics, _extents(log, wanted, "journal", settings)
+    return metrics, wanted_extents(log, wanted, "journal", settings)
 
 
 def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:
