@@ -1,6 +1,7 @@
 """``trimtab incident``: the load, decisions and settings around a time, in one file that reproduces the decisions."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -11,9 +12,10 @@ from controller.adapters.recordings.incident_file import unpacked_incident
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.layout import print_fields
-from controller.cli.record import opened_log
+from controller.cli.record import KeyFile, key_of, opened_log
 from controller.cli.times import FORMS, time_of
 from controller.model.errors import TrimtabError
+from controller.offline.anonymise import Anonymiser
 from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.what_if import IncidentAnswer
@@ -32,6 +34,20 @@ _Log: TypeAlias = Annotated[
 _File: TypeAlias = Annotated[
     Path, typer.Argument(metavar="FILE", help="What `trimtab incident make` wrote.", show_default=False)
 ]
+
+
+_Anonymise: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--anonymise",
+        help="Replace tenants, namespaces, topics and hosts, and leave out all free texts; the journal is that of the"
+        " decisions made again.",
+    ),
+]
+_OTHERWISE: Final = (
+    "with other names the decision of {} moves something else than in the log: a name decided between equal loads, a"
+    " strategy of your own was left out, or settings changed; give a file without --anonymise to somebody you trust"
+)
 
 
 class NotReproducedError(TrimtabError):
@@ -56,16 +72,19 @@ def make(
         typer.Option(min=0, max=10_000, help="Read so many intervals before those for averages, if the log has them."),
     ] = 120,
     conf: Conf = DEFAULT_CONF,
+    anonymise: _Anonymise = False,
+    key_file: KeyFile = None,
     as_json: Annotated[bool, json_option("answer.incident")] = False,
 ) -> None:
     """Write one file with the load, the journal, the settings and the versions around a time; and check it.
 
-    It only reads the log. The file holds names of tenants, namespaces, topics and brokers, and no passwords: of
-    broker.conf only the options of strategies.
+    It only reads the log. The file holds names of tenants, namespaces, topics and brokers, if --anonymise does not
+    replace them, and no passwords: of broker.conf only the options of strategies.
 
     Exit codes: 0 written, and the decision comes out the same from it; 1 it failed, or the decision comes out
     otherwise; 2 an option or the settings are invalid.
     """
+    key = key_of(anonymise, key_file)
     settings = read_settings(conf)
     around_ms = time_of(around, now_ms=time.time_ns() // 1_000_000, of="--around")
     span = IncidentSpan(
@@ -74,9 +93,11 @@ def make(
         until=max(0, around_ms + minutes * _MINUTE_MS),
         before=before,
     )
+    source, kept, cluster = opened_log(settings, log), recorded_settings(settings), settings.cluster.name
+    other = None if key is None else partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
     with long_work("reading the log"):
-        make_incident(opened_log(settings, log), output, span, recorded_settings(settings), settings.cluster.name)
-    _check(output, as_json=as_json)
+        otherwise = make_incident(source, output, span, kept, cluster, other)
+    _check(output, as_json=as_json, otherwise=otherwise)
 
 
 @app.command()
@@ -88,7 +109,7 @@ def check(file: _File, as_json: Annotated[bool, json_option("answer.incident")] 
     _check(file, as_json=as_json)
 
 
-def _check(path: Path, *, as_json: bool) -> None:
+def _check(path: Path, *, as_json: bool, otherwise: tuple[int, ...] = ()) -> None:
     with unpacked_incident(path) as found, long_work("deciding again"):
         checked, about, size = check_incident(found), found.about, path.stat().st_size
     answer = IncidentAnswer(
@@ -103,6 +124,7 @@ def _check(path: Path, *, as_json: bool) -> None:
         unknown=list(checked.unknown),
         anonymised=about.anonymised,
         versions=about.versions,
+        otherwise_than_logged=otherwise,
     )
     if as_json:
         typer.echo(answer.as_line())
@@ -110,6 +132,8 @@ def _check(path: Path, *, as_json: bool) -> None:
         _print(answer)
     if not answer.reproduced:
         raise NotReproducedError(f"{path}: {_why_not(checked)}")
+    if answer.decision in otherwise:
+        raise NotReproducedError(f"{path}: {_OTHERWISE.format(utc(answer.decision or 0))}")
 
 
 def _print(answer: IncidentAnswer) -> None:
@@ -120,9 +144,16 @@ def _print(answer: IncidentAnswer) -> None:
         ("cluster", f"{answer.cluster}, names are {'replaced' if answer.anonymised else 'as they are'}"),
         ("about", f"the decision of {decision}"),
         ("made again", again),
+        *([("with other names", _other_names(answer))] if answer.anonymised else []),
         ("versions", ", ".join(f"{name} {value}" for name, value in answer.versions.items() if value)),
     ]
     print_fields(console(), fields)
+
+
+def _other_names(answer: IncidentAnswer) -> str:
+    if not answer.otherwise_than_logged:
+        return "what the decisions move is as in the log, where this was said when it was made"
+    return f"{counted(len(answer.otherwise_than_logged), 'decision')} move something else than in the log"
 
 
 def _why_not(checked: CheckedIncident) -> str:

@@ -66,14 +66,14 @@ _Offsets: TypeAlias = Annotated[
     typer.Option(help=f"Only these offsets of a topic; can be repeated: {_OFFSETS_FORM}.", show_default=False),
 ]
 
-_Anonymise: TypeAlias = Annotated[
+Anonymise: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--anonymise",
         help="Replace tenants, namespaces, topics and hosts, and leave out commands, journal and all free texts.",
     ),
 ]
-_KeyFile: TypeAlias = Annotated[
+KeyFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         help=f"With --anonymise: the pseudonyms follow from this file, {_KEY_BYTES} bytes or more that nobody guesses.",
@@ -92,8 +92,8 @@ def record_log(
     until: _To = None,
     topic: _Topics = None,
     offsets: _Offsets = None,
-    anonymise: _Anonymise = False,
-    key_file: _KeyFile = None,
+    anonymise: Anonymise = False,
+    key_file: KeyFile = None,
     as_json: Annotated[bool, json_option("answer.record")] = False,
 ) -> None:
     """Copy the metrics, results, commands and journal into a folder of Parquet files with a manifest.
@@ -103,15 +103,13 @@ def record_log(
     Exit codes: 0 the recording is complete; 1 it failed, or there is nothing to copy; 2 an option or the settings are
     invalid.
     """
-    if key_file is not None and not anonymise:
-        raise typer.BadParameter("it needs --anonymise", param_hint="--key-file")
+    key = key_of(anonymise, key_file)
     settings = read_settings(conf)
     wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}")
     cluster, source, kept = settings.cluster.name, opened_log(settings, log), recorded_settings(settings)
-    if not anonymise:
+    if key is None:
         manifest = record(source, output, wanted, kept, cluster)
     else:
-        key = _key(key_file)
         wanted = replace(
             wanted, asked=f"--anonymise and other options or another key ({fingerprint(key, wanted.asked)})"
         )
@@ -125,7 +123,12 @@ def record_log(
         typer.echo(f"{output}: records: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
 
 
-def _key(path: Path | None) -> bytes:
+def key_of(anonymise: bool, path: Path | None) -> bytes | None:
+    """The key of --anonymise: that of --key-file in *path*, or a new one; None where names stay."""
+    if not anonymise:
+        if path is not None:
+            raise typer.BadParameter("it needs --anonymise", param_hint="--key-file")
+        return None
     if path is None:
         return os.urandom(2 * _KEY_BYTES)
     with path.open("rb") as file:

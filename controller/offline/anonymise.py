@@ -18,6 +18,7 @@ from controller.cycle.commands import command_id
 from controller.model.errors import WireError
 from controller.offline.anonymised_settings import anonymised_settings
 from controller.offline.isolation_pseudonyms import IsolationPseudonyms
+from controller.offline.journal_pseudonyms import JournalPseudonyms
 from controller.offline.pseudonyms import Pseudonyms
 from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.wire import metrics, results
@@ -30,7 +31,7 @@ from controller.wire.sweep import ArrowSweep, BrokerSweep, SweepHeader, encode_s
 #: them anew.
 ANONYMISED: Final[tuple[RecordedTopic, ...]] = ("metrics", "results")
 #: In place of a record that is not kept.
-_NOTHING: Final = b'{"v":1,"type":"removed"}'
+REMOVED: Final = b'{"v":1,"type":"removed"}'
 #: What is kept of a version: numbers, and which kind of pre-release it is.
 _VERSION: Final = re.compile(
     r"\d{1,9}(?:\.\d{1,9}){0,3}(?:-(?:rc|alpha|beta|SNAPSHOT)(?:[.-]?\d{1,9}){0,4})?", re.ASCII
@@ -60,6 +61,8 @@ class Anonymiser:
         self.cluster = self._names.text("clu", cluster)
         self.settings = anonymised_settings(settings, self._names)
         self._commands = self._renamed_commands(log.read("journal", journal_extents))
+        #: For what the journal tells besides.
+        self.journal = JournalPseudonyms(self.cluster, self._names, self._command_id)
 
     def manifest(self, manifest: Manifest) -> Manifest:
         """*manifest* without true names."""
@@ -69,7 +72,7 @@ class Anonymiser:
         """*record* of *topic* with other names."""
         value = self._decoded(topic, record)
         key = None if record.key is None else self._names.text("key", record.key.decode("latin-1")).encode()
-        return record._replace(key=key, headers=(), value=_NOTHING if value is None else self._renamed(value))
+        return record._replace(key=key, headers=(), value=REMOVED if value is None else self._renamed(value))
 
     def _decoded(self, topic: RecordedTopic, record: StoredRecord) -> Any:
         """What *record* holds; None where it is not to be kept."""
@@ -166,11 +169,14 @@ class Anonymiser:
         names = self._names
         return self._written(
             result,
-            id=self._commands.get(result.id) or names.text("command", result.id),
+            id=self._command_id(result.id),
             detail="",
             owner_before=names.broker(result.owner_before or "") or None,
             owner_after=names.broker(result.owner_after or "") or None,
         )
+
+    def _command_id(self, told: str) -> str:
+        return self._commands.get(told) or self._names.text("command", told)
 
     def _renamed_commands(self, journal: Iterable[StoredRecord]) -> dict[str, str]:
         """The id of each command in the *journal* -> the id that a replay gives it."""
@@ -191,6 +197,11 @@ def plain_version(version: str) -> str | None:
     """The numbers of *version*, and whether it is a pre-release, without the name of a build; None without numbers."""
     found = _VERSION.match(version)
     return found and found[0]
+
+
+def plain_versions(versions: str) -> str:
+    """The same of several, which commas divide."""
+    return ", ".join(sorted({found for each in versions.split(",") if (found := plain_version(each.strip()))}))
 
 
 def _names(log: RecordLog, extents: Extents) -> tuple[set[str], set[str]]:

@@ -42,12 +42,14 @@ def record(
     cluster: str,
     *,
     anonymiser_of: AnonymiserOf | None = None,
+    anonymised: bool = False,
     writer: RecordingWriter | None = None,
 ) -> Manifest:
     """Copy what is *wanted* of *log* into *folder*, or go on with that; returns the manifest.
 
     *settings* are kept in the manifest.  With *anonymiser_of* names are replaced, and only metrics and results are
-    copied; then no true name lies in the folder at any time, if *wanted* asks without one.  *writer*: of *folder*.
+    copied; then no true name lies in the folder at any time, if *wanted* asks without one.  *anonymised*: *log*,
+    *settings* and *cluster* have other names already.  *writer*: of *folder*.
     TrimtabError where there is nothing to copy, or where the log lost records since the recording was begun.
     """
     with writer or RecordingWriter(folder) as out:
@@ -61,7 +63,8 @@ def record(
         begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
         other = None if anonymiser_of is None else anonymiser_of(*_names_of(log, wanted, settings, begun))
         if out.begun is None:
-            out.begin(wanted.asked, begun if other is None else other.manifest(begun))
+            begun = begun.model_copy(update={"anonymised": anonymised}) if other is None else other.manifest(begun)
+            out.begin(wanted.asked, begun)
         total = sum(each.end - each.first for extents in out.manifest.topics.values() for each in extents)
         left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
         with long_work("recording, records", total, pieces) as tell:

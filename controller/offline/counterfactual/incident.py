@@ -5,7 +5,7 @@ And checks one: whether each decision, made again from it, has the bytes of the 
 
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,13 +21,14 @@ from controller.aggregate.states import States
 from controller.engine import decide_interval
 from controller.model.errors import TrimtabError
 from controller.model.records import BrokerState
-from controller.offline.anonymise import Anonymiser
+from controller.offline.anonymise import plain_versions
+from controller.offline.counterfactual.anonymised import anonymised
 from controller.offline.counterfactual.known_before import known_in
 from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
-from controller.offline.record import Wanted, record
-from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
+from controller.offline.record import AnonymiserOf, Wanted, record, wanted_extents
+from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import TickRecord
 from controller.wire.readable import utc
@@ -72,17 +73,16 @@ def make_incident(
     span: IncidentSpan,
     settings: RecordedSettings,
     cluster: str,
-    other: Anonymiser | None = None,
-) -> int:
-    """Write the incident in *span* of *log* to the new file *path*; returns its size.
+    anonymiser_of: AnonymiserOf | None = None,
+) -> tuple[int, ...]:
+    """Write the incident in *span* of *log* to the new file *path*.
 
-    *other* replaces names.  TrimtabError where the log has no load in the span.
+    With *anonymiser_of* names are replaced, and its journal has the decisions made again on the load with other names.
+    Returns T of those that come out otherwise then.  TrimtabError where the log has no load in the span.
     """
     period_ms = settings.intervals.period_ms
     start = _start(log, span, settings, cluster)
-    begin = [*known_in(start.state, cluster)] if start is not None else []
-    if other is not None:
-        begin = [other.rewrite("metrics", _as_stored(number, each)).value for number, each in enumerate(begin)]
+    begin = () if start is None else tuple(known_in(start.state, cluster))
     end_ms = span.until + _AFTER * period_ms
     topics: tuple[RecordedTopic, ...] = ("metrics", "results")
     begin_ms = max(0, span.since - period_ms)
@@ -90,16 +90,25 @@ def make_incident(
     if not any(extent.end > extent.first for extent in offsets["metrics"].values()):
         raise TrimtabError(f"{log.where} holds no load from {utc(span.since)} to {utc(span.until)}")
     wanted = Wanted(from_ms=begin_ms, to_ms=end_ms, offsets=offsets)
+    versions = _versions(States[BrokerState].of(()) if start is None else start.state.brokers)
+    otherwise: tuple[int, ...] = ()
+    if anonymiser_of is not None:
+        parts = {**offsets, "journal": wanted_extents(log, wanted, "journal", settings)}
+        load = RecordedLoadLog(records=log, cluster=cluster, settings=settings.intervals, begin=begin, parts=parts)
+        other = anonymiser_of(parts["metrics"], parts["journal"])
+        found = anonymised(load, other)
+        log, begin, otherwise = found.log, found.begin, found.otherwise
+        wanted = replace(wanted, offsets={**offsets, "journal": log.extents("journal")})
+        settings, cluster = other.settings, other.cluster
+        versions |= {"brokers": plain_versions(versions["brokers"])}
     with TemporaryDirectory(prefix="trimtab-incident-") as made:
-        anonymiser_of = None if other is None else lambda *_: other
-        manifest = record(log, Path(made) / "recording", wanted, settings, cluster, anonymiser_of=anonymiser_of)
+        folder = Path(made) / "recording"
+        manifest = record(log, folder, wanted, settings, cluster, anonymised=anonymiser_of is not None)
         about = IncidentAbout(
-            cluster=manifest.cluster,
-            around=span.around,
-            anonymised=manifest.anonymised,
-            versions=_versions(States[BrokerState].of(()) if start is None else start.state.brokers),
+            cluster=manifest.cluster, around=span.around, anonymised=manifest.anonymised, versions=versions
         )
-        return write_incident(path, about, b"".join(each + b"\n" for each in begin), Path(made) / "recording")
+        write_incident(path, about, b"".join(each + b"\n" for each in begin), folder)
+    return otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -163,10 +172,6 @@ def _versions(brokers: States[BrokerState]) -> dict[str, str]:
         "numpy": np.__version__,
         "brokers": ", ".join(told)[:1000],
     }
-
-
-def _as_stored(number: int, value: bytes) -> StoredRecord:
-    return StoredRecord(partition=0, offset=number, timestamp_ms=-1, key=None, value=value)
 
 
 def check_incident(incident: UnpackedIncident) -> CheckedIncident:

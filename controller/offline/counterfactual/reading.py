@@ -50,7 +50,7 @@ class RecordedLoadLog:
 
     def intervals(self) -> Iterator[RecordedInterval]:
         """See ReplayableRecording.  Records that cannot be used are left out, as the controller does."""
-        journal = _Entries(self._decided())
+        journal = _Entries(self.decided())
         for snapshot in self._snapshots():
             before = journal.before(snapshot.interval)
             entry = journal.of(snapshot.interval)
@@ -116,7 +116,7 @@ class RecordedLoadLog:
             max_bytes=self.settings.max_record_bytes,
         )
 
-    def _decided(self) -> Iterator[JournalEntry]:
+    def decided(self) -> Iterator[JournalEntry]:
         """The decisions whose memory is known, oldest first."""
         reader = EntryReader(self.cluster)
         for stored in self._stored("journal"):

@@ -150,3 +150,5 @@ class IncidentAnswer(JsonAnswer):
     anonymised: bool
     versions: dict[str, str]
     """Of trimtab, Python, NumPy and the brokers, where the incident was made."""
+    otherwise_than_logged: tuple[int, ...] = ()
+    """Of ``make --anonymise``: T of decisions that move something else than those of the log."""

@@ -1,23 +1,34 @@
 """``trimtab incident`` on the log of a modelled cluster and a real controller; and what takes such a file."""
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
 
+from controller.adapters.opened import records_in
+from controller.adapters.recordings.incident_file import unpacked_incident
+from controller.adapters.recordings.reading import Recording
 from controller.cli.app import app
 from controller.model.errors import TrimtabError
+from controller.offline.counterfactual.opened import opened_incident
+from controller.offline.counterfactual.reading import RecordedLoadLog
+from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.answers.simulate import SimulateAnswer
 from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
 from tests.modelled_log import played, settings_in
+from tests.records import CLUSTER, PERIOD, T
 
 CONF = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
 loadBalancerNamespaceBundleMaxMsgRate=6000
 loadBalancerSheddingGracePeriodMinutes=2
 """
 AROUND = ("--around", "2025-01-01T00:06:30Z", "--minutes", "2")
+#: A time when bundles were moved.
+LATER = ("--around", "2025-01-01T00:08:30Z", "--minutes", "3")
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +87,69 @@ def test_without_what_was_known_before_it_says_that_decisions_come_out_otherwise
 
 
 def test_other_settings_are_noticed(conf: Path) -> None:
-    other, path = conf.parent / "other", conf.parent / "other.tar"
+    other, path = conf.parent / "other", conf.parent / "wrong.tar"
     other.mkdir()
     wrong = settings_in(other, broker_conf="loadBalancerLoadSheddingStrategy=OverloadShedder\n")
     said = run("incident", "make", conf.parent / "log", "--conf", wrong, *AROUND, "-o", path, code=1)
     assert "come out otherwise" in said
     assert path.exists()
+
+
+@pytest.fixture(scope="module")
+def other(conf: Path) -> Path:
+    """An incident of a later time with other names."""
+    path = conf.parent / "other.tar"
+    key = conf.parent / "key"
+    key.write_bytes(b"sixteen bytes or more")
+    words = (conf.parent / "log", "--conf", conf, *LATER, "-o", path, "--anonymise", "--key-file", key)
+    found = answer(IncidentAnswer, "incident", "make", *words)
+    assert (found.reproduced, found.anonymised, found.otherwise_than_logged) == (True, True, ())
+    return path
+
+
+def moves(log: RecordedLoadLog) -> list[tuple[int, str, str]]:
+    """What decisions from 00:06 on move, with bundles by their ranges."""
+    return sorted(
+        (entry.interval, each.action, each.bundle.rpartition("/")[2])
+        for entry in log.decided()
+        if entry.interval >= T + 6 * PERIOD
+        for each in entry.decision.commands
+    )
+
+
+def test_with_other_names_the_decisions_are_the_same_and_come_out_of_the_file(conf: Path, other: Path) -> None:
+    found = answer(IncidentAnswer, "incident", "check", other)
+    assert (found.reproduced, found.different, found.unknown) == (True, [], [])
+    assert found.same >= 5
+    assert "names are replaced" in run("incident", "check", other)
+    live = RecordedLoadLog(records=records_in(conf.parent / "log"), cluster=CLUSTER, settings=IntervalSettings())
+    with unpacked_incident(other) as unpacked:
+        assert moves(opened_incident(unpacked).log) == moves(live) != []
+
+
+def test_no_name_is_left_in_a_file_with_other_names(conf: Path, incident: Path, other: Path) -> None:
+    def content(path: Path) -> bytes:
+        with unpacked_incident(path) as found:
+            log = Recording(found.recording)
+            topics = [[*log.read(topic, log.extents(topic))] for topic in log.manifest.topics]
+            return b"\n".join([*found.begin, *(each.value + (each.key or b"") for of in topics for each in of)])
+
+    for name in (b"tenant", b"ns-1", b"topic-0", b"broker-", b'"demo"'):
+        assert name in content(incident)
+        assert name not in content(other), name
+        assert name not in other.read_bytes(), name
+
+
+def test_with_other_names_it_is_a_recording_and_a_scenario(other: Path) -> None:
+    assert answer(WhatIfAnswer, "what-if", other, "--strategy", "OverloadShedder").intervals >= 5
+    assert answer(SimulateAnswer, "simulate", other, "--expect", "failed commands <= 0").held
+
+
+def test_a_decision_that_comes_out_otherwise_with_other_names_is_told(conf: Path) -> None:
+    with patch("controller.offline.counterfactual.anonymised._move", side_effect=count()):
+        words = (conf.parent / "log", "--conf", conf, *LATER, "-o", conf.parent / "tie.tar", "--anonymise")
+        said = CliRunner().invoke(app, ["incident", "make", *map(str, words)])
+    assert "moves something else than in the log" in str(said.exception)
 
 
 def test_an_incident_is_a_recording_for_what_if(incident: Path) -> None:

@@ -3,6 +3,7 @@
 A new field with a text fails the first test, until it stands in a record here and its text is seen to be gone.
 """
 
+import dataclasses
 import json
 import types
 from collections.abc import Iterator, Mapping
@@ -12,16 +13,23 @@ import pytest
 from pydantic import BaseModel
 
 from controller.adapters.recordings.manifest import RecordedSettings
+from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.decision import Command, Decision, Reason, Verdict
+from controller.model.journal import JournalEntry
+from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, StrategyMemory
+from controller.model.peak_history import PeakHistory
 from controller.offline.anonymise import Anonymiser, plain_version
 from controller.offline.anonymised_settings import OWN_STRATEGY
 from controller.settings.policy import options_table
 from controller.wire import metrics, results
 from controller.wire.arrow_stream import COLUMNS
+from controller.wire.journal import encode_entry
 from controller.wire.metrics import LocalBrokerDataRecord
 from controller.wire.sweep import ArrowSweep, BrokerSweep
 from tests.recordings import SETTINGS, KeptLog, stored
 from tests.records import (
     CLUSTER,
+    T,
     as_bytes,
     broker_load,
     broker_state,
@@ -227,3 +235,70 @@ def test_the_default_of_every_option_is_left() -> None:
     told = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
     assert told == own
     assert len(own) > 30
+
+
+def _names_in(kind: Any) -> Any:
+    """A memory of this *kind* whose every mapping and tuple names a bundle or a broker."""
+    values: dict[str, Any] = {}
+    for each in dataclasses.fields(kind):
+        if "Mapping[" in str(each.type):
+            values[each.name] = {BUNDLE: 1, BROKER: 2}
+        elif "tuple[" in str(each.type):
+            values[each.name] = (BROKER,)
+    return kind(**values)
+
+
+@pytest.mark.parametrize("kind", get_args(StrategyMemory), ids=lambda kind: str(kind.__name__))
+def test_no_name_is_left_in_what_a_strategy_remembers(other: Anonymiser, kind: Any) -> None:
+    if kind is PeakHistory:  # its hashes of names tell who has the names
+        assert other.journal.strategy(PeakHistory(bundles="acme", keys="acme")) == PeakHistory()
+        return
+    memory = _names_in(kind)
+    renamed = dataclasses.asdict(other.journal.strategy(memory))
+    assert not [*with_text(json.loads(json.dumps(renamed)))]
+    assert renamed.keys() == dataclasses.asdict(memory).keys()
+    assert [len(each) for each in renamed.values() if isinstance(each, dict)] == [
+        2 for each in dataclasses.fields(kind) if "Mapping[" in str(each.type)
+    ]
+
+
+def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymiser) -> None:
+    flight = InFlight(action="unload", bundle=BUNDLE, source=BROKER, destination=BROKER, interval=T, expires_at_ms=T)
+    issued = Issued(action="unload", namespace="acme/ns", source=BROKER, destination=BROKER, connections=1, interval=T)
+    memory = Memory(
+        recently_unloaded={BUNDLE: T}, in_flight={"acme": flight}, failed={BUNDLE: Failed(times=1, interval=T)},
+        issued={"acme": issued}, failures={"acme": T}, breaker=Breaker(why="acme"),
+        roster=Roster(brokers=(BROKER,), came={BROKER: T}, went={BROKER: T}),
+    )  # fmt: skip
+    move = OrderedMove(bundle=BUNDLE, source=BROKER, destination=BROKER)
+    orders = Orders(
+        plan="acme", step=1, wave=1, waves=1, moves=(move,), checked_at=T, expires_at_ms=T, holder="acme", by="acme"
+    )
+    controls = Controls(
+        mode="active", reason="acme", by="acme", maintenance="acme", unknown="acme", drained=(BROKER,), orders=orders
+    )
+    why = Verdict(subject="acme", reason=Reason.OVERLOADED, unit="acme", by="acme", detail="acme")
+    command = Command(
+        id="acme", action="unload", cluster="acme", bundle=BUNDLE, interval=T, expires_at_ms=T, mode="active",
+        source=BROKER, destination=BROKER, why=why,
+    )  # fmt: skip
+    decision = Decision(interval=T, commands=(command,), summary="acme")
+    entry = JournalEntry(cluster="acme", decision=decision, memory=memory, controls=controls)
+    # Every text that an entry can hold has the name in it, so a new one is noticed.
+    assert _without_text(entry) == []
+    renamed = json.loads(encode_entry(other.journal.entry(entry)))
+    assert not [*with_text(renamed)]
+    assert renamed["controls"]["paused"] is False
+
+
+def _without_text(value: Any, path: str = "") -> list[str]:
+    """The fields of *value* that hold a text without SECRET, but for words of trimtab."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
+        return [found for name, each in fields for found in _without_text(each, f"{path}.{name}")]
+    if isinstance(value, Mapping):
+        return [found for key, each in value.items() for found in [*_without_text(key), *_without_text(each, path)]]
+    if isinstance(value, tuple):
+        return [found for each in value for found in _without_text(each, path)]
+    own = path.rpartition(".")[2] in ("kind", "action", "mode", "reason", "algorithm") and path != ".controls.reason"
+    return [path] if isinstance(value, str) and SECRET not in value and not own else []

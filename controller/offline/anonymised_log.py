@@ -1,0 +1,39 @@
+"""A log as it is with other names: its metrics and results; and a journal that somebody else made."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from controller.offline.anonymise import ANONYMISED, Anonymiser
+from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
+
+
+class AnonymisedLog:
+    """RecordLog of *log* with the names of *other*; its journal is *journal*, and there are no commands."""
+
+    def __init__(self, log: RecordLog, other: Anonymiser, journal: Sequence[StoredRecord]) -> None:
+        self._log, self._other, self._journal = log, other, journal
+
+    @property
+    def where(self) -> str:
+        """See RecordLog."""
+        return self._log.where
+
+    def extents(self, topic: RecordedTopic) -> Extents:
+        """See RecordLog."""
+        if topic == "journal":
+            return {0: Extent(0, len(self._journal))}
+        return self._log.extents(topic) if topic in ANONYMISED else {}
+
+    def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
+        """See RecordLog."""
+        if topic == "journal":
+            return {0: sum(record.timestamp_ms < time_ms for record in self._journal)}
+        return self._log.since(topic, time_ms) if topic in ANONYMISED else {}
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        """See RecordLog."""
+        if topic == "journal":
+            wanted = extents.get(0, Extent(0, 0))
+            yield from self._journal[wanted.first : wanted.end]
+        elif topic in ANONYMISED:
+            for record in self._log.read(topic, extents):
+                yield self._other.rewrite(topic, record)

@@ -1,0 +1,140 @@
+"""Other names in what a controller remembered and in what persons had set: the input of a decision besides the load.
+
+Decisions are made again from it.  Texts that nobody decides by are left out: who paused and why, and what the breaker
+said.  A strategy whose memory is made of hashes of names begins anew (PeakShedder).
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, TypeVar
+
+from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.decision import Command, Decision, Reason, Verdict
+from controller.model.errors import TrimtabError
+from controller.model.journal import JournalEntry
+from controller.model.memory import Memory, Roster, StrategyMemory
+from controller.model.peak_history import PeakHistory
+from controller.offline.pseudonyms import Pseudonyms
+
+V = TypeVar("V")
+
+_BREAKER_TRIPPED: Final = "too many commands failed"
+_LEFT_OUT: Final = "left out"
+
+
+class JournalPseudonyms:
+    """Replaces names by *names*, and ids of commands by what *command_id* gives for them."""
+
+    def __init__(self, cluster: str, names: Pseudonyms, command_id: Callable[[str], str]) -> None:
+        """*cluster*: its other name."""
+        self._cluster, self._names, self._command_id = cluster, names, command_id
+
+    def entry(self, entry: JournalEntry) -> JournalEntry:
+        """*entry* without sentences: of its verdicts and its summary nothing is left."""
+        commands = tuple(map(self._command, entry.decision.commands))
+        return JournalEntry(
+            cluster=self._cluster,
+            decision=Decision(interval=entry.interval, commands=commands, summary=_LEFT_OUT),
+            memory=self._memory(entry.memory),
+            controls=self._controls(entry.controls),
+        )
+
+    def _command(self, command: Command) -> Command:
+        names = self._names
+        return replace(
+            command,
+            id=self._command_id(command.id),
+            cluster=self._cluster,
+            bundle=names.bundle(command.bundle),
+            source=names.broker(command.source),
+            destination=names.broker(command.destination),
+            why=Verdict(subject=_LEFT_OUT, reason=Reason(command.why.reason)),
+        )
+
+    def _memory(self, memory: Memory) -> Memory:
+        names, breaker = self._names, memory.breaker
+        return replace(
+            memory,
+            shedder=self.strategy(memory.shedder),
+            placement=self.strategy(memory.placement),
+            split=self.strategy(memory.split),
+            membership=self.strategy(memory.membership),
+            recently_unloaded=_renamed(memory.recently_unloaded, names.bundle),
+            in_flight={
+                self._command_id(key): replace(
+                    each,
+                    bundle=names.bundle(each.bundle),
+                    source=names.broker(each.source),
+                    destination=names.broker(each.destination),
+                )
+                for key, each in memory.in_flight.items()
+            },
+            failed=_renamed(memory.failed, names.bundle),
+            issued={
+                self._command_id(key): replace(
+                    each,
+                    namespace=names.namespace(each.namespace),
+                    source=names.broker(each.source),
+                    destination=names.broker(each.destination),
+                )
+                for key, each in memory.issued.items()
+            },
+            failures=_renamed(memory.failures, self._command_id),
+            breaker=replace(breaker, why=_BREAKER_TRIPPED if breaker.why else ""),
+            roster=Roster(
+                brokers=tuple(sorted(map(names.broker, memory.roster.brokers))),
+                came=_renamed(memory.roster.came, names.broker),
+                went=_renamed(memory.roster.went, names.broker),
+            ),
+        )
+
+    def strategy(self, memory: StrategyMemory) -> StrategyMemory:
+        """What a strategy remembers.  TypeError for a kind of field of which nobody said what its names are."""
+        if isinstance(memory, PeakHistory):
+            return PeakHistory()
+        told: dict[str, Any] = {each.name: getattr(memory, each.name) for each in fields(memory)}
+        return replace(memory, **{name: self._told(name, value) for name, value in told.items() if name != "kind"})
+
+    def _told(self, name: str, value: Any) -> Any:
+        if isinstance(value, int | float):
+            return value
+        if isinstance(value, Mapping) and all(isinstance(each, int | float) for each in value.values()):
+            return _renamed(value, self._broker_or_bundle)
+        if isinstance(value, tuple) and all(isinstance(each, str) for each in value):
+            return tuple(map(self._names.broker, value))
+        raise TypeError(f"{name}: it is not known which names it holds")
+
+    def _broker_or_bundle(self, name: str) -> str:
+        try:
+            return self._names.bundle(name)
+        except TrimtabError:
+            return self._names.broker(name)
+
+    def _controls(self, controls: Controls) -> Controls:
+        return replace(
+            controls,
+            reason="",
+            by="",
+            maintenance=controls.maintenance and _LEFT_OUT,
+            unknown=controls.unknown and _LEFT_OUT,
+            drained=tuple(sorted(map(self._names.broker, controls.drained))),
+            orders=None if controls.orders is None else self._orders(controls.orders),
+        )
+
+    def _orders(self, orders: Orders) -> Orders:
+        names = self._names
+        moves = tuple(
+            OrderedMove(
+                bundle=names.bundle(move.bundle),
+                source=names.broker(move.source),
+                destination=names.broker(move.destination),
+            )
+            for move in orders.moves
+        )
+        plan = hashlib.sha256(names.text("plan", orders.plan).encode()).hexdigest()
+        return replace(orders, plan=plan, moves=moves, holder=_LEFT_OUT, by=_LEFT_OUT)
+
+
+def _renamed(by_name: Mapping[str, V], rename: Callable[[str], str]) -> dict[str, V]:
+    return {rename(name): value for name, value in by_name.items()}
