@@ -71,6 +71,7 @@ def execute_until(
                     name=settings.cluster.name,
                     give_up_seconds=settings.decisions.executor_timeout_seconds,
                     metrics=metrics,
+                    own_namespaces=settings.log.own_namespaces,
                 )
                 has_worked = True
                 executor.run(until)

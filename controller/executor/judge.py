@@ -4,6 +4,7 @@ Three questions, in this order: may it be begun at all (``refusal``), is it stil
 been done (``after``).  None as the answer of the first two means: go on.  None of the last: try once more.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -53,14 +54,18 @@ class Answer:
     detail: str = ""
 
 
-def refusal(command: Command, *, epoch: int, newest_epoch: int, now_ms: int) -> Answer | None:
-    """Why *command*, issued under *epoch*, may not be begun."""
+def refusal(
+    command: Command, *, epoch: int, newest_epoch: int, now_ms: int, own_namespaces: Collection[str] = ()
+) -> Answer | None:
+    """Why *command*, issued under *epoch*, may not be begun.  *own_namespaces*: trimtab lives there itself."""
     if epoch < newest_epoch:
         return Answer(status="fenced", detail=f"epoch {epoch} is over: {newest_epoch} leads")
     if now_ms >= command.expires_at_ms:
         return Answer(status="expired", detail=f"{now_ms - command.expires_at_ms} ms too late")
     if is_untouchable(namespace_of(command.bundle)):
         return Answer(status="skipped", detail="a namespace of Pulsar's own")
+    if namespace_of(command.bundle) in own_namespaces:
+        return Answer(status="skipped", detail="the namespace of trimtab's own log ([log.pulsar])")
     return None
 
 

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -57,7 +57,9 @@ class Executor:
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         awake_or_not: Callable[[], float] = seconds_awake_or_not,
         metrics: ExecutorMetrics | None = None,
+        own_namespaces: Collection[str] = frozenset(),
     ) -> None:
+        """Commands about *own_namespaces* are refused, whoever has issued them."""
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
         self._give_up_seconds, self._now_ms = give_up_seconds, now_ms
         self._inbox_turn = threading.Lock()
@@ -65,6 +67,7 @@ class Executor:
         self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
         self._calls = Calls(settings.max_concurrent)
         self._metrics = metrics or ExecutorMetrics()
+        self._own_namespaces = own_namespaces
 
     def run(self, until: threading.Event) -> None:
         """Work until told to end.  TakenOverError: others have the commands now; start anew."""
@@ -126,7 +129,8 @@ class Executor:
 
     def _refusal(self, job: _Job) -> Answer | None:
         newest = self._inbox.memory(job.partition).epoch
-        return refusal(job.command, epoch=job.epoch, newest_epoch=newest, now_ms=self._now_ms())
+        own = self._own_namespaces
+        return refusal(job.command, epoch=job.epoch, newest_epoch=newest, now_ms=self._now_ms(), own_namespaces=own)
 
     def _carry_out(self, jobs: Sequence[_Job]) -> list[AnswerRecord]:
         of_namespace: dict[str, list[_Job]] = defaultdict(list)

@@ -83,6 +83,14 @@ class _Log(Section):
     pulsar: PulsarLogSettings | None = None
     folder: FolderLogSettings | None = None
 
+    @property
+    def own_namespaces(self) -> frozenset[str]:
+        """Pulsar's namespaces that trimtab itself lives in: to move their bundles would interrupt it meanwhile.
+
+        Also where the log lies in another cluster, which may have a namespace of the same name.
+        """
+        return frozenset()
+
 
 class LogInKafka(_Log):
     """The log lies in Kafka."""
@@ -99,6 +107,11 @@ class LogInPulsar(_Log):
     kind: Literal["pulsar"]
     """See LogInKafka."""
     pulsar: PulsarLogSettings
+
+    @property
+    def own_namespaces(self) -> frozenset[str]:
+        """See _Log."""
+        return frozenset({self.pulsar.namespace})
 
 
 class LogInFolder(_Log):

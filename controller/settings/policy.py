@@ -12,7 +12,6 @@ from controller.model.option import option
 from controller.settings.broker_conf import build, read_broker_conf, told
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.guardrails import GuardrailSettings, limits_of
-from controller.settings.log import LogInPulsar
 from controller.settings.misspelt import keys_of, refuse_misspelt
 from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
 from controller.settings.pairs import EXTENSIBLE, of_load_manager, refuse_misfits
@@ -103,17 +102,9 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
             settings.cluster.name,
             settings.intervals.period_ms,
         )
-        return replace(policy, excluded=policy.excluded | own_namespaces(settings))
+        return replace(policy, excluded=policy.excluded | settings.log.own_namespaces)
     except SettingsError as error:
         raise SettingsError(f"{told(file, environment)}: {error}") from error
-
-
-def own_namespaces(settings: Settings) -> frozenset[str]:
-    """The namespaces that trimtab itself lives in: to move their bundles would interrupt it in the middle of a move.
-
-    Also where the log lies in another cluster, which may have a namespace of the same name.
-    """
-    return frozenset({settings.log.pulsar.namespace} if isinstance(settings.log, LogInPulsar) else ())
 
 
 def policy_of(

@@ -17,7 +17,7 @@ from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.policy import known_keys, own_namespaces, policy_of
+from controller.settings.policy import known_keys, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
 from controller.strategies.catalogue import is_python_name
@@ -168,7 +168,7 @@ def recorded_settings(settings: Settings, environment: Mapping[str, str] = os.en
 
     The namespaces that trimtab itself lives in are among those that are excluded, as for the live run.
     """
-    excluded = tuple(dict.fromkeys([*settings.decisions.excluded, *sorted(own_namespaces(settings))]))
+    excluded = tuple(dict.fromkeys([*settings.decisions.excluded, *sorted(settings.log.own_namespaces)]))
     conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
     # Of the other hundreds of keys some hold passwords.
     known = known_keys(conf)

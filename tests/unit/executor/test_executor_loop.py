@@ -107,6 +107,19 @@ def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:
     assert (result["status"], result["attempts"]) == ("expired", 0)
 
 
+def test_the_namespace_of_the_log_is_not_touched_whoever_wrote_the_command(tmp_path: Path) -> None:
+    cluster, own, other = Owners(), unload("public/trimtab/0x40000000_0x80000000"), unload()
+    write(tmp_path, "1", issued(own), issued(other))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    settings = ExecutorSettings(max_per_second=1000.0)
+    Executor(
+        inbox, cluster, settings, name="standalone", now_ms=lambda: T, own_namespaces=frozenset({"public/trimtab"})
+    ).step()
+    inbox.close()
+    assert sorted(results(tmp_path)) == sorted([(own.id, "skipped"), (other.id, "done")])
+    assert cluster.acted == [other.id]
+
+
 def test_a_command_that_comes_again_is_neither_done_nor_answered_again(tmp_path: Path) -> None:
     cluster, event = Owners(), issued(unload())
     write(tmp_path, "1", event, event)
