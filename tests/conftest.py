@@ -17,6 +17,7 @@ from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from tests.conformance.summary import ConformanceSummary
 from tests.effort import THOROUGH
+from tests.scheduling import SLOW
 from tests.shared_servers import begin_run, end_run, shared
 from tests.workers import Workers, run_folder
 
@@ -38,8 +39,9 @@ vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 
 #: The marks that plain pytest chooses by: see pyproject.toml.
 _PLAIN: Final = "not integration and not e2e"
-#: Folders in which every test has one of these marks.
-_WITH_SERVERS: Final = tuple(Path(__file__).parent / name for name in ("integration", "e2e"))
+_TESTS: Final = Path(__file__).parent
+#: Files that plain pytest does not read, and folders in which every test has one of these marks.
+_NOT_PLAIN: Final = {*(_TESTS.parent / name for name in SLOW), _TESTS / "integration", _TESTS / "e2e"}
 #: What tests have left running, to be told at the end.
 _LEFT = pytest.StashKey[list[str]]()
 
@@ -73,9 +75,9 @@ def _workers(config: pytest.Config) -> int:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Plain pytest does not read the folders of which it would run nothing; None: others decide."""
+    """Plain pytest reads neither slow files nor folders of which it would run nothing; None: others decide."""
     is_plain = config.args_source is config.ArgsSource.TESTPATHS and config.option.markexpr == _PLAIN
-    return True if is_plain and collection_path in _WITH_SERVERS else None
+    return True if is_plain and collection_path in _NOT_PLAIN else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

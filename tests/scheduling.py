@@ -1,4 +1,4 @@
-"""Which tests stay together when several workers share the work (tests/workers.py), and which begin.
+"""Which tests plain ``pytest`` leaves out, which stay together in one worker (tests/workers.py), and which begin.
 
 The tests of a file stay together, in their order: they share servers and sessions.
 """
@@ -65,6 +65,31 @@ IN_SPARK: Final = frozenset(
         "shared_checkpoint",
         "topics_share_rows",
         "what_reaches_python",
+    )
+)
+
+#: Files without servers of which most tests take more than 0.3 s of processor time: whole worlds are played in them.
+#: Plain ``pytest`` leaves them out; ``scripts/test`` runs them, and ``pytest`` where the file or its folder is named.
+SLOW: Final = frozenset(
+    f"tests/unit/{name}.py"
+    for name in (
+        "bench/test_balance",
+        "bench/test_bench_decisions",
+        "bench/test_frontier",
+        "cli/test_apply_command",
+        "cli/test_incident_command",
+        "cli/test_plan_command",
+        "cli/test_what_if_command",
+        "lab/test_demo_scenario",
+        "offline/test_applying",
+        "offline/test_counterfactual_replay",
+        "offline/test_flips",
+        "offline/test_journalled",
+        "offline/test_shipped_scenarios",
+        "offline/test_usage_model",
+        "planning/test_maintenance_plans",
+        "streaming/test_shipped_code",
+        "test_supply_chain",
     )
 )
 

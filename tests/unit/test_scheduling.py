@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.scheduling import BY_FUNCTION, IN_SPARK, LONGEST, ON_PULSAR, group_of, groups_of, rank
+from tests.scheduling import BY_FUNCTION, IN_SPARK, LONGEST, ON_PULSAR, SLOW, group_of, groups_of, rank
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,7 +14,7 @@ def files_with(text: str) -> set[str]:
 
 
 def test_all_files_that_are_named_exist() -> None:
-    named = {*BY_FUNCTION, *IN_SPARK, *ON_PULSAR, *(each for each in LONGEST if "/" in each)}
+    named = {*BY_FUNCTION, *IN_SPARK, *ON_PULSAR, *SLOW, *(each for each in LONGEST if "/" in each)}
     assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
 
 

@@ -50,7 +50,7 @@ def _lines(capsys: pytest.CaptureFixture[str]) -> str:
 def test_the_first_line_comes_sooner_than_others_follow(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(long_work, "_FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(long_work, "_FIRST_SECONDS", 0.1)
     monkeypatch.setattr(long_work, "_EVERY_SECONDS", 60.0)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     assert "measuring: 3 of 4" in _lines(capsys)

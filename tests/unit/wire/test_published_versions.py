@@ -4,6 +4,7 @@ tests/published has a folder for each release.  Nothing in it ever changes.
 """
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,6 +78,11 @@ def test_published_settings_and_controls_are_read(release: Path) -> None:
     assert parse_controls((release / CONTROLS).read_bytes()) == controls()
 
 
+@cache
+def _schemas() -> dict[str, str]:
+    return schema_files()
+
+
 def _definitions(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {"": schema, **schema.get("$defs", {})}
 
@@ -88,7 +94,7 @@ def _definitions(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
 )
 def test_a_published_schema_is_kept_to(path: Path) -> None:
     published = _definitions(json.loads(path.read_text(encoding="utf-8")))
-    now = _definitions(json.loads(schema_files()[path.name]))
+    now = _definitions(json.loads(_schemas()[path.name]))
     for name, definition in published.items():
         assert definition.get("properties", {}).keys() <= now[name].get("properties", {}).keys()
         before, after = set(definition.get("required", ())), set(now[name].get("required", ()))
