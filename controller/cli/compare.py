@@ -1,11 +1,11 @@
-"""``trimtab compare``: strategies on the same simulated scenarios, with the same seeds."""
+"""``trimtab compare``: strategies on the same simulated scenarios, with the same seeds; or on the same recordings."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
@@ -14,10 +14,13 @@ from controller.adapters.long_work import long_work
 from controller.cli.common import console, json_option
 from controller.cli.layout import columns, print_fields, print_line, print_table
 from controller.cli.simulate import SeedCount
+from controller.cli.simulated_incident import INCIDENT_SUFFIX
 from controller.offline.compare import Comparison, FigureOverSeeds, compare
+from controller.offline.counterfactual.comparison import compare_on_recording
+from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.report.page import Report
 from controller.offline.scenarios import scenario_path, strategy_options
-from controller.settings.scenario import Scenario, read_scenario
+from controller.settings.scenario import read_scenario
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.simulate import CompareAnswer, ComparedFigureAnswer, DuelAnswer
 from controller.wire.readable import counted
@@ -32,8 +35,9 @@ _DIGITS: Final = 4
 _Scenarios: TypeAlias = Annotated[
     list[str],
     typer.Argument(
-        metavar="SCENARIO...",
-        help="Files (docs/simulate.md), or names that `trimtab simulate --list` prints.  They run without their cure.",
+        metavar="SCENARIO|RECORDING...",
+        help="Files (docs/simulate.md), or names that `trimtab simulate --list` prints.  They run without their cure."
+        "  Or folders of recordings (`trimtab record`) or of logs, and incidents (`trimtab incident`).",
         show_default=False,
     ),
 ]
@@ -67,56 +71,87 @@ def compare_strategies(
 ) -> None:
     """Run scenarios with several strategies, and print each figure with its interval, and who wins how surely.
 
-    All strategies get the same demand: they are compared seed by seed.
+    All strategies get the same demand: they are compared seed by seed. A recording is replayed once with each, for
+    there is no chance in it; what happened stands beside them.
 
-    Exit codes: 0 compared; 2 a file or an option is invalid.
+    Exit codes: 0 compared; 1 a recording cannot be read; 2 a file or an option is invalid.
     """
     names = list(dict.fromkeys(each.strip() for each in strategies.split(",") if each.strip()))
     if not 2 <= len(names) <= len(ascii_uppercase):
         raise typer.BadParameter(f"give 2 to {len(ascii_uppercase)} strategies", param_hint="--strategies")
     options = {name: strategy_options(name) for name in names}
-    paths = list(map(scenario_path, scenarios))
-    described = [read_scenario(path) for path in paths]
+    if html is not None and any(map(_is_recording, scenarios)):
+        raise typer.BadParameter(
+            "the report shows scenarios; recordings are compared in the table", param_hint="--html"
+        )
+    paths = [Path(each) if _is_recording(each) else scenario_path(each) for each in scenarios]
+    described = {path: read_scenario(path) for path in paths if not _is_recording(str(path))}
     report = Report()
-    for number, (path, scenario) in enumerate(zip(paths, described, strict=True)):
-        with long_work(f"simulating {path.stem}, runs", seeds * len(options)) as done:
-            compared = compare(scenario, options, seeds, done, None if html is None else report.take)
-        report.add(path.stem, scenario, compared)
+    for number, path in enumerate(paths):
+        scenario = described.get(path)
+        if scenario is None:
+            shown = _on_recording(path, names)
+        else:
+            with long_work(f"simulating {path.stem}, runs", seeds * len(options)) as done:
+                compared = compare(scenario, options, seeds, done, None if html is None else report.take)
+            report.add(path.stem, scenario, compared)
+            shown = _Shown(path.stem, scenario.title, scenario.intervals, compared)
         if as_json:
-            typer.echo(_answer(path.stem, scenario, compared).as_line())
+            typer.echo(_answer(shown).as_line())
             continue
         if number:
             console().print()
-        _print(path.stem, scenario, compared)
+        _print(shown)
     if html is not None:
         files.replace(html, report.page().encode())
         if not as_json:
             print_line(console(), f"\nreport: {html}")
 
 
-def _print(name: str, scenario: Scenario, compared: Comparison) -> None:
-    out = console()
+class _Shown(NamedTuple):
+    """What is printed of one scenario or recording."""
+
+    name: str
+    title: str
+    intervals: int
+    compared: Comparison
+    notes: tuple[str, ...] = ()
+    recorded: bool = False
+
+
+def _is_recording(given: str) -> bool:
+    return given.endswith(INCIDENT_SUFFIX) or Path(given).is_dir()
+
+
+def _on_recording(path: Path, strategies: Sequence[str]) -> _Shown:
+    with opened_recording(path, None) as opened, long_work(f"replaying {path.stem}, intervals") as done:
+        found = compare_on_recording(opened, strategies, done)
+    return _Shown(path.stem, found.title, found.intervals, found.compared, found.notes, recorded=True)
+
+
+def _print(shown: _Shown) -> None:
+    out, compared = console(), shown.compared
     letters = dict(zip(compared.figures, ascii_uppercase, strict=False))
-    print_line(out, f"{name}: {scenario.title}", style="bold")
+    print_line(out, f"{shown.name}: {shown.title}", style="bold")
     print_fields(out, [(letter, strategy) for strategy, letter in letters.items()])
     out.print()
     differ = {duel.figure for duel in compared.duels if duel.equal < len(compared.seeds)}
     first = next(iter(compared.figures.values()))
     rows = [(each, *(mean_text(of[each]) for of in compared.figures.values())) for each in first if each in differ]
-    seeds = counted(len(compared.seeds), "seed")
+    over = f"Means over {counted(len(compared.seeds), 'seed')}, with 95 % intervals"
+    over = f"Over {counted(shown.intervals, 'interval')}, one run each" if shown.recorded else over
     if rows:
-        print_table(
-            out,
-            columns("figure", *letters.values(), numbers=tuple(letters.values())),
-            rows,
-            title=f"Means over {seeds}, with 95 % intervals; the smaller, the better",
-        )
+        columns_of = columns("figure", *letters.values(), numbers=tuple(letters.values()))
+        print_table(out, columns_of, rows, title=f"{over}; the smaller, the better")
         out.print()
+    if rows and not shown.recorded:
         _print_winners(compared, letters)
         out.print()
     same = ", ".join(f"{each} {compact(first[each].mean)}" for each in first if each not in differ)
     if same:
         print_line(out, f"The same in all runs: {same}")
+    for note in shown.notes:
+        print_line(out, f"note: {note}")
 
 
 def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
@@ -153,12 +188,13 @@ def compact(value: float) -> str:
     return f"{value / 1e3:.3g}k" if value >= _MANY else f"{value:.{_DIGITS}g}"
 
 
-def _answer(name: str, scenario: Scenario, compared: Comparison) -> CompareAnswer:
+def _answer(shown: _Shown) -> CompareAnswer:
+    compared = shown.compared
     return CompareAnswer(
-        scenario=name,
-        title=scenario.title,
+        scenario=shown.name,
+        title=shown.title,
         seeds=list(compared.seeds),
-        intervals=scenario.intervals,
+        intervals=shown.intervals,
         figures={
             strategy: {
                 figure: ComparedFigureAnswer(mean=one.mean, margin=one.margin, values=list(one.values))

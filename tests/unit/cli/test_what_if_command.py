@@ -14,6 +14,7 @@ from controller.cli.app import app
 from controller.model.errors import TrimtabError
 from controller.offline.record import Wanted, record
 from controller.settings.trimtab_toml import read_settings
+from controller.wire.answers.simulate import CompareAnswer
 from controller.wire.answers.what_if import WhatIfAnswer
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER
@@ -91,6 +92,38 @@ def test_tables_say_what_is_left_out(recording: Path) -> None:
     assert "UniformLoadShedder would have done" in shown
     assert "--most" in shown
     assert "differ:" in run(recording, "--diff", "OverloadShedder", "UniformLoadShedder")
+
+
+def test_compare_prints_the_same_figures_for_recordings(recording: Path) -> None:
+    found = answer(recording, "--strategy", "OverloadShedder", "--strategy", "UniformLoadShedder")
+    words = ["compare", str(recording), "--strategies", "OverloadShedder,UniformLoadShedder"]
+    said = CliRunner().invoke(app, [*words, "--json"])
+    compared = CompareAnswer.model_validate(json.loads(said.stdout))
+    figures = {name: {figure: one.mean for figure, one in of.items()} for name, of in compared.figures.items()}
+    assert figures == {
+        "what happened": found.happened,
+        **{name: strategy.figures for name, strategy in found.strategies.items()},
+    }
+    assert (compared.scenario, compared.intervals) == ("recording", 8)
+    assert "moves" in {duel.figure for duel in compared.duels if duel.winner}
+    shown = CliRunner().invoke(app, words).stdout
+    assert "Over 8 intervals, one run each; the smaller, the better" in shown
+    assert "what happened" in shown
+    assert "beats" not in shown
+
+
+def test_compare_has_no_report_of_recordings_yet(recording: Path, tmp_path: Path) -> None:
+    words = [
+        "compare",
+        str(recording),
+        "--strategies",
+        "OverloadShedder,AvgShedder",
+        "--html",
+        str(tmp_path / "x.html"),
+    ]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 2
+    assert "the report shows scenarios" in said.stderr
 
 
 def test_a_part_of_the_recording_can_be_replayed(recording: Path) -> None:
