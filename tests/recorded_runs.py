@@ -24,18 +24,29 @@ class RecordedTruth:
     truth: SimulatedRun
 
 
-def recorded(scenario: Scenario, strategy: dict[str, str], *, seed: int = 1, journal: bool = True) -> RecordedTruth:
-    """A simulated run of *scenario*, recorded with all topics."""
+def recorded(
+    scenario: Scenario, strategy: dict[str, str], *, seed: int = 1, journal: bool = True, late: range = range(0)
+) -> RecordedTruth:
+    """A simulated run of *scenario*, recorded with all topics.
+
+    The intervals *late* are too late to act on; the last of them alone is journalled.
+    """
     variant = variant_of(scenario, strategy=strategy)
     world = World(scenario, seed, variant.rules, ALL_DETAIL, true_limits=variant.true_limits)
     detail = variant.policy.detail_limits(DETAIL_SHARE)
-    memory, controls, held = variant.policy.initial_memory(seed), Controls(mode="active"), list[RecordedInterval]()
+    memory, before, held = variant.policy.initial_memory(seed), variant.policy.initial_memory(seed), []
     for interval in range(scenario.intervals):
         snapshot, _ = world.live(interval)
+        controls = Controls(mode="active", stale=interval in late)
         entry = decide_interval([with_near_detail(snapshot, detail)], memory, controls, variant.policy)
-        known = RecordedInterval(snapshot=snapshot, entry=entry, memory=memory)
-        held.append(known if journal else RecordedInterval(snapshot=snapshot))
         memory = entry.memory
+        if not journal:
+            held.append(RecordedInterval(snapshot=snapshot))
+        elif interval in late[:-1]:
+            held.append(RecordedInterval(snapshot=snapshot, memory=before, passed=controls))
+        else:
+            held.append(RecordedInterval(snapshot=snapshot, entry=entry, memory=before))
+            before = memory
         world.execute(interval, entry.decision.commands)
     recording = RecordingInMemory(cluster="simulated", period_ms=scenario.period_seconds * 1000, held=tuple(held))
     return RecordedTruth(recording=recording, truth=simulate(scenario, variant, seed))

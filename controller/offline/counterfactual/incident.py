@@ -20,6 +20,7 @@ from controller.aggregate.shard_state import ShardState
 from controller.aggregate.states import States
 from controller.engine import decide_interval
 from controller.model.errors import TrimtabError
+from controller.model.memory import Memory
 from controller.model.records import BrokerState
 from controller.offline.anonymise import plain_versions
 from controller.offline.counterfactual.anonymised import anonymised
@@ -180,19 +181,20 @@ def check_incident(incident: UnpackedIncident) -> CheckedIncident:
     policy = opened.policy(as_recorded=True)
     detail = policy.policy.detail_limits(policy.detail_share)
     same, different, unknown = list[int](), list[int](), list[int]()
+    passed: Memory | None = None  # after intervals that the live run did not journal
     for each in opened.log.intervals():
-        if each.entry is None:
-            continue
-        memory = each.memory
-        if memory is None and each.entry.memory.samples == 1:
+        entry, memory = each.entry, passed or each.memory
+        if memory is None and entry is not None and entry.memory.samples == 1:
             memory = policy.policy.initial_memory(policy.seed)
-        if memory is None:
+        controls = each.passed if entry is None else entry.controls
+        again = None
+        if memory is not None and controls is not None:
+            again = decide_interval([with_near_detail(each.snapshot, detail)], memory, controls, policy.policy)
+        passed = again.memory if again is not None and entry is None else None
+        if entry is not None and again is None:
             unknown.append(each.interval)
-            continue
-        snapshot = with_near_detail(each.snapshot, detail)
-        again = decide_interval([snapshot], memory, each.entry.controls, policy.policy)
-        is_same = encode_entry(again) == encode_entry(each.entry)
-        (same if is_same else different).append(each.interval)
+        elif entry is not None and again is not None:
+            (same if encode_entry(again) == encode_entry(entry) else different).append(each.interval)
     decided = [interval for interval in (*same, *different, *unknown) if interval <= incident.about.around]
     return CheckedIncident(
         cluster=opened.log.cluster,

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from controller.aggregate.rows import METRICS, RESULTS
 from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
+from controller.model.controls import Controls
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.offline.counterfactual.recorded import RecordedInterval
@@ -55,7 +56,8 @@ class RecordedLoadLog:
             before = journal.before(snapshot.interval)
             entry = journal.of(snapshot.interval)
             memory = None if before is None else before.memory
-            yield RecordedInterval(snapshot=snapshot, entry=entry, memory=memory)
+            passed = journal.passed(snapshot.interval)
+            yield RecordedInterval(snapshot=snapshot, entry=entry, memory=memory, passed=passed)
 
     def _snapshots(self) -> Iterator[Snapshot]:
         for step in self.folded():
@@ -149,3 +151,11 @@ class _Entries:
     def of(self, interval: int) -> JournalEntry | None:
         """The decision of *interval*, if there is one; after ``before``."""
         return self._next if self._next is not None and self._next.interval == interval else None
+
+    def passed(self, interval: int) -> Controls | None:
+        """The controls of *interval* where it was too late to act on, and a later one was journalled; after ``before``.
+
+        Of intervals that are too late with the same controls the engine journals the last one only.
+        """
+        later = self._next
+        return later.controls if later is not None and later.interval > interval and later.controls.stale else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from controller.aggregate.snapshot import Snapshot
+from controller.model.controls import Controls
 from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 
@@ -17,8 +18,11 @@ class RecordedInterval:
     snapshot: Snapshot
     #: What the controller decided; None where the recording has no decision of this interval.
     entry: JournalEntry | None = None
-    #: The memory that the decision began with; None where it is not known.
+    #: The memory of the last decision before this interval; None where it is not known.
     memory: Memory | None = None
+    #: The controls of an interval that the controller took in too late to act on: it is not in the journal, and the next
+    #: decision goes on from the memory after it.  None: it was decided, or nobody took it in.
+    passed: Controls | None = None
 
     @property
     def interval(self) -> int:

@@ -147,7 +147,8 @@ class _Replaying:
         self._errors.append(_largest_error(shown))
         entry = recorded.entry
         if self._known and entry is None:
-            return  # the recorded controller did not decide: it was not there, or too late
+            self._pass(recorded, shown)
+            return
         if self._memory is None:
             self._memory = recorded.memory or self._first_memory(entry)
             if self._memory is None and entry is not None:
@@ -169,6 +170,14 @@ class _Replaying:
         )
         self._memory = decided.memory
         self._run.world.execute(decided.decision.commands)
+
+    def _pass(self, recorded: RecordedInterval, shown: ShownInterval) -> None:
+        """Take in an interval that the recorded controller did not decide: it was not there, or it was too late."""
+        if self._memory is None:
+            self._memory = recorded.memory
+        if recorded.passed is not None and self._memory is not None:
+            controls = self._controls(recorded.passed)
+            self._memory = decide_interval([shown.snapshot], self._memory, controls, self._policy.policy).memory
 
     def ended(self) -> ReplayedRun:
         """All of it."""

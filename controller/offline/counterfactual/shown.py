@@ -72,14 +72,12 @@ def counted_usage(usage: Floats, limit: Floats) -> float:
 
 
 def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
-    """*snapshot* with the topics of those bundles alone that are near a split, as the controller has them."""
-    average = snapshot.long_term
-    near = (
-        (snapshot.topics >= limits.topics)
-        | (snapshot.producers + snapshot.consumers >= limits.sessions)
-        | (average[:, RATE_IN] + average[:, RATE_OUT] >= limits.msg_rate)
-        | (average[:, THROUGHPUT_IN] + average[:, THROUGHPUT_OUT] >= limits.throughput)
-    )
+    """*snapshot* with the topics of those bundles alone whose topics the controller has.
+
+    They are near a split by the load of the interval, for sweeps of other bundles are read without their topics
+    (controller.wire.rows), and by their averages (controller.aggregate.near_split).
+    """
+    near = _near(snapshot, snapshot.load, limits) & _near(snapshot, snapshot.long_term, limits)
     kept = ragged(snapshot.detail_size, np.flatnonzero(near))
     return replace(
         snapshot,
@@ -87,6 +85,17 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
         detail_position=snapshot.detail_position[kept],
         detail_load=snapshot.detail_load[kept],
     )
+
+
+def _near(snapshot: Snapshot, load: Floats, limits: DetailLimits) -> Bools:
+    """(bundles,) whose counts, or *load* (bundles, 4), are near a split."""
+    near: Bools = (
+        (snapshot.topics >= limits.topics)
+        | (snapshot.producers + snapshot.consumers >= limits.sessions)
+        | (load[:, RATE_IN] + load[:, RATE_OUT] >= limits.msg_rate)
+        | (load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] >= limits.throughput)
+    )
+    return near
 
 
 def weights_of(snapshot: Snapshot) -> Floats:

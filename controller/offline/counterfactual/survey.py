@@ -84,7 +84,7 @@ def survey(recording: ReplayableRecording, span: ReplaySpan) -> Survey:
             bundles |= {*snapshot.names}
     if not intervals:
         raise SettingsError("the recording has no closed interval in this span: see its ticks, --from and --to")
-    period_ms = recording.period_ms
+    period_ms, in_span = recording.period_ms, tuple(each for each in commands if span.has(each.interval))
     return Survey(
         cluster=recording.cluster,
         period_ms=period_ms,
@@ -92,8 +92,9 @@ def survey(recording: ReplayableRecording, span: ReplaySpan) -> Survey:
         decided=decided,
         brokers=tuple(sorted(brokers)),
         bundles=len(bundles),
-        commands=RecordedCommands(commands, period_ms, known=has_journal),
-        recorded=tuple(each for each in commands if span.has(each.interval)),
+        # What was under way when the span begins is carried out as recorded, whatever a replay decides.
+        commands=RecordedCommands(in_span, period_ms, known=has_journal),
+        recorded=in_span,
         model=fit_usage(_samples(parts)),
         takes_ms=max(period_ms, period_ms * round(float(np.median(waits)) / period_ms)) if waits else period_ms,
     )

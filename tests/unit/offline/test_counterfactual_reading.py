@@ -5,17 +5,22 @@ import zlib
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from controller.adapters.opened import records_in
+from controller.aggregate.shard import DetailLimits
+from controller.model.controls import Controls
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.recorded import RecordedInterval
+from controller.offline.counterfactual.shown import with_near_detail
 from controller.ports.records import RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import IntervalSettings
+from tests.folds import OPTIONS, A, snapshots, sweep, ticked
 from tests.modelled_log import played, settings_in
 from tests.recordings import KeptLog, stored
-from tests.records import CLUSTER, PERIOD, T
+from tests.records import CLUSTER, PERIOD, T, bundle_stats
 
 PARTITIONS = {"metrics": 3, "results": 2}
 
@@ -95,6 +100,38 @@ def test_what_the_controller_refused_is_left_out(log: RecordLog) -> None:
     short = IntervalSettings(max_record_bytes=1 << 16)
     padded = with_one_more(log, at=-1, padding=1 << 16)
     assert len(list(RecordedLoadLog(records=padded, cluster=CLUSTER, settings=short).intervals())) == 6
+
+
+def test_a_replay_has_the_topics_that_the_controller_has_whatever_the_load_was_before() -> None:
+    batches = list[list[dict[str, Any]]]()
+    for n, rate in enumerate((10.0, 4000.0, 4000.0, 10.0, 10.0, 600.0)):
+        load = {"msgRateIn": [rate / 2, rate / 2], "msgRateOut": [0.0, 0.0]}
+        totals = {**bundle_stats()["totals"], "msgRateIn": rate, "msgRateOut": 0.0}
+        batches.append([sweep(A, n, bundleStats=[bundle_stats(**load, totals=totals)]), ticked(n, A)])
+    limits = DetailLimits(topics=1e9, sessions=1e9, msg_rate=500.0, throughput=1e18)
+    everything = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
+    live, whole = (snapshots(*batches, options=replace(OPTIONS, detail=each)) for each in (limits, everything))
+    assert [len(each.detail_position) for each in live] == [0, 2, 2, 0, 0, 2]
+    assert [len(each.detail_position) for each in whole] == [2] * 6
+    for ours, theirs in zip(whole, live, strict=True):
+        assert with_near_detail(ours, limits).to_blob() == theirs.to_blob()
+
+
+def test_intervals_that_the_journal_leaves_out_for_they_were_too_late_have_the_controls_of_the_next_one(
+    tmp_path: Path,
+) -> None:
+    def late(interval: int) -> Controls:
+        return Controls(mode="active", stale=T + PERIOD <= interval <= T + 3 * PERIOD)
+
+    played(settings_in(tmp_path, more="journal.whole_every_intervals = 1"), 6, controls=late)
+    whole = records_in(tmp_path / "log")
+    journal = list(whole.read("journal", whole.extents("journal")))
+    # An engine that gets these three in one batch journals the last one only.
+    kept = [each for each in journal if json.loads(each.value).get("interval") not in (T + PERIOD, T + 2 * PERIOD)]
+    topics = {topic: list(whole.read(topic, whole.extents(topic))) for topic in ("metrics", "results")}
+    found = read(KeptLog({**topics, "journal": kept}))
+    assert [each.entry is None for each in found] == [False, True, True, False, False, False]
+    assert [each.passed for each in found] == [None, late(T + PERIOD), late(T + PERIOD), None, None, None]
 
 
 def test_an_empty_log_has_no_interval(tmp_path: Path) -> None:

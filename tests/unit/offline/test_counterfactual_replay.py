@@ -141,6 +141,31 @@ def test_an_interval_that_the_controller_did_not_decide_is_not_decided_in_the_re
     assert held[4].interval not in {each.interval for each in found.runs["a"].decisions}
 
 
+def test_intervals_that_were_too_late_to_act_on_count_for_the_averages_of_the_replay() -> None:
+    world = shipped("history-weight", 14)
+    made = recorded(world, {}, late=range(3, 7))
+    surveyed = survey(made.recording, ReplaySpan())
+    again = replayed(made, world, again={}).runs["again"]
+    found = reproduction_of_journal(surveyed.recorded, again)
+    assert surveyed.decided == 11
+    assert len(again.decisions) == 11
+    assert (found.reproduced, found.added) == (found.recorded, ())
+    assert found.recorded > 0
+
+
+def test_what_was_under_way_when_the_replay_begins_is_not_undone_by_it() -> None:
+    made = recorded(shipped("hanging-unloads", 4), {})
+    held = made.recording.held
+    all_of_it = survey(made.recording, ReplaySpan())
+    later = survey(made.recording, ReplaySpan(since=held[2].interval))
+    before = [each for each in all_of_it.recorded if each.interval < held[2].interval]
+    assert before
+    for each in before:
+        asked = each.action, each.bundle, each.source, held[3].interval
+        assert all_of_it.commands.behind(*asked) == each
+        assert later.commands.behind(*asked) is None
+
+
 def test_what_other_settings_do_not_reproduce_is_listed_with_the_reason() -> None:
     world = shipped("history-weight", 14)
     made = recorded(world, {})
