@@ -5,25 +5,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
 from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.manifest import RecordedSettings
-from controller.adapters.recordings.reading import Recording
-from controller.aggregate.rows import METRICS, RESULTS, Rows
+from controller.aggregate.rows import Rows
 from controller.aggregate.shard import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
 from controller.engine import decide_interval
 from controller.model.controls import Controls
-from controller.model.errors import TrimtabError, WireError
+from controller.model.errors import TrimtabError
 from controller.offline.live_journal import JournalComparison, JournalTally, LiveJournal
-from controller.ports.records import RecordedTopic, RecordLog
+from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, known_texts, record_texts
+from controller.ports.records import RecordLog
 from controller.settings.maintenance import Maintenance
-from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows
-from controller.wire.metrics import decode_metric
-from controller.wire.results import decode_result
-from controller.wire.rows import Located, rows_from_records
+from controller.wire.json_sweeps import RecordText
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -34,7 +32,6 @@ _BATCH_RECORDS: Final = 20_000
 #: Batches that are decoded while others are folded.  Parsing leaves Python's lock to others.
 _AHEAD: Final = 3
 _THREADS: Final = 2
-_TOPICS: Final[dict[int, RecordedTopic]] = {METRICS: "metrics", RESULTS: "results"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,27 +54,26 @@ class LogReplay:
     def __init__(self, log: RecordLog, settings: RecordedSettings, policy: Policy, begin: Sequence[bytes] = ()) -> None:
         """*begin*: records of metrics that count before all others: what was known when the log began."""
         self._log, self._settings, self._policy, self._begin = log, settings, policy, begin
-        self._detail = policy.detail_limits(settings.intervals.detail_share)
-        self._sweeps = JsonSweeps(
+        self._decoder = TextDecoder(
             cluster=policy.cluster,
             period_ms=policy.period_ms,
             max_bytes=settings.intervals.max_record_bytes,
-            detail=self._detail,
+            detail=policy.detail_limits(settings.intervals.detail_share),
         )
         #: Records that could not be used, so far.
         self.refused = 0
 
     def records(self) -> Iterator[RecordText]:
         """The records of the metrics and the result topic, about in the order of time."""
-        for number, value in enumerate(self._begin, start=-len(self._begin)):
-            yield RecordText(METRICS, 0, number, None, value)
-        parts = (self._of_topic(source, topic) for source, topic in _TOPICS.items())
-        for _, record in heapq.merge(*parts, key=lambda timed: timed[0]):
-            yield record
+        parts = (record_texts(self._log, source) for source in FOLDED_TOPICS)
+        timed = heapq.merge(*parts, key=lambda text: -1 if text.append_time_ms is None else text.append_time_ms)
+        return chain(known_texts(self._begin), timed)
 
     def size(self) -> int:
         """How many offsets ``records`` goes through."""
-        return sum(each.end - each.first for topic in _TOPICS.values() for each in self._log.extents(topic).values())
+        return sum(
+            each.end - each.first for topic in FOLDED_TOPICS.values() for each in self._log.extents(topic).values()
+        )
 
     def snapshots(self, tell: Callable[[float], None] = lambda _: None) -> Iterator[Snapshot]:
         """The load of each interval, oldest first.  *tell* takes how many records are read."""
@@ -97,38 +93,9 @@ class LogReplay:
                 replay.decide([snapshot])
         return replay.ended(self.refused)
 
-    def _of_topic(self, source: int, topic: RecordedTopic) -> Iterator[tuple[int, RecordText]]:
-        """The records of *topic*, each with its time."""
-        log = self._log
-        found = log.split_records(topic) if isinstance(log, Recording) else log.read(topic, log.extents(topic))
-        for each in found:
-            time_ms = None if each.timestamp_ms < 0 else each.timestamp_ms
-            yield each.timestamp_ms, RecordText(source, each.partition, each.offset, time_ms, each.value)
-
     def _decoded(self, batch: Sequence[RecordText]) -> "_Decoded":
-        columnar, others = self._sweeps.rows([each for each in batch if each.source == METRICS])
-        located, refused = list[Located](), 0
-        for each in [*others, *(each for each in batch if each.source != METRICS)]:
-            try:
-                record = self._record(each)
-            except WireError:
-                refused += 1
-                continue
-            if record is not None:
-                located.append(Located(source=each.source, partition=each.partition, offset=each.offset, record=record))
-        rows = joined_rows([columnar, rows_from_records(located, self._detail)])
-        return _Decoded(rows, refused, len(batch))
-
-    def _record(self, text: RecordText) -> object:
-        """The record in *text*; None of another cluster's.  WireError."""
-        decode = decode_metric if text.source == METRICS else decode_result
-        return decode(
-            text.whole,
-            cluster=self._policy.cluster,
-            period_ms=self._policy.period_ms,
-            append_time_ms=text.append_time_ms,
-            max_bytes=self._settings.intervals.max_record_bytes,
-        )
+        decoded = self._decoder.rows(batch)
+        return _Decoded(decoded.rows, decoded.refused, len(batch))
 
 
 class Replay:

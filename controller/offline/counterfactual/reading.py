@@ -1,7 +1,9 @@
 """Reads a recording, or a log in a folder, interval by interval: the real fold, in one shard, with all topics."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, NamedTuple
 
 from controller.aggregate.rows import METRICS, RESULTS
@@ -11,20 +13,24 @@ from controller.model.controls import Controls
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.offline.counterfactual.recorded import RecordedInterval
+from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, known_texts, record_texts
 from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.journal_records import Decided, EntryReader
-from controller.wire.metrics import TickRecord, decode_metric
-from controller.wire.results import decode_result
-from controller.wire.rows import Located, rows_from_records
+from controller.wire.json_sweeps import RecordText
+from controller.wire.metrics import TickRecord
+from controller.wire.rows import Located
 
 #: Keep every topic, so that bundles can be cut anywhere.
 _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
+#: What a sweep in JSON has in it, and a tick has not.
+_SWEEP: Final = b'"bundleStats"'
 
 
 class FoldedBatch(NamedTuple):
     """Some records, and what the fold makes of them."""
 
+    #: All but sweeps in JSON, ticks among them.
     records: list[Located]
     #: Behind them.
     state: ShardState
@@ -71,52 +77,40 @@ class RecordedLoadLog:
             detail=_ALL,
             state_ttl=self.settings.state_ttl_intervals,
         )
-        state = ShardState(shard=0, shards=1)
-        for batch in self._batches():
-            state, closed = fold(state, rows_from_records(batch, _ALL), options)
-            yield FoldedBatch(batch, state, closed)
-
-    def _batches(self) -> Iterator[list[Located]]:
-        """The records in parts, each of which ends with a tick of an interval; its results lie in the same part."""
-        known = [
-            StoredRecord(partition=0, offset=number, timestamp_ms=-1, key=None, value=value)
-            for number, value in enumerate(self.begin, start=-len(self.begin))
-        ]
-        batch = list(self._located(known, METRICS, decode_metric))
-        results = self._located(self._stored("results"), RESULTS, decode_result)
-        ticked = -1
-        for located in self._located(self._stored("metrics"), METRICS, decode_metric):
-            batch.append(located)
-            if not isinstance(located.record, TickRecord):
-                continue
-            while ticked < located.record.interval and (result := next(results, None)) is not None:
-                batch.append(result)
-                if isinstance(result.record, TickRecord):
-                    ticked = result.record.interval
-            yield batch
-            batch = []
-        yield [*batch, *results]
-
-    def _located(
-        self, found: Iterable[StoredRecord], source: int, decode: Callable[..., object | None]
-    ) -> Iterator[Located]:
-        for stored in found:
-            try:
-                record = self._decoded(stored, decode)
-            except WireError:
-                continue  # a dead letter
-            if record is not None:
-                yield Located(source=source, partition=stored.partition, offset=stored.offset, record=record)
-
-    def _decoded(self, stored: StoredRecord, decode: Callable[..., object | None]) -> object | None:
-        """What *stored* holds, as the live query reads it; None of another cluster's.  WireError."""
-        return decode(
-            stored.value,
-            cluster=self.cluster,
-            period_ms=self.period_ms,
-            append_time_ms=None if stored.timestamp_ms < 0 else stored.timestamp_ms,
-            max_bytes=self.settings.max_record_bytes,
+        decoder = TextDecoder(
+            cluster=self.cluster, period_ms=period_ms, max_bytes=self.settings.max_record_bytes, detail=_ALL
         )
+        state = ShardState(shard=0, shards=1)
+        for sweeps, others in self._batches(decoder):
+            state, closed = fold(state, decoder.rows(sweeps, others).rows, options)
+            yield FoldedBatch(others, state, closed)
+
+    def _batches(self, decoder: TextDecoder) -> Iterator[tuple[list[RecordText], list[Located]]]:
+        """The records in parts, sweeps and others, each of which ends with a tick of an interval.
+
+        The results of that interval lie in the same part.
+        """
+        sweeps, others = list[RecordText](), list[Located]()
+        results = _located(decoder, self._texts(RESULTS))
+        ticked = -1
+        for text in chain(known_texts(self.begin), self._texts(METRICS)):
+            if _SWEEP in (text.value if isinstance(text.value, bytes) else text.value.text):
+                sweeps.append(text)
+                continue
+            for located in _located(decoder, (text,)):
+                others.append(located)
+                if not isinstance(located.record, TickRecord):
+                    continue
+                while ticked < located.record.interval and (result := next(results, None)) is not None:
+                    others.append(result)
+                    if isinstance(result.record, TickRecord):
+                        ticked = result.record.interval
+                yield sweeps, others
+                sweeps, others = [], []
+        yield sweeps, [*others, *results]
+
+    def _texts(self, source: int) -> Iterator[RecordText]:
+        return record_texts(self.records, source, self.parts.get(FOLDED_TOPICS[source]))
 
     def decided(self) -> Iterator[JournalEntry]:
         """The decisions whose memory is known, oldest first."""
@@ -132,6 +126,15 @@ class RecordedLoadLog:
     def _stored(self, topic: RecordedTopic) -> Iterator[StoredRecord]:
         parts = self.parts[topic] if topic in self.parts else self.records.extents(topic)
         return self.records.read(topic, parts)
+
+
+def _located(decoder: TextDecoder, texts: Iterable[RecordText]) -> Iterator[Located]:
+    """The records in *texts* that can be used."""
+    for text in texts:
+        with suppress(WireError):  # a dead letter
+            located = decoder.located(text)
+            if located is not None:
+                yield located
 
 
 class _Entries:

@@ -20,8 +20,8 @@ class RecordedInterval:
     entry: JournalEntry | None = None
     #: The memory of the last decision before this interval; None where it is not known.
     memory: Memory | None = None
-    #: The controls of an interval that the controller took in too late to act on: it is not in the journal, and the next
-    #: decision goes on from the memory after it.  None: it was decided, or nobody took it in.
+    #: The controls of an interval that the controller took in too late to act on: it is not in the journal, and the
+    #: next decision goes on from the memory after it.  None: it was decided, or nobody took it in.
     passed: Controls | None = None
 
     @property

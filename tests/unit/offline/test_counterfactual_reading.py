@@ -105,7 +105,7 @@ def test_what_the_controller_refused_is_left_out(log: RecordLog) -> None:
 def test_a_replay_has_the_topics_that_the_controller_has_whatever_the_load_was_before() -> None:
     batches = list[list[dict[str, Any]]]()
     for n, rate in enumerate((10.0, 4000.0, 4000.0, 10.0, 10.0, 600.0)):
-        load = {"msgRateIn": [rate / 2, rate / 2], "msgRateOut": [0.0, 0.0]}
+        load: dict[str, Any] = {"msgRateIn": [rate / 2, rate / 2], "msgRateOut": [0.0, 0.0]}
         totals = {**bundle_stats()["totals"], "msgRateIn": rate, "msgRateOut": 0.0}
         batches.append([sweep(A, n, bundleStats=[bundle_stats(**load, totals=totals)]), ticked(n, A)])
     limits = DetailLimits(topics=1e9, sessions=1e9, msg_rate=500.0, throughput=1e18)
@@ -128,8 +128,10 @@ def test_intervals_that_the_journal_leaves_out_for_they_were_too_late_have_the_c
     journal = list(whole.read("journal", whole.extents("journal")))
     # An engine that gets these three in one batch journals the last one only.
     kept = [each for each in journal if json.loads(each.value).get("interval") not in (T + PERIOD, T + 2 * PERIOD)]
-    topics = {topic: list(whole.read(topic, whole.extents(topic))) for topic in ("metrics", "results")}
-    found = read(KeptLog({**topics, "journal": kept}))
+    topics: dict[RecordedTopic, list[StoredRecord]] = {"journal": kept}
+    for topic in ("metrics", "results"):
+        topics[topic] = list(whole.read(topic, whole.extents(topic)))
+    found = read(KeptLog(topics))
     assert [each.entry is None for each in found] == [False, True, True, False, False, False]
     assert [each.passed for each in found] == [None, late(T + PERIOD), late(T + PERIOD), None, None, None]
 
