@@ -48,7 +48,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "rebalance": ("trimtab rebalance conf/scenarios/rebalance.toml", "trimtab rebalance --example"),
     "record": ("trimtab record -o tuesday", "trimtab record -o noon --from 11:55 --to 12:30"),
     "replay": ("trimtab replay recording", "trimtab replay recording --fast"),
-    "simulate": ("trimtab simulate --list", "trimtab simulate idle-broker"),
+    "simulate": (
+        "trimtab simulate --list",
+        "trimtab simulate idle-broker",
+        "trimtab simulate idle-broker --show > mine.toml",
+    ),
     "strategies check": ("trimtab strategies check ThresholdShedder",),
     "incident make": ("trimtab incident make --around 14:05 -o incident.tar",),
     "incident check": ("trimtab incident check incident.tar",),

@@ -16,6 +16,8 @@ from controller.settings.trimtab_toml import read_settings
 
 _SETTINGS: Final = "trimtab.toml"
 _RULES: Final = "broker.conf"
+#: Written as they come with trimtab: the documents name them by these paths below conf.
+_AS_SHIPPED: Final = (_RULES, "broker.recommended.conf", "prometheus/trimtab.rules.yml", "grafana/trimtab.json")
 #: The second line of the template, which is about a checkout.
 _OF_THE_CHECKOUT: Final = (
     "# Unchanged, it works with the servers that scripts/kafka and scripts/zookeeper start on this machine."
@@ -63,6 +65,8 @@ def init(
 ) -> None:
     """Write commented settings to begin with: DIR/trimtab.toml and DIR/broker.conf.
 
+    Beside them: options to compare with (broker.recommended.conf), alerts for Prometheus and a dashboard for Grafana.
+
     Nothing is overwritten.  The mode is dry_run: trimtab decides and explains, and moves nothing.
 
     Exit codes: 0 written; 1 a file is there already, or cannot be written; 2 a value is invalid.
@@ -78,8 +82,8 @@ def init(
         values[("log.kafka", "bootstrap")] = kafka
     if log is Log.PULSAR:
         values |= _in_pulsar(service_url, admin_url or [_ADMIN])
-    files = {_SETTINGS: _settings(values, log), _RULES: (SHIPPED / _RULES).read_text(encoding="utf-8")}
-    _write(folder, files)
+    shipped = {name: (SHIPPED / name).read_text(encoding="utf-8") for name in _AS_SHIPPED}
+    _write(folder, {_SETTINGS: _settings(values, log), **shipped})
     for line in _next_steps(folder, log):
         typer.echo(line)
 
@@ -132,9 +136,10 @@ def _write(folder: Path, files: dict[str, str]) -> None:
             f"{', '.join(there)}: already there, nothing is written; choose another folder, or remove it"
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            create(folder / name, text.encode())
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            create(path, text.encode())
     except OSError as error:
         raise TrimtabError(f"{folder} cannot be written to: {error.strerror}; choose another folder") from error
 
@@ -147,7 +152,7 @@ def _next_steps(folder: Path, log: Log) -> list[str]:
         Log.FOLDER: "URLs of the brokers",
     }[log]
     return [
-        f"Written: {folder / _SETTINGS}, {folder / _RULES}",
+        f"Written: {', '.join(str(folder / name) for name in (_SETTINGS, *_AS_SHIPPED))}",
         "",
         "What to do next:",
         f"1. Read {folder / _SETTINGS}: the cluster's name, the {servers}, and their credentials.",

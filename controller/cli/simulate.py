@@ -13,6 +13,7 @@ from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy,
 from controller.offline.expectations import JudgedScenario, judge
 from controller.offline.scenarios import scenario_path, shipped
 from controller.settings.scenario import Scenario, read_scenario
+from controller.settings.small_file import read_small_file
 from controller.wire.answers.simulate import ListedScenarioAnswer, SimulateAnswer
 from controller.wire.readable import counted, lasting
 
@@ -33,6 +34,7 @@ def simulate_scenario(
     strategy: Strategy = "",
     expect: Expect = None,
     only_list: Annotated[bool, typer.Option("--list", help="Print the scenarios that come with trimtab.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the scenario's file, to copy it and change it.")] = False,
     as_json: Annotated[bool, json_option("answer.{simulate,simulate_list}", each="scenario")] = False,
 ) -> None:
     """Run a scenario on a modelled cluster with the real decisions, and print what held.
@@ -44,6 +46,9 @@ def simulate_scenario(
     """
     if only_list is not (scenario is None):
         raise typer.BadParameter("give either a scenario or --list", param_hint="SCENARIO")
+    if show and (scenario is None or scenario.endswith(INCIDENT_SUFFIX) or as_json):
+        why = "prints the TOML file of a scenario; it goes with no --list, no --json and no incident"
+        raise typer.BadParameter(why, param_hint="--show")
     if scenario is None:
         _print_list(as_json=as_json)
         return
@@ -55,6 +60,9 @@ def simulate_scenario(
         raise typer.BadParameter(why, param_hint="--strategy, --expect")
     path = scenario_path(scenario)
     described = read_scenario(path)
+    if show:
+        typer.echo(read_small_file(path).decode(), nl=False)
+        return
     runs = seeds * (1 if described.cure is None else 2)
     with long_work("simulating, intervals", runs * described.intervals) as done:
         judged = judge(described, seeds, done)
@@ -79,12 +87,14 @@ def _print(name: str, scenario: Scenario, judged: JudgedScenario) -> None:
     out, cure = console(), scenario.cure
     print_line(out, f"{name}: {scenario.title}", style="bold")
     about = [("what happens", scenario.text), ("source", scenario.source), ("cure", "" if cure is None else cure.text)]
+    # Lines to copy: the name of the field stands before the first of them alone.
+    changes = [] if cure is None else [("its settings" if not n else "", line) for n, line in enumerate(cure.changes())]
     size = (
         f"{scenario.intervals} intervals of {lasting(scenario.period_seconds)},"
         f" {counted(scenario.broker_count, 'broker')}, {counted(_bundles(scenario), 'bundle')},"
         f" {counted(len(judged.seeds), 'seed')}"
     )
-    print_fields(out, [*((key, value) for key, value in about if value), ("size", size)])
+    print_fields(out, [*((key, value) for key, value in about if value), *changes, ("size", size)])
     out.print()
     print_judged(out, judged)
 
@@ -115,6 +125,7 @@ def _answer(name: str, scenario: Scenario, judged: JudgedScenario) -> SimulateAn
         bundles=_bundles(scenario),
         held=judged.held,
         cure="" if scenario.cure is None else scenario.cure.text,
+        cure_settings=[] if scenario.cure is None else scenario.cure.changes(),
         expectations=expectation_answers(judged),
         without_cure={figure: list(values) for figure, values in judged.without_cure.items()},
         with_cure={figure: list(values) for figure, values in judged.with_cure.items()},

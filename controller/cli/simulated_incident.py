@@ -77,6 +77,7 @@ def _answer(name: str, title: str, found: JudgedIncident) -> SimulateAnswer:
         bundles=found.bundles,
         held=judged.held,
         cure="",
+        cure_settings=[],
         expectations=expectation_answers(judged),
         without_cure={figure: list(values) for figure, values in judged.without_cure.items()},
         with_cure={},

@@ -20,7 +20,7 @@ from controller.ports.leadership import Agreement, no_preparation
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of, read_assignment
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import BrokerConf
+from controller.settings.scenario_parts import as_broker_conf
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
 from controller.simulator.carrying_out import SimulatedMove
 from controller.simulator.world import BrokerRules, World
@@ -62,10 +62,10 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
     Raises SettingsError naming the option.
     """
     cure = scenario.cure if cured else None
-    conf = _as_text(scenario.broker_conf) | (strategy or {})
+    conf = as_broker_conf(scenario.broker_conf) | (strategy or {})
     decisions, guardrails = scenario.decisions, scenario.guardrails
     if cure is not None:
-        conf |= _as_text(cure.broker_conf)
+        conf |= as_broker_conf(cure.broker_conf)
         decisions, guardrails = cure.decisions or decisions, cure.guardrails or guardrails
     policy = policy_of(
         conf,
@@ -122,11 +122,6 @@ def simulate(
         splits=tuple(world.splits),
         failures=tuple(world.failures),
     )
-
-
-def _as_text(conf: BrokerConf) -> dict[str, str]:
-    """Options as broker.conf has them."""
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
 
 
 class _NoJournal:

@@ -3,7 +3,9 @@
 docs/simulate.md explains every key.  Times are intervals from the start, from 0.
 """
 
+import json
 import re
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
@@ -244,3 +246,31 @@ class Cure(Section):
         if not self.expect:
             raise ValueError("expect is missing: say what the cure changes")
         return self
+
+    def changes(self) -> list[str]:
+        """What it sets, a line for each option: the file, the option and its value, as that file has it."""
+        sections = (("decisions", self.decisions), ("guardrails", self.guardrails))
+        return [
+            *(f"broker.conf: {key}={value}" for key, value in as_broker_conf(self.broker_conf).items()),
+            *(
+                f"trimtab.toml: {key} = {value}"
+                for name, section in sections
+                if section is not None
+                for key, value in _leaves(name, section.model_dump(mode="json", exclude_unset=True))
+            ),
+            *(["trimtab.toml: collector.capacity_overrides = a file with the true limits"] if self.true_limits else []),
+        ]
+
+
+def as_broker_conf(options: BrokerConf) -> dict[str, str]:
+    """*options* with their values as broker.conf has them."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
+
+def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Each value in the table *value*, with its dotted key; values as TOML has them."""
+    if not isinstance(value, dict):
+        yield name, json.dumps(value, ensure_ascii=False)
+        return
+    for key, each in value.items():
+        yield from _leaves(f"{name}.{key}", each)

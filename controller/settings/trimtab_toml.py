@@ -332,7 +332,8 @@ def read_settings(path: Path) -> Settings:
     try:
         values = tomllib.loads(read_small_file(path).decode())
     except FileNotFoundError as error:
-        raise SettingsError(f"{path}: {error.strerror}; --conf names the file of the settings") from error
+        told = f"{path}: {error.strerror}; --conf names the file of the settings, `trimtab init` writes one"
+        raise SettingsError(told) from error
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep

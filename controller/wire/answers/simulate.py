@@ -48,6 +48,8 @@ class SimulateAnswer(JsonAnswer):
     """Whether all expectations held."""
     cure: str
     """What is changed in the runs with the cure; "" where the scenario has none."""
+    cure_settings: list[str]
+    """The same as lines to copy, `broker.conf: key=value` or `trimtab.toml: key = value`."""
     expectations: list[ExpectationAnswer]
     without_cure: dict[str, list[Number]]
     """Figure -> a number a seed.  docs/simulate.md defines the figures."""

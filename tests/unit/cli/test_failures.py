@@ -70,7 +70,8 @@ def test_debug_adds_the_trace(tmp_path: Path) -> None:
     run = trimtab("status", "--debug", "--conf", str(tmp_path / "none.toml"))
     assert run.returncode == 2
     assert run.stderr.startswith("Traceback (most recent call last)")
-    told = f"trimtab: {tmp_path / 'none.toml'}: No such file or directory; --conf names the file of the settings"
+    what_to_do = "--conf names the file of the settings, `trimtab init` writes one"
+    told = f"trimtab: {tmp_path / 'none.toml'}: No such file or directory; {what_to_do}"
     assert run.stderr.splitlines()[-1] == told
 
 

@@ -69,10 +69,16 @@ def test_settings_for_pulsar_name_no_kafka() -> None:
 
 def test_it_says_what_to_do_next_with_the_files_that_it_wrote() -> None:
     by_default = run().stdout
-    assert "Written: conf/trimtab.toml, conf/broker.conf" in by_default
+    assert "Written: conf/trimtab.toml, conf/broker.conf, conf/broker.recommended.conf, conf/prometheus/" in by_default
     assert "trimtab doctor " in by_default
     assert "--conf" not in by_default
     assert "trimtab doctor --conf other/trimtab.toml" in run("other").stdout
+
+
+def test_files_that_the_documents_name_below_conf_are_there_as_they_come_with_trimtab() -> None:
+    assert run().exit_code == 0
+    for name in ("broker.conf", "broker.recommended.conf", "prometheus/trimtab.rules.yml", "grafana/trimtab.json"):
+        assert Path("conf", name).read_bytes() == (CONF / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["trimtab.toml", "broker.conf"])

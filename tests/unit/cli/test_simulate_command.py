@@ -13,6 +13,7 @@ from controller.cli.judged import NotMetError
 from controller.cli.simulate import simulate_scenario
 from controller.model.errors import SettingsError
 from controller.offline.compare import FigureOverSeeds
+from controller.settings.scenario_parts import Cure
 
 ROOT = Path(__file__).parents[3]
 SMALL = """
@@ -58,6 +59,49 @@ def record(result: Result) -> dict[str, Any]:
     (line,) = result.stdout.splitlines()
     answer: dict[str, Any] = json.loads(line)
     return answer
+
+
+def test_it_prints_what_the_cure_sets_as_the_files_have_it() -> None:
+    """Lines to copy, not prose: the option, its file and its value."""
+    several = Cure.model_validate(
+        {
+            "text": "several",
+            "expect": ["moves >= 1"],
+            "broker_conf": {"lowerBoundarySheddingEnabled": True, "minUnloadMessage": 0},
+            "decisions": {"excluded": ["acme/quiet"], "split": False},
+            "guardrails": {"freeze_intervals": 5, "interval": {"unloads": "unlimited"}},
+            "true_limits": True,
+        }
+    )
+    assert several.changes() == [
+        "broker.conf: lowerBoundarySheddingEnabled=true",
+        "broker.conf: minUnloadMessage=0",
+        "trimtab.toml: decisions.split = false",
+        'trimtab.toml: decisions.excluded = ["acme/quiet"]',
+        "trimtab.toml: guardrails.freeze_intervals = 5",
+        'trimtab.toml: guardrails.interval.unloads = "unlimited"',
+        "trimtab.toml: collector.capacity_overrides = a file with the true limits",
+    ]
+
+
+def test_the_cures_settings_stand_below_it(small: Path) -> None:
+    result = run("simulate", small, "--seeds", "1")
+    assert "its settings  broker.conf: loadBalancerLoadSheddingStrategy=UniformLoadShedder\n" in result.stdout
+    told = record(run("simulate", small, "--seeds", "1", "--json"))
+    assert told["cureSettings"] == ["broker.conf: loadBalancerLoadSheddingStrategy=UniformLoadShedder"]
+
+
+def test_show_prints_the_file_byte_for_byte(small: Path) -> None:
+    assert run("simulate", small, "--show").stdout == SMALL
+    shipped = ROOT / "conf" / "scenarios" / "simulated" / "idle-broker.toml"
+    assert run("simulate", "idle-broker", "--show").stdout == shipped.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", [("small", "--json"), ("--list",), ("kept.tar",)])
+def test_show_is_of_scenarios_in_toml_alone(words: tuple[str, ...], small: Path) -> None:
+    result = run("simulate", *(small if word == "small" else word for word in words), "--show")
+    assert result.exit_code == 2
+    assert "--show" in result.stderr
 
 
 def test_it_prints_each_expectation_with_its_figure_in_80_columns(small: Path) -> None:

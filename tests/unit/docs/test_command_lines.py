@@ -118,6 +118,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a reader has it, with all that the pages tell to write."""
     folder = tmp_path_factory.mktemp("reader")
     shutil.copytree(ROOT / "conf", folder / "conf")
+    shutil.copy(ROOT / "conf" / "scenarios" / "simulated" / "idle-broker.toml", folder / "mine.toml")
     shutil.copy(ROOT / "tests" / "samples" / "load_report_1.json", folder / _STAND_FOR["FILE"])
     (folder / "recording").mkdir()
     shutil.copy(folder / _STAND_FOR["FILE"], folder / "recording")
@@ -197,9 +198,13 @@ _RUN: Final = [
 
 
 @pytest.mark.parametrize("line", _RUN, ids=str)
-def test_the_command_line_that_needs_no_server_works(line: CommandLine, folder: Path) -> None:
+def test_the_command_line_that_needs_no_server_works(
+    line: CommandLine, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = _words(line)
     name = _named(words)
+    if name == "init":  # it overwrites nothing, and the folder has a conf
+        monkeypatch.chdir(tmp_path)
     answer = CliRunner().invoke(app, [*words, *_QUICKER.get(name, ())])
     assert answer.exit_code in _GOOD.get(name, {0}), answer.output
     assert answer.output
