@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
+from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
@@ -21,6 +22,8 @@ from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.backlog import Backlog
 from controller.aggregate.limits import WaitLimits
 from controller.aggregate.shard import FoldOptions
+from controller.audit.auditor import MoveAuditor
+from controller.audit.seen_load import weights_of
 from controller.cycle import Policy
 from controller.doctor import before_acting
 from controller.engine import take_over
@@ -141,6 +144,8 @@ class Assembly:
             now_ms=now_ms,
             checkpoint=settings.checkpoint.path if has_begun else None,
         )
+        auditor = MoveAuditor(period_ms=self.policy.period_ms, weights=weights_of(self.policy.shedder))
+        auditor.remember(engine.memory)
         verdicts = VerdictStore(
             Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20
         )
@@ -153,6 +158,7 @@ class Assembly:
             now_ms=now_ms,
             retention_ms=retention_ms,
             metrics=self.metrics,
+            audits=AuditWatch(auditor, self.metrics.audits),
         )
 
     def dead_letters(self, spark: SparkSession) -> DeadLetters:

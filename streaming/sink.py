@@ -5,12 +5,13 @@ does not commit the batch.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from controller.adapters.failpoints import failpoint
+from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.places import Span, joined
@@ -18,6 +19,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError
+from controller.model.journal import JournalEntry
 from controller.ports.journal import Journal
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
@@ -40,11 +42,14 @@ class DecisionSink:
         now_ms: Callable[[], int],
         retention_ms: int,
         metrics: ControllerMetrics | None = None,
+        audits: AuditWatch | None = None,
     ) -> None:
-        """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long."""
+        """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long.  *audits* the moves."""
         self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
-        self._metrics = metrics or ControllerMetrics()
+        self._metrics, self._audits = metrics or ControllerMetrics(), audits
+        #: The intervals that the batch decided.
+        self._entries: dict[int, JournalEntry] = {}
         #: Rows dropped by the shards, as far as that was logged.
         self._dropped = 0
         self._verdicts_failed = self._prune_failed = False
@@ -71,8 +76,12 @@ class DecisionSink:
             # One action, on every path: none leaves state uncommitted under a committed batch, two fold twice.
             with self._metrics.stage("query"):
                 table = batch.toArrow()
+            snapshots, self._entries = list(snapshots_in(table)), {}
             with self._metrics.stage("decide"):
-                self._decide(table)
+                self._decide(snapshots)
+            with self._metrics.stage("audit"):
+                if self._audits is not None:
+                    self._audits.take(snapshots, self._entries)
             with self._metrics.stage("dead_letters"):
                 self._letters.keep(_refused(table), batch_id)
             self._at_rest = self._engine.memory.last_interval
@@ -86,8 +95,8 @@ class DecisionSink:
             self.failure = error
             raise
 
-    def _decide(self, table: pa.Table) -> None:
-        decided = self._engine.decide(snapshots_in(table), self._tell)
+    def _decide(self, snapshots: Sequence[Snapshot]) -> None:
+        decided = self._engine.decide(snapshots, self._tell)
         if decided.known:
             log.info("Spark repeated the batch: the journal has %s of it already", counted(decided.known, "interval"))
         if decided.too_old:
@@ -97,6 +106,7 @@ class DecisionSink:
             )
 
     def _tell(self, decided: DecidedInterval) -> None:
+        self._entries[decided.entry.interval] = decided.entry
         self._metrics.decided(decided, self._now_ms())
         self._tell_dropped(decided)
         if not decided.journalled:

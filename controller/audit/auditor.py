@@ -15,6 +15,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.audit.moves import AuditedMove, AuditedSide, MoveOutcome, Presence
 from controller.audit.owner_changes import OwnerChange, OwnerWatch
 from controller.audit.seen_load import BrokerColumns, CarriedLoad, SeenLoad, Shift, drift
+from controller.cycle.commands import in_flight_entry
 from controller.model.decision import Command, Decision
 from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
@@ -110,6 +111,11 @@ class MoveAuditor:
             self._begin(decision, seen, memory)
         return AuditStep(looked_at=tuple(looked_at), settled=tuple(settled), changes=tuple(changes))
 
+    def remember(self, memory: Memory) -> None:
+        """The commands that are in flight in *memory* may still lead to something; nothing is told of them."""
+        for flight in memory.in_flight.values():
+            self._owners.issued(flight)
+
     def decided_unseen(self, decision: Decision) -> None:
         """Follow the moves of a *decision* on an interval whose load is not there."""
         self._begin(decision, None, None)
@@ -129,7 +135,7 @@ class MoveAuditor:
 
     def _begin(self, decision: Decision, seen: SeenLoad | None, memory: Memory | None) -> None:
         for command in decision.commands:
-            self._owners.issued(command)
+            self._owners.issued(in_flight_entry(command), parts_leave=command.unload_after_split)
         commands = [each for each in decision.commands if each.action == "unload" and each.mode == "active"]
         if not commands:
             return

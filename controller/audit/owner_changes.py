@@ -1,15 +1,16 @@
 """Bundles that came to another broker from one interval to the next, and whether a command may have led to it."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.aggregate.snapshot import Snapshot
 from controller.audit.seen_load import SeenLoad
 from controller.model.decision import Command
 from controller.model.load import Ints
+from controller.model.memory import InFlight
 from controller.model.names import namespace_of, parse_bundle
 
 #: A change this long after its command expired was not made by it, in intervals.
@@ -18,10 +19,10 @@ _LATEST: Final = 3
 _FORGOTTEN_MS: Final = 3_600_000
 
 
-def may_lead_to(command: Command, source: str, interval: int, period_ms: int) -> bool:
-    """Whether *command* may be why its bundle has left the broker *source* by *interval*, epoch ms."""
+def may_lead_to(command: Command | InFlight, source: str, interval: int, period_ms: int) -> bool:
+    """Whether *command*, no dry run, may be why its bundle has left the broker *source* by *interval*, epoch ms."""
     last = command.expires_at_ms + _LATEST * period_ms
-    return command.mode == "active" and command.source == source and command.interval < interval <= last
+    return command.source == source and command.interval < interval <= last
 
 
 class OwnerChange(NamedTuple):
@@ -46,14 +47,16 @@ class OwnerWatch:
         #: Of bundles that no broker lists, those that are gone for longest first.
         self._gone: dict[str, _Gone] = {}
         #: Bundle -> its unloads that may still lead to something; namespace -> its splits.
-        self._unloads: dict[str, list[Command]] = {}
-        self._splits: dict[str, list[Command]] = {}
+        self._unloads: dict[str, list[InFlight]] = {}
+        self._splits: dict[str, list[InFlight]] = {}
 
-    def issued(self, command: Command) -> None:
-        """*command* was decided."""
+    def issued(self, command: InFlight, *, parts_leave: bool = True) -> None:
+        """*command* was decided; *parts_leave*: of a split, whether the parts are unloaded then."""
+        if command.dry_run:
+            return
         if command.action == "unload":
             self._unloads.setdefault(command.bundle, []).append(command)
-        elif command.unload_after_split:
+        elif parts_leave:
             self._splits.setdefault(namespace_of(command.bundle), []).append(command)
 
     def take(self, seen: SeenLoad) -> list[OwnerChange]:
@@ -61,14 +64,13 @@ class OwnerWatch:
         self._forget(seen.interval)
         left, came, found = dict[str, str](), list[tuple[str, str]](), list[OwnerChange]()
         for snapshot in seen.snapshots:
-            now = _Owners.of(snapshot)
+            now = _Owners(snapshot.roster, snapshot.names, snapshot.owner)
             before = self._before.get(snapshot.shard)
-            if before is None:
-                came += [(name, now.roster[code]) for name, code in zip(now.names, now.owner.tolist(), strict=True)]
-            else:
-                found += [self._change(seen, *change) for change in _moved(before, now)]
-                left |= dict(before.without(now))
-                came += now.without(before)
+            left_out, new = ([], now.names) if before is None else _differ(before.names, now.names)
+            came += [(name, now.of(name)) for name in new]
+            if before is not None:
+                left |= {name: before.of(name) for name in left_out}
+                found += [self._change(seen, *change) for change in _moved(before, now, left_out, new)]
             self._before[snapshot.shard] = now
         for bundle, owner in came:
             gone = self._gone.pop(bundle, None)
@@ -122,28 +124,30 @@ class _Owners:
     #: Rows of the roster.
     owner: Ints
 
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> "_Owners":
-        return cls(snapshot.roster, snapshot.names, snapshot.owner)
+    def of(self, bundle: str) -> str:
+        """The owner of *bundle*, which is there."""
+        return self.roster[int(self.owner[bisect_left(self.names, bundle)])]
 
-    def without(self, other: "_Owners") -> list[tuple[str, str]]:
-        """The bundles that *other* does not have, with their owners."""
-        if self.names == other.names:
-            return []
-        have = set(other.names)
-        return [(name, self.roster[int(self.owner[row])]) for row, name in enumerate(self.names) if name not in have]
-
-    def shared(self, other: "_Owners") -> Ints:
-        """Rows of the bundles that *other* has, too."""
-        if self.names == other.names:
-            return np.arange(len(self.names))
-        have = set(other.names)
-        return np.flatnonzero(np.fromiter((name in have for name in self.names), np.bool_, len(self.names)))
+    def without(self, bundles: Collection[str]) -> Ints:
+        """All rows but those of *bundles*, which are there."""
+        rows = np.ones(len(self.names), np.bool_)
+        rows[[bisect_left(self.names, bundle) for bundle in bundles]] = False
+        return np.flatnonzero(rows)
 
 
-def _moved(before: _Owners, now: _Owners) -> Iterator[tuple[str, str, str]]:
+def _differ(before: list[str], now: list[str]) -> tuple[Collection[str], Collection[str]]:
+    """The names that are not there any more, and those that are new."""
+    if before == now:
+        return (), ()
+    had, have = set(before), set(now)
+    return sorted(had - have), sorted(have - had)
+
+
+def _moved(
+    before: _Owners, now: _Owners, gone: Collection[str], new: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
     """Each bundle that both list, with its two owners, where they differ."""
-    rows, rows_before = now.shared(before), before.shared(now)
+    rows_before, rows = before.without(gone), now.without(new)
     code_of = {name: code for code, name in enumerate(now.roster)}
     # A broker that is not in the roster any more has a code of its own.
     same_code = np.array([code_of.get(name, -1 - code) for code, name in enumerate(before.roster)], np.int64)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final
 
 from controller.adapters.deadline import Clock
+from controller.adapters.metrics.audits import AuditMetrics
 from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.cycle.budgets import Ledger
@@ -20,7 +21,7 @@ from controller.wire.base import REASONS
 from controller.wire.results import STATUSES
 
 #: The steps of a micro-batch in the controller's own process.
-STAGES: Final = ("query", "decide", "dead_letters", "prune")
+STAGES: Final = ("query", "decide", "audit", "dead_letters", "prune")
 #: Spark's phases of a micro-batch; triggerExecution is all of it, addBatch the query and the sink.
 _PHASES: Final = (
     "triggerExecution",
@@ -64,6 +65,8 @@ class ControllerMetrics(ProcessMetrics):
         self._declare_batches()
         self._declare_commands()
         self._declare_guardrails()
+        #: What became of moves.
+        self.audits = AuditMetrics(self)
 
     # ---- leadership ----
 
@@ -147,7 +150,7 @@ class ControllerMetrics(ProcessMetrics):
         self._stage = self.histogram(
             "trimtab_stage_seconds",
             "Time of a step of a micro-batch, in this process. `stage`: query (Spark reads, decodes and folds), decide"
-            " (view, decision, journal), dead_letters, prune.",
+            " (view, decision, journal), audit (of earlier moves), dead_letters, prune.",
             "stage",
         )
         for stage in STAGES:

@@ -28,7 +28,8 @@ from controller.model.memory import BrokerMembership
 from controller.model.names import is_untouchable
 from controller.model.option import option
 
-_BY: Final = "RebalanceOnMembershipChange"
+#: The ``by`` of verdicts, and of the reasons of commands.
+BY_MEMBERSHIP: Final = "RebalanceOnMembershipChange"
 PROTOCOLS: Final = ("off", "eager", "cooperative")
 #: Rounds in which a broker that has its share is topped up where moves failed.
 _AFTERCARE: Final = 2
@@ -147,7 +148,7 @@ class RebalanceOnMembershipChange:
                 observed=float(rounds),
                 limit=float(self.delay_rounds),
                 unit="rounds",
-                by=_BY,
+                by=BY_MEMBERSHIP,
                 detail="it may come back",
             )
             for name, rounds in memory.left.items()
@@ -257,5 +258,11 @@ def _unloads(view: ClusterView, moved: Ints, target: Ints, why: Mapping[int, Ver
 def _share(view: ClusterView, row: int, reason: Reason, count: Ints, share: int, detail: str) -> Verdict:
     name, observed = view.brokers.names[row], float(count[row])
     return Verdict(
-        subject=name, reason=reason, observed=observed, limit=float(share), unit="bundles", by=_BY, detail=detail
+        subject=name,
+        reason=reason,
+        observed=observed,
+        limit=float(share),
+        unit="bundles",
+        by=BY_MEMBERSHIP,
+        detail=detail,
     )

@@ -10,14 +10,17 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.adapters.folder.journal import read_journal
+from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.aggregate.snapshot import Snapshot
+from controller.audit.auditor import MoveAuditor
 from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls
 from controller.model.memory import Breaker, Memory
 from controller.model.records import CommandResult
+from controller.strategies.common.resource_usage import ResourceWeights
 from tests.batches import batch, sink, snapshots
-from tests.logs import Shape, located, log
+from tests.logs import PERIOD, Shape, located, log
 
 CLOSED = snapshots([*located(log(Shape()))])
 
@@ -65,6 +68,23 @@ def test_pulsars_own_counters_do_not_count_a_dry_run(tmp_path: Path, metrics: Co
     assert shown.total("trimtab_commands_total") > 0
     assert shown.total("pulsar_lb_unload_bundle_total") == shown.total("pulsar_lb_bundles_split_total") == 0
     assert [shown[f"trimtab_mode mode={mode}"] for mode in ("active", "dry_run", "observe")] == [0, 1, 0]
+
+
+def test_moves_of_decided_intervals_are_audited_once(tmp_path: Path, metrics: ControllerMetrics) -> None:
+    audits = AuditWatch(MoveAuditor(period_ms=PERIOD, weights=ResourceWeights()), metrics.audits)
+    decides = sink(tmp_path, metrics=metrics, audits=audits)
+    decides(batch(CLOSED), 0)
+    decides(batch(CLOSED), 0)
+    last = max(each.interval for each in CLOSED)
+    old = [
+        command.id
+        for entry in read_journal(tmp_path)
+        for command in entry.decision.commands
+        if command.action == "unload" and command.interval <= last - 2 * PERIOD
+    ]
+    assert old
+    assert Shown(metrics).total("trimtab_audited_moves_total") == len(old)
+    assert Shown(metrics)["trimtab_stage_seconds_count stage=audit"] == 2
 
 
 def test_a_batch_that_comes_again_counts_nothing_twice(tmp_path: Path, metrics: ControllerMetrics) -> None:

@@ -1,0 +1,126 @@
+"""What became of the controller's moves, as metrics of ``trimtab run``."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from controller.adapters.metrics.declared import DeclaredMetrics
+from controller.aggregate.snapshot import Snapshot
+from controller.audit.auditor import AuditStep, MoveAuditor
+from controller.audit.moves import AuditedMove, MoveOutcome
+from controller.cycle.ordered import BY_PLAN
+from controller.model.journal import JournalEntry
+from controller.strategies.catalogue import SHEDDERS
+from controller.strategies.rebalance.membership import BY_MEMBERSHIP
+
+log = logging.getLogger(__name__)
+
+#: Upper bounds of the difference between predicted and actual usage, as shares of a broker's limit.
+_ERRORS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+#: Values of the label ``strategy``; a strategy of a user's own is "other".
+_STRATEGIES: Final = frozenset({*SHEDDERS, BY_MEMBERSHIP, BY_PLAN})
+_OTHER: Final = "other"
+
+
+class AuditMetrics:
+    """Declares the metrics, and counts what an auditor finds."""
+
+    def __init__(self, declared: DeclaredMetrics) -> None:
+        self._moves = declared.counter(
+            "trimtab_audited_moves_total",
+            "Moves by where the bundle was two intervals after the one decided on. `outcome`: arrived, elsewhere,"
+            " stayed, split, merged, unlisted, not_recorded, too_many (docs/audit.md). `strategy`: who asked for the"
+            " move; other: one of your own.",
+            "strategy",
+            "outcome",
+        )
+        self._helped = declared.counter(
+            "trimtab_audited_moves_helped_total",
+            "Moves that arrived, by whether the fuller of the two brokers became emptier, beside what the traffic of"
+            " the cluster did. `helped`: yes, no.",
+            "strategy",
+            "helped",
+        )
+        self._error = declared.histogram(
+            "trimtab_audited_usage_error",
+            "Moves that arrived: difference, without sign, between the predicted and the actual usage of source and"
+            " destination, as a share of the limit. `predicted_by`: promise (the decision's own), computed.",
+            "predicted_by",
+            buckets=_ERRORS,
+        )
+        self._undone = declared.counter(
+            "trimtab_audited_moves_undone_total",
+            "Moves whose bundle was back on its source within an hour; counted when that is over. `by`: trimtab,"
+            " broker_left, others.",
+            "strategy",
+            "by",
+        )
+        self._shorter = declared.counter(
+            "trimtab_audited_moves_not_needed_total",
+            "Moves that a shorter sequence of moves within an hour would not have needed; counted when that is over.",
+            "strategy",
+        )
+        self._clients = declared.counter(
+            "trimtab_audited_clients_total",
+            "Producers and consumers that had to reconnect, as far as that is known; counted an hour after the move.",
+            "strategy",
+        )
+        self._changes = declared.counter(
+            "trimtab_owner_changes_total",
+            "Bundles that came to another broker without a command. `why`: broker_left, others.",
+            "why",
+        )
+        for why in ("broker_left", "others"):
+            self._changes.labels(why)
+
+    def take(self, step: AuditStep) -> None:
+        """Count what an interval brought to light."""
+        for move in step.looked_at:
+            self._looked_at(move)
+        for move in step.settled:
+            self._settled(move)
+        for change in step.changes:
+            self._changes.labels(change.why).inc()
+
+    def _looked_at(self, move: AuditedMove) -> None:
+        strategy = _strategy(move)
+        self._moves.labels(strategy, str(move.outcome)).inc()
+        if move.helped is not None:
+            self._helped.labels(strategy, "yes" if move.helped else "no").inc()
+        for side in (move.source, move.destination):
+            if move.outcome is MoveOutcome.ARRIVED and side.error is not None:
+                self._error.labels(side.predicted_by).observe(abs(side.error))
+
+    def _settled(self, move: AuditedMove) -> None:
+        strategy = _strategy(move)
+        if move.outcome is MoveOutcome.TOO_MANY:
+            self._moves.labels(strategy, str(move.outcome)).inc()
+        if move.undone:
+            self._undone.labels(strategy, move.undone_by).inc()
+        self._shorter.labels(strategy).inc(bool(move.shorter))
+        self._clients.labels(strategy).inc(move.clients or 0)
+
+
+class AuditWatch:
+    """Audits a running controller.  No decision depends on it: where it fails, it ends, and nothing else does."""
+
+    def __init__(self, auditor: MoveAuditor, metrics: AuditMetrics) -> None:
+        self._auditor: MoveAuditor | None = auditor
+        self._metrics = metrics
+
+    def take(self, snapshots: Sequence[Snapshot], entries: Mapping[int, JournalEntry]) -> None:
+        """Go on with the intervals of *entries*, which were decided on *snapshots*."""
+        if self._auditor is None:
+            return
+        try:
+            for interval in sorted(entries):
+                entry = entries[interval]
+                parts = [each for each in snapshots if each.interval == interval]
+                self._metrics.take(self._auditor.take(parts, entry.decision, entry.memory))
+        except Exception:
+            self._auditor = None
+            log.exception("moves are not audited any more until the next leadership, decisions go on; please report it")
+
+
+def _strategy(move: AuditedMove) -> str:
+    return move.strategy if move.strategy in _STRATEGIES else _OTHER
