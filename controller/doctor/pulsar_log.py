@@ -10,6 +10,8 @@ from controller.doctor.finding import Finding, fine
 from controller.wire.readable import counted
 
 _MINUTE_MS: Final = 60_000
+#: Pulsar: BacklogQuota.RetentionPolicy
+_EVICTION: Final = "consumer_backlog_eviction"
 _LEAST_MINUTES: Final = 24 * 60
 
 
@@ -41,7 +43,7 @@ def log_reachable(facts: Facts) -> Iterator[Finding]:
 
 
 def namespace(facts: Facts) -> Iterator[Finding]:
-    """pulsar-log-namespace-missing, -deduplication, -time-to-live, -retention, -subscriptions-expire, -replicated."""
+    """pulsar-log-namespace-missing, -deduplication, -time-to-live, -retention, and those below."""
     found = _answering(facts)
     if found is None:
         return
@@ -79,10 +81,12 @@ def namespace(facts: Facts) -> Iterator[Finding]:
         )
     yield from _retention(facts, found)
     yield from _expiry(found)
+    yield from _backlog(found)
     yield from _replication(found)
 
 
 def _expiry(found: PulsarLogFacts) -> Iterator[Finding]:
+    """pulsar-log-subscriptions-expire."""
     minutes = (found.policies or {}).get("subscription_expiration_time_minutes")
     if minutes:
         yield Finding(
@@ -95,7 +99,23 @@ def _expiry(found: PulsarLogFacts) -> Iterator[Finding]:
         )
 
 
+def _backlog(found: PulsarLogFacts) -> Iterator[Finding]:
+    """pulsar-log-backlog-quota."""
+    quotas = (found.policies or {}).get("backlog_quota_map")
+    for kind, quota in quotas.items() if isinstance(quotas, dict) else ():
+        if isinstance(quota, dict) and quota.get("policy") == _EVICTION:
+            yield Finding(
+                code="pulsar-log-backlog-quota",
+                severity="error",
+                objects=(found.log.namespace,),
+                seen=f"above its backlog quota ({kind!s:.40}) the oldest records are given up",
+                wanted="no such quota: the journal is the backlog of trimtab-journal",
+                advice=f"pulsar-admin namespaces remove-backlog-quota {found.log.namespace} --type {kind!s:.40}",
+            )
+
+
 def _replication(found: PulsarLogFacts) -> Iterator[Finding]:
+    """pulsar-log-replicated."""
     clusters = (found.policies or {}).get("replication_clusters")
     if isinstance(clusters, list) and len(clusters) > 1:
         yield Finding(

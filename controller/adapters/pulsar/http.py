@@ -14,13 +14,13 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 
 from controller.adapters.deadline import Deadline
-from controller.adapters.pulsar.pool import HttpAnswer, connection_pool, read_answer
+from controller.adapters.pulsar.pool import LARGEST_ANSWER, HttpAnswer, connection_pool, read_answer
 from controller.adapters.pulsar.trusted import TrustedAddresses
 from controller.adapters.tls import Tls
 from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection, words
@@ -83,6 +83,11 @@ class PulsarHttp:
 
     Every call raises PulsarError, naming method, URL, status and the broker's reason.
     """
+
+    #: Of the settings, where *urls* are from.
+    section: ClassVar[str] = "[pulsar]"
+    #: Bytes of an answer that are read, unpacked; a longer one is an error.
+    largest_answer: ClassVar[int] = LARGEST_ANSWER
 
     def __init__(
         self,
@@ -214,10 +219,10 @@ class PulsarHttp:
             raise self._not_listed(f"{method} {url}")
 
     def _not_listed(self, call: str) -> NotListedError:
-        problem = self._trusted.problem
+        problem, cluster = self._trusted.problem, f" of {self._cluster}" if self._cluster else ""
         return NotListedError(
-            f"{call:.300}: nothing is sent there: it is neither an active broker of {self._cluster} nor an admin_url in"
-            f" [pulsar]" + (f"; the active brokers could not be listed: {problem}" if problem else "")
+            f"{call:.300}: nothing is sent there: it is neither an active broker{cluster} nor an admin_url in"
+            f" {self.section}" + (f"; the active brokers could not be listed: {problem}" if problem else "")
         )
 
     def _get(self, path: str, at: str = "") -> Any:
@@ -312,7 +317,7 @@ class PulsarHttp:
             response = self._pool.request(
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
-            return read_answer(response)
+            return read_answer(response, self.largest_answer)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise PulsarError(f"{method} {url}: no connection: {_because(error)}", sent=False) from error
         except urllib3.exceptions.HTTPError as error:

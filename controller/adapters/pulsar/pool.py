@@ -99,8 +99,8 @@ def connection_pool(
     return pool
 
 
-def read_answer(response: urllib3.BaseHTTPResponse, largest: int = LARGEST_ANSWER) -> HttpAnswer:
-    """The whole of *response*; of an error no more than its beginning.  Raises urllib3's HTTPError."""
+def read_answer(response: urllib3.BaseHTTPResponse, largest: int) -> HttpAnswer:
+    """The whole of *response*, *largest* bytes; of an error its beginning alone.  Raises urllib3's HTTPError."""
     is_error = response.status >= 300
     pieces, size = [], 0
     try:

@@ -88,7 +88,7 @@ def test_an_answer_larger_than_allowed_is_an_error_packed_or_not(packed: bool, m
     body = json.dumps(["a" * 2**20]).encode()
     with server(replying(answer(body, packed=packed))) as admin:
         assert len(admin.tenants()[0]) == 2**20
-        monkeypatch.setattr(pulsar_pool.read_answer, "__defaults__", (2**19,))
+        monkeypatch.setattr(PulsarAdmin, "largest_answer", 2**19)
         with pytest.raises(PulsarError, match="larger than 524288 bytes"):
             admin.tenants()
 

@@ -1,5 +1,8 @@
 """Messages in which a producer has written what no client of ours would, and answers that no broker would give."""
 
+import json
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -8,14 +11,16 @@ import pulsar
 import pytest
 
 from controller.adapters.calls import NoAnswerError
-from controller.adapters.pulsar.http import PulsarError
+from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log import sequenced
+from controller.adapters.pulsar.log.client import log_http
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.ends import read_extent
+from controller.adapters.pulsar.log.ends import LogExtents, log_extents, read_extent, starts
 from controller.adapters.pulsar.log.reader import OLDEST, PartitionReader
 from controller.adapters.pulsar.log.sequenced import SequencedWriter
 from controller.adapters.pulsar.log.tail import newest_first
-from controller.adapters.pulsar.log.topics import create_topics
+from controller.adapters.pulsar.log.topics import LogAdmin, create_topics, log_admin
+from controller.adapters.pulsar.pool import HttpAnswer
 from controller.model.errors import TrimtabError
 from tests.pulsar_in_memory import Client, PulsarInMemory, StoredMessage, broker, log_settings
 
@@ -127,3 +132,56 @@ def test_an_encrypted_message_is_asked_for_as_it_is(broker: PulsarInMemory, conn
     put(broker, 5)
     PartitionReader(connection, "metrics", 0, OLDEST)
     assert broker.asked["crypto_failure_action"] == pulsar.ConsumerCryptoFailureAction.CONSUME
+
+
+TOPIC = f"persistent://{LOG.namespace}/metrics"
+CALLS: dict[str, Callable[[LogAdmin, LogExtents], object]] = {
+    "policies": lambda admin, _: admin.policies("a/b"),
+    "cursors": lambda admin, _: admin.cursors("a/b", "journal"),
+    "partitions": lambda _, extents: extents.partitions(TOPIC),
+    "extent": lambda _, extents: extents.extent(TOPIC, 0),
+    "since": lambda _, extents: extents.since(TOPIC, 0, 1),
+    "starts": lambda _, extents: starts(extents, [TOPIC], start_ms=1, at_end=False),
+}
+BODIES: tuple[object, ...] = (
+    None, True, 3, 1e400, "text", [], {}, [1], {"partitions": -2}, {"partitions": 1e400}, {"partitions": 10**9},
+    {"partitions": "1"}, {"ledgerId": 1e400, "entryId": 0}, {"ledgerId": [], "entryId": {}}, {"ledgerId": 10**40},
+    {"lastConfirmedEntry": "9" * 5000 + ":1", "ledgers": []}, {"lastConfirmedEntry": "3:1", "ledgers": {"a": 1}},
+    {"lastConfirmedEntry": None, "ledgers": None, "partitions": 1, "ledgerId": 1, "entryId": 1},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_json_the_logs_brokers_answer_with_the_outcome_is_a_value_or_an_error_of_ours(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for body in (*(json.dumps(each).encode() for each in BODIES), b"", b"\xff", b"{", b"[" * 9999):
+        monkeypatch.setattr(PulsarHttp, "_send", lambda *_, body=body: HttpAnswer(200, "OK", {}, body))
+        with closing(log_admin(LOG)) as admin, closing(log_extents(LOG)) as extents:
+            try:
+                CALLS[call](admin, extents)
+            except TrimtabError:
+                continue
+
+
+@pytest.mark.parametrize("api", [LogAdmin, LogExtents])
+def test_answers_of_the_logs_brokers_are_smaller_than_those_about_all_topics(api: type[PulsarHttp]) -> None:
+    assert api.largest_answer <= PulsarHttp.largest_answer / 16
+
+
+@pytest.mark.parametrize("api", [LogAdmin, LogExtents])
+def test_who_is_redirected_to_a_stranger_is_told_which_setting_names_the_brokers(
+    api: type[PulsarHttp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def redirects(self: PulsarHttp, method: str, url: str, body: bytes | None) -> HttpAnswer:
+        self._require(method, url)
+        if "/brokers" in url:
+            return HttpAnswer(403, "Forbidden", {}, b"")
+        return HttpAnswer(307, "Moved", {"Location": "http://stranger:8080/"}, b"")
+
+    monkeypatch.setattr(PulsarHttp, "_send", redirects)
+    with (
+        closing(log_http(LOG, api=api)) as http,
+        pytest.raises(PulsarError, match=r"nor an admin_url in \[log.pulsar\];"),
+    ):
+        http._call("GET", "/admin/v2/x", {})

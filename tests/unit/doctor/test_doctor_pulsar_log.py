@@ -86,6 +86,12 @@ _RETENTION = {"retentionTimeInMinutes": 10_080, "retentionSizeInMB": -1}
             "error",
             "set-subscription-expiration-time public/trimtab --time 0",
         ),
+        (
+            {"backlog_quota_map": {"message_age": {"limitTime": 60, "policy": "consumer_backlog_eviction"}, "x": 7}},
+            "pulsar-log-backlog-quota",
+            "error",
+            "remove-backlog-quota public/trimtab --type message_age",
+        ),
         ({"replication_clusters": ["east", "west"]}, "pulsar-log-replicated", "error", "set-clusters public/trimtab"),
         (
             {"retention_policies": _RETENTION | {"retentionTimeInMinutes": 60}},

@@ -20,6 +20,8 @@ Api = TypeVar("Api", bound=PulsarHttp)
 PATIENCE_SECONDS: Final = 30.0
 #: For an answer of the admin API.
 ANSWER_SECONDS: Final = 10.0
+#: Of an answer of the admin API, bytes: it tells of one topic, or of one namespace.
+LARGEST_TOLD: Final = 16 << 20
 #: The largest record that is written, in bytes: brokers accept 5 MiB, with the message's own fields.
 LARGEST_RECORD: Final = 4_000_000
 _SECTION: Final = "log.pulsar"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from controller.adapters.calls import side_by_side
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
-from controller.adapters.pulsar.log.client import log_http, partition_name
+from controller.adapters.pulsar.log.client import LARGEST_TOLD, log_http, partition_name
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before
 from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize, Place
 from controller.adapters.pulsar.pool import HttpAnswer
@@ -47,6 +47,9 @@ class BrokersClock:
 
 class LogExtents(PulsarHttp):
     """The admin API, as far as it says what topics hold.  Every call raises PulsarError."""
+
+    section = "[log.pulsar]"
+    largest_answer = LARGEST_TOLD
 
     def __init__(self, *settings: Any, **more: Any) -> None:
         super().__init__(*settings, **more)

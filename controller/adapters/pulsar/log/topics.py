@@ -9,7 +9,7 @@ import logging
 from typing import Any, Final
 
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
-from controller.adapters.pulsar.log.client import log_http, where
+from controller.adapters.pulsar.log.client import LARGEST_TOLD, log_http, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -23,6 +23,9 @@ _DENIED: Final = frozenset({401, 403})
 
 class LogAdmin(PulsarHttp):
     """The admin API of the log's Pulsar: its namespace and topics.  Every call raises PulsarError."""
+
+    section = "[log.pulsar]"
+    largest_answer = LARGEST_TOLD
 
     def policies(self, namespace: str) -> dict[str, Any]:
         """The policies of *namespace*, under Pulsar's names."""
