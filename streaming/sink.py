@@ -82,6 +82,7 @@ class DecisionSink:
             with self._metrics.stage("audit"):
                 if self._audits is not None:
                     self._audits.take(snapshots, self._entries)
+            self._entries = {}
             with self._metrics.stage("dead_letters"):
                 self._letters.keep(_refused(table), batch_id)
             self._at_rest = self._engine.memory.last_interval

@@ -8,19 +8,18 @@ Predictions are worked out when a move is decided, of what is known then; nothin
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from controller.aggregate.snapshot import Snapshot
-from controller.audit.moves import AuditedMove, AuditedSide, MoveOutcome, Presence
+from controller.audit.followed import FollowedMove, as_promised, clients_of, outcome_of, side_of, with_actual
+from controller.audit.moves import AuditedMove, MoveOutcome
 from controller.audit.owner_changes import OwnerChange, OwnerWatch
-from controller.audit.seen_load import BrokerColumns, CarriedLoad, SeenLoad, Shift, drift
+from controller.audit.seen_load import SeenLoad, Shift, drift
 from controller.cycle.commands import in_flight_entry
 from controller.model.decision import Command, Decision
-from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
 from controller.model.names import namespace_of
-from controller.model.peak_history import PeakHistory
 from controller.strategies.common.resource_usage import ResourceWeights
 
 #: A move is looked at so many intervals after its decision.
@@ -29,8 +28,6 @@ LOOKED_AT: Final = 2
 HOUR_MS: Final = 3_600_000
 #: So many moves are followed at once; further ones are counted, and nothing is known of them.
 MOST_FOLLOWED: Final = 100_000
-#: With one of these results nothing was unloaded.
-_NEVER_DONE: Final = frozenset({"obsolete", "skipped", "expired", "fenced", "dry_run"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,34 +42,6 @@ class AuditStep:
     changes: tuple[OwnerChange, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Followed:
-    """A move that is being followed."""
-
-    command: Command
-    carried: CarriedLoad | None = None
-    source: AuditedSide
-    destination: AuditedSide
-    #: The brokers when it was decided; None once it was looked at.
-    before: BrokerColumns | None = None
-    result: str = ""
-    outcome: MoveOutcome | None = None
-    drift: float | None = None
-    #: Moves from or to its brokers that were decided before it was looked at, and after it.
-    later: int = 0
-    came_to: str = ""
-    came_at: int | None = None
-    #: When it was looked at, its bundle had left its source; None: nobody has looked.
-    left: bool | None = None
-    owner: str = ""
-    undone_at: int | None = None
-    undone_by: str = ""
-
-    @property
-    def interval(self) -> int:
-        return self.command.interval
-
-
 class MoveAuditor:
     """See the module docstring.  What it keeps grows with the moves of two hours, and with the names of bundles."""
 
@@ -81,11 +50,11 @@ class MoveAuditor:
         self._period_ms, self._weights = period_ms, weights
         self._owners = OwnerWatch(period_ms)
         #: In the order of their decisions, those that are not settled; and by id.
-        self._open: list[_Followed] = []
-        self._by_id: dict[str, _Followed] = {}
+        self._open: list[FollowedMove] = []
+        self._by_id: dict[str, FollowedMove] = {}
         #: Bundle -> its moves of the last two hours, also settled ones, oldest first; and all that are settled.
-        self._of_bundle: dict[str, list[_Followed]] = {}
-        self._settled: deque[_Followed] = deque()
+        self._of_bundle: dict[str, list[FollowedMove]] = {}
+        self._settled: deque[FollowedMove] = deque()
         self._last: int | None = None
         self._too_many = list[AuditedMove]()
 
@@ -142,14 +111,15 @@ class MoveAuditor:
         before = None if seen is None else seen.brokers
         after = None if seen is None else seen.after(self._shifts(commands, seen, memory))
         for command in commands:
-            move = _Followed(
+            move = FollowedMove(
                 command=command,
+                interval=decision.interval,
                 carried=None if seen is None else seen.carried(command.bundle),
-                source=_side(command.source, before, after),
-                destination=_side(command.destination, before, after),
+                source=side_of(command.source, before, after),
+                destination=side_of(command.destination, before, after),
                 before=before,
             )
-            move.destination = _as_promised(move.destination, command, memory)
+            move.destination = as_promised(move.destination, command, memory)
             if len(self._open) >= MOST_FOLLOWED:
                 move.outcome = MoveOutcome.TOO_MANY
                 self._too_many.append(self._told(move))
@@ -172,7 +142,7 @@ class MoveAuditor:
                 found.append(Shift(load, source, destination))
         return found
 
-    def _on_the_way(self) -> list[_Followed]:
+    def _on_the_way(self) -> list[FollowedMove]:
         """Earlier moves that may still be seen on their source, although they were done."""
         return [each for each in self._open if each.result == "done" and not each.came_to and each.outcome is None]
 
@@ -187,7 +157,7 @@ class MoveAuditor:
             found.update((move.command.source, move.command.destination))
         return found
 
-    def _follow(self, move: _Followed, seen: SeenLoad, later: Counter[str]) -> bool:
+    def _follow(self, move: FollowedMove, seen: SeenLoad, later: Counter[str]) -> bool:
         """Look where the bundle of *move* is now; returns whether it was looked at now."""
         now, command = seen.interval, move.command
         owner = seen.owner(command.bundle)
@@ -208,14 +178,14 @@ class MoveAuditor:
         move.before = None
         return True
 
-    def _look(self, move: _Followed, owner: str | None, seen: SeenLoad) -> None:
+    def _look(self, move: FollowedMove, owner: str | None, seen: SeenLoad) -> None:
         command = move.command
-        move.outcome = _outcome(command, owner, seen)
+        move.outcome = outcome_of(command, owner, seen)
         brokers = seen.brokers
-        move.source, move.destination = (_seen(side, seen, brokers) for side in (move.source, move.destination))
+        move.source, move.destination = (with_actual(side, seen, brokers) for side in (move.source, move.destination))
         move.drift = None if move.before is None else drift(move.before, brokers)
 
-    def _undoer(self, move: _Followed, seen: SeenLoad) -> str:
+    def _undoer(self, move: FollowedMove, seen: SeenLoad) -> str:
         """Who brought the bundle of *move* back to its source."""
         later = (each.command for each in self._of_bundle[move.command.bundle] if each.interval > move.interval)
         if any(each.destination in ("", move.command.source) and each.source == move.owner for each in later):
@@ -246,12 +216,12 @@ class MoveAuditor:
 
     # ---- what is told ----
 
-    def _told(self, move: _Followed) -> AuditedMove:
+    def _told(self, move: FollowedMove) -> AuditedMove:
         command, why = move.command, move.command.why
         undone = True if move.undone_at is not None else None if self._is_open(move, 0) else False
         return AuditedMove(
             id=command.id,
-            interval=command.interval,
+            interval=move.interval,
             bundle=command.bundle,
             namespace=namespace_of(command.bundle),
             strategy=why.by,
@@ -263,7 +233,7 @@ class MoveAuditor:
             came_to=move.came_to,
             came_at=move.came_at,
             carried=move.carried,
-            clients=_disturbed(move),
+            clients=clients_of(move),
             drift=move.drift,
             later=move.later,
             undone=undone if move.outcome is not MoveOutcome.TOO_MANY else None,
@@ -272,11 +242,11 @@ class MoveAuditor:
             shorter=self._shorter(move),
         )
 
-    def _is_open(self, move: _Followed, intervals: int) -> bool:
+    def _is_open(self, move: FollowedMove, intervals: int) -> bool:
         """Whether an hour and so many *intervals* after *move* have not passed yet."""
         return self._last is None or self._last < move.interval + HOUR_MS + intervals * self._period_ms
 
-    def _shorter(self, move: _Followed) -> bool | None:
+    def _shorter(self, move: FollowedMove) -> bool | None:
         """Whether fewer moves of the bundle, of an hour before *move* and after it, would have led to the same end.
 
         If it was moved again within the hour, one move, or none, had been enough.  If *move* was the last one and took
@@ -294,53 +264,3 @@ class MoveAuditor:
         if before and before[0].command.source == move.came_to:
             return True
         return None if self._is_open(move, LOOKED_AT) else False
-
-
-def _side(broker: str, before: BrokerColumns | None, after: BrokerColumns | None) -> AuditedSide:
-    predicted = None if after is None else after.of(broker)
-    return AuditedSide(
-        broker=broker,
-        before=None if before is None else before.of(broker),
-        predicted=predicted,
-        predicted_by="" if predicted is None else "computed",
-    )
-
-
-def _as_promised(side: AuditedSide, command: Command, memory: Memory | None) -> AuditedSide:
-    """*side*, the destination of *command*, with the usage that the decision promised, if it did."""
-    if memory is None or not isinstance(memory.shedder, PeakHistory) or side.predicted is None:
-        return side
-    promise = memory.shedder.promises.get(command.bundle)
-    ends = (command.source, command.destination)
-    if promise is None or promise.rounds or (promise.source, promise.destination) != ends:
-        return side
-    return replace(side, predicted=replace(side.predicted, usage=promise.promised), predicted_by="promise")
-
-
-def _seen(side: AuditedSide, seen: SeenLoad, brokers: BrokerColumns) -> AuditedSide:
-    """*side* with how full its broker is two intervals later."""
-    if not side.broker:
-        return side
-    actual = brokers.of(side.broker)
-    presence: Presence = "there" if actual is not None else "no_data" if side.broker in seen.roster else "left"
-    return replace(side, actual=actual, presence=presence)
-
-
-def _outcome(command: Command, owner: str | None, seen: SeenLoad) -> MoveOutcome:
-    if owner is None:
-        try:
-            return MoveOutcome(seen.became(command.bundle))
-        except TrimtabError:  # the command names no bundle
-            return MoveOutcome.UNLISTED
-    if owner == command.source:
-        return MoveOutcome.STAYED
-    return MoveOutcome.ARRIVED if command.destination in ("", owner) else MoveOutcome.ELSEWHERE
-
-
-def _disturbed(move: _Followed) -> int | None:
-    """How many clients had to reconnect; None where nobody knows."""
-    if move.result in _NEVER_DONE:
-        return 0
-    if move.result == "done" or move.came_to:
-        return None if move.carried is None else move.carried.clients
-    return 0 if move.result == "already_done" else None

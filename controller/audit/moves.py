@@ -59,9 +59,9 @@ class AuditedSide:
     def error_without(self, drift: float | None) -> float | None:
         """The same, if the prediction had known how the traffic of the whole cluster was to change."""
         error = self.error
-        if error is None or drift is None or self.predicted is None or self.predicted.usage is None:
+        if error is None or self.predicted is None or self.predicted.usage is None:
             return None
-        return error - self.predicted.usage * (drift - 1)
+        return error - self.predicted.usage * ((1.0 if drift is None else drift) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

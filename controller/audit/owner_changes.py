@@ -64,7 +64,8 @@ class OwnerWatch:
         self._forget(seen.interval)
         left, came, found = dict[str, str](), list[tuple[str, str]](), list[OwnerChange]()
         for snapshot in seen.snapshots:
-            now = _Owners(snapshot.roster, snapshot.names, snapshot.owner)
+            # A copy: the column may be a view of the whole blob of its shard.
+            now = _Owners(snapshot.roster, snapshot.names, snapshot.owner.copy())
             before = self._before.get(snapshot.shard)
             left_out, new = ([], now.names) if before is None else _differ(before.names, now.names)
             came += [(name, now.of(name)) for name in new]

@@ -12,7 +12,8 @@ from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import recorded_settings
-from controller.cli.audit_told import answer_of, print_audit
+from controller.cli.audit_answer import answer_of
+from controller.cli.audit_told import print_audit
 from controller.cli.common import DEFAULT_CONF, LONGEST_PERIOD, console, json_option
 from controller.cli.reachable import require
 from controller.cli.times import FORMS, time_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic_core import to_json
 
@@ -19,13 +19,16 @@ from controller.offline.counterfactual.survey import ReplaySpan
 from controller.offline.record import Wanted, wanted_extents
 from controller.offline.replay import LogReplay
 from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
-from controller.wire.base import validate
+from controller.wire.base import printable, validate
 from controller.wire.journal import DeltaEntry, to_decision
 from controller.wire.journal_records import Decided, EntryReader
 
-#: Moves, and changes of owners, that are listed; namespaces that have sums of their own.
+K = TypeVar("K", str, int)
+
+#: Moves, and changes of owners, that are listed.
 MOST_LISTED: Final = 10_000
-_MOST_NAMESPACES: Final = 100_000
+#: Strategies, namespaces and hours that have sums of their own, each; hours from the first one on.
+_MOST_SUMS: Final = 100_000
 _OTHERS: Final = "(others)"
 #: A strategy that a command does not name.
 _UNNAMED: Final = "(not named)"
@@ -54,10 +57,13 @@ class MoveAudit:
     """What was found."""
 
     cluster: str
+    period_ms: int
     #: T of the first and the last interval whose load was read, epoch ms, and how many in the span have load.
     first: int = -1
     last: int = -1
     intervals: int = 0
+    #: The shortest time between two of them, ms; 0 if there are fewer.
+    apart_ms: int = 0
     #: How many intervals of the span have a decision.
     decided: int = 0
     total: MoveSums = field(default_factory=MoveSums)
@@ -90,7 +96,7 @@ def audit(opened: OpenedRecording, scope: AuditScope, tell: Callable[[float], No
     """
     log, policy = opened.log, opened.policy().policy
     auditor = MoveAuditor(period_ms=log.period_ms, weights=weights_of(policy.shedder))
-    run = _Run(MoveAudit(cluster=log.cluster), scope, auditor)
+    run = _Run(MoveAudit(cluster=log.cluster, period_ms=log.period_ms), scope, auditor)
     decisions = _Decisions(log.records, log.cluster)
     load = LogReplay(log.records, opened.settings, policy, log.begin)
     until = scope.span.until
@@ -162,7 +168,11 @@ class _Run:
     def seen(self, interval: int) -> None:
         """The load of *interval* was read."""
         found = self._found
-        found.first = interval if found.first < 0 else found.first
+        if found.first < 0:
+            found.first = interval
+        else:
+            apart_ms = interval - found.last
+            found.apart_ms = min(found.apart_ms or apart_ms, apart_ms)
         found.last = interval
         found.intervals += self._scope.span.has(interval)
 
@@ -205,19 +215,22 @@ class _Run:
 
     def _add(self, move: AuditedMove) -> None:
         found, hour = self._found, move.interval // HOUR_MS * HOUR_MS
-        is_new = move.namespace not in found.by_namespace
-        namespace = _OTHERS if is_new and len(found.by_namespace) >= _MOST_NAMESPACES else move.namespace
         for sums in (
             found.total,
-            found.by_strategy.setdefault(move.strategy or _UNNAMED, MoveSums()),
-            found.by_namespace.setdefault(namespace, MoveSums()),
-            found.by_hour.setdefault(hour, MoveSums()),
+            _sums_of(found.by_strategy, printable(move.strategy) or _UNNAMED, _OTHERS),
+            _sums_of(found.by_namespace, move.namespace, _OTHERS),
+            _sums_of(found.by_hour, hour, next(reversed(found.by_hour), hour)),
         ):
             sums.add(move)
         if move.came_to:
             self._straight.add(move.bundle, move.source.broker, move.came_to)
         if len(found.moves) < MOST_LISTED:
             found.moves.append(move)
+
+
+def _sums_of(by: dict[K, MoveSums], key: K, other: K) -> MoveSums:
+    """The sums of *key*; of *other* where there are too many."""
+    return by.setdefault(other if key not in by and len(by) >= _MOST_SUMS else key, MoveSums())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

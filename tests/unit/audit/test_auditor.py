@@ -257,6 +257,27 @@ def test_moves_are_settled_in_order_after_an_hour_and_two_intervals() -> None:
     assert audits.ended() == ()
 
 
+def test_without_traffic_there_is_no_drift_and_errors_count_as_they_are() -> None:
+    idle = {name: (owner, 0.0) for name, (owner, _) in BUNDLES.items()}
+    after = interval(2, {"b-1": 80.0, "b-2": 18.0, "b-3": 2.0}, moved({LEFT: "b-3"}, idle))
+    found = audited({2: after}, before=idle)
+    assert found.drift is None
+    assert [found.source.error, found.source.error_without(None)] == pytest.approx([-0.02, -0.02])
+
+
+def test_what_a_command_says_of_its_interval_does_not_count() -> None:
+    """A damaged journal can say anything: moves are those of the decision's interval."""
+    odd = replace(move(0, LEFT, "b-1", "b-3"), interval=at(9_999))
+    audits = auditor()
+    audits.take([interval(0, BEFORE, BUNDLES)], decided(0, odd, odd, move(0, RIGHT, "b-1", "b-2")))
+    found = [*audits.take([interval(70, BEFORE, BUNDLES)]).settled, *audits.ended()]
+    assert [(each.bundle, each.interval, each.outcome) for each in found] == [
+        (LEFT, at(0), "not_recorded"),
+        (LEFT, at(0), "not_recorded"),
+        (RIGHT, at(0), "not_recorded"),
+    ]
+
+
 # ---- bounds ----
 
 

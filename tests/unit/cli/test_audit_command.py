@@ -63,6 +63,22 @@ def test_a_recording_its_log_and_the_live_log_tell_the_same(
     assert answer("--conf", conf, "--from", "2025-01-01T00:00:00Z") == of_recording
 
 
+def test_an_incident_is_audited_as_the_log_that_it_was_made_of(conf: Path, tmp_path: Path) -> None:
+    file, log = tmp_path / "incident.tar", conf.parent / "log"
+    words = ["incident", "make", "--around", "2025-01-01T00:04:00Z", "-o", str(file), "--conf", str(conf), str(log)]
+    made = CliRunner().invoke(app, words)
+    assert file.exists(), made.output + made.stderr
+    found, whole = answer(file), answer(log, "--conf", conf)
+    assert found.moves == whole.moves
+    assert found.total == whole.total
+
+
+def test_intervals_that_are_not_as_long_as_assumed_are_noted(conf: Path) -> None:
+    found = answer(conf.parent / "log", "--period-seconds", 20)
+    assert {each.outcome for each in found.moves} <= {"not_recorded", "not_yet"}
+    assert "intervals are at least 60 s apart, and 20 s are assumed" in found.notes[-1]
+
+
 def test_json_says_percent_and_tables_fit_names_and_numbers(recording: Path) -> None:
     found = answer(recording)
     move = found.moves[0]

@@ -17,6 +17,7 @@ from controller.offline.counterfactual.survey import ReplaySpan
 from controller.offline.record import Wanted, record
 from controller.ports.records import RecordedTopic, StoredRecord
 from controller.settings.trimtab_toml import read_settings
+from controller.wire.base import LONGEST_TEXT
 from tests.modelled_log import played, settings_in
 from tests.recordings import KeptLog
 from tests.records import CLUSTER, PERIOD, T
@@ -190,6 +191,23 @@ def test_decisions_whose_load_is_missing_are_audited_as_far_as_they_can_be(
     unseen = [move for move in found.moves if move.interval == T + 2 * PERIOD]
     assert unseen
     assert all(move.carried is None and move.source.before is None for move in unseen)
+
+
+def test_what_a_journal_calls_strategies_is_printable_and_bounded(
+    opened: OpenedRecording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.offline.audit._MOST_SUMS", 1)
+    odd = "\\u001b[31m" + "x" * 10_000
+    named = [each._replace(value=each.value.replace(b'"UniformLoadShedder"', f'"{odd}"'.encode(), 1))
+             for each in journal(opened)]  # fmt: skip
+    found = audit(with_topics(opened, journal=named), AuditScope())
+    first, *others = found.by_strategy
+    assert first.isprintable()
+    assert len(first) == LONGEST_TEXT
+    assert others in ([], ["(others)"])
+    assert list(found.by_namespace)[1:] == ["(others)"]
+    for sums in (found.by_strategy, found.by_namespace):
+        assert added(list(sums.values())) == added([found.total])
 
 
 @pytest.mark.parametrize("span", [ReplaySpan(since=T + 100 * PERIOD), ReplaySpan(until=T - PERIOD)])
