@@ -10,7 +10,7 @@ import pytest
 
 from controller.lab.pulsar_server import PulsarCluster
 from tests.faults.audit import Findings
-from tests.faults.faults import FAULTS_ON_PULSAR, NOTHING_AROUND, Fault
+from tests.faults.faults import NOTHING_AROUND, QUICK_ON_PULSAR, Fault
 from tests.faults.prove import prove
 from tests.faults.site import Site, pulsar_site
 
@@ -23,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, pulsar: PulsarCluster) -> Ite
         yield site
 
 
-@pytest.mark.parametrize("fault", FAULTS_ON_PULSAR, ids=attrgetter("name"))
+@pytest.mark.parametrize("fault", QUICK_ON_PULSAR, ids=attrgetter("name"))
 def test_nothing_is_lost_or_done_twice_or_wrong(site: Site, fault: Fault) -> None:
     outcome = prove(fault, site, NOTHING_AROUND, 1)
     assert outcome.findings == Findings()

@@ -4,11 +4,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from controller.adapters.failpoints import newest_versions, torn_commits
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.lab.pulsar_server import CLUSTER as LAB_CLUSTER
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from streaming.assembly import Assembly
 from tests.faults.clock import eventually, now_ms
@@ -23,6 +26,8 @@ _EX_TEMPFAIL = 75
 #: So that faults do not always meet the same step.
 _LATER_EACH_TIME_SECONDS = 0.17
 _TRIES = 20
+#: Of a namespace as the lab's brokers create it.
+_BUNDLES = ("0x00000000_0x40000000", "0x40000000_0x80000000", "0x80000000_0xc0000000", "0xc0000000_0xffffffff")
 
 
 class Around(NamedTuple):
@@ -158,8 +163,27 @@ FAULTS = (
 DISK_FULL = "journal-disk-full"
 
 
-#: Those that are also inflicted on a site whose log is in Pulsar.
-FAULTS_ON_PULSAR = tuple(fault for fault in FAULTS if fault.name == "kill")
+def log_moves(site: Site, _: Around, nth: int) -> float:
+    """All bundles of the log's own namespace unloaded."""
+    log = site.settings.log.pulsar
+    assert log is not None
+    _busy(site, nth)
+    at = now_ms()
+    with closing(PulsarAdmin(log.admin_url, cluster=LAB_CLUSTER)) as admin:
+        for bundle in _BUNDLES:
+            admin.unload(f"{log.namespace}/{bundle}")
+    return _decided_again(site, at)
+
+
+_BY_NAME = {fault.name: fault for fault in FAULTS}
+_LOG_MOVES = Fault(name="log-moves", what="the bundles of the log's own namespace unloaded", inflict=log_moves)
+#: Those that are inflicted on a site whose log is in Pulsar as well, and one that only Pulsar has.
+FAULTS_ON_PULSAR = (
+    *(_BY_NAME[name] for name in ("kill", "hang", "hang-in-state-commit", "executor-killed")),
+    _LOG_MOVES,
+)
+#: Those of them that CI has time for.
+QUICK_ON_PULSAR = (_BY_NAME["kill"], _BY_NAME["executor-killed"], _LOG_MOVES)
 #: They need nothing around the site.
 NOTHING_AROUND = cast(Around, None)
 

@@ -104,6 +104,13 @@ def namespace_policies(settings: PulsarLogSettings) -> dict[str, Any]:
             "maxInactiveDurationSeconds": 60,
             "deleteWhileInactive": False,
         },
+        # 0 is never, whatever the brokers' defaults are: commands wait for executors, and the journal for a leader.
+        "message_ttl_in_seconds": 0,
+        "subscription_expiration_time_minutes": 0,
+        # -1 is no limit: one whose policy is eviction would give up the journal.
+        "backlog_quota_map": {
+            "destination_storage": {"limitSize": -1, "limitTime": -1, "policy": "producer_request_hold"}
+        },
         # A topic that somebody misspells is not created.
         "autoTopicCreationOverride": {"allowAutoTopicCreation": False},
     }
