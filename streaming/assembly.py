@@ -58,6 +58,7 @@ class Assembly:
         self._source = source_of(settings)
         self.policy = read_policy(settings)
         self.metrics.limit_by(self.policy.limits)
+        self.metrics.audits.expect(self.policy)
         self.options = _query_options(settings, self.policy, files=self._source.files)
         #: Of the query.
         self.checkpoint = decision_checkpoint(settings.checkpoint.path, self.options)

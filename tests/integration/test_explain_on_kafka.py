@@ -1,13 +1,16 @@
-"""``trimtab explain`` and ``trimtab journal`` on a log in a real Kafka with two partitions."""
+"""``trimtab explain``, ``trimtab journal`` and ``trimtab audit`` on a log in a real Kafka with two partitions."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from typer.testing import CliRunner
 
 from controller.adapters.opened import log_system
+from controller.cli.app import app
 from controller.lab.servers import KafkaServer
 from controller.offline.explanation import explain
 from controller.offline.journalled import told_of_journal
@@ -92,6 +95,17 @@ def test_decisions_in_kafka_are_browsed_and_made_again_the_same(kafka: KafkaServ
             assert (answer.chosen, answer.where_to) == (True, command.destination)
     of_bundle = decisions(settings, DecisionFilter(bundle=moved[0].decision.commands[0].bundle, issued=True), 1)
     assert [[result and result.status for _, result in each.commands] for each in of_bundle] == [["done"]]
+    assert _audited(tmp_path / "kafka") == _audited(tmp_path / "folder")
+
+
+def _audited(folder: Path) -> dict[str, Any]:
+    """What ``trimtab audit`` tells of the live log of the settings in *folder*."""
+    words = ["audit", "--conf", str(folder / "trimtab.toml"), "--from", "2025-01-01T00:00:00Z", "--json"]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 0, said.output
+    found: dict[str, Any] = json.loads(said.stdout)
+    assert found["total"]["moves"] == len(found["moves"]) > 1
+    return found
 
 
 def _roster(folder: Path, interval: int) -> dict[str, str | None]:

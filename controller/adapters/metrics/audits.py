@@ -9,6 +9,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.audit.auditor import AuditStep, MoveAuditor
 from controller.audit.moves import AuditedMove, MoveOutcome
 from controller.cycle.ordered import BY_PLAN
+from controller.cycle.policy import Policy
 from controller.model.journal import JournalEntry
 from controller.strategies.catalogue import SHEDDERS
 from controller.strategies.rebalance.membership import BY_MEMBERSHIP
@@ -73,6 +74,19 @@ class AuditMetrics:
         for why in ("broker_left", "others"):
             self._changes.labels(why)
 
+    def expect(self, policy: Policy) -> None:
+        """Show the strategies of *policy* with zeros: what begins at 1 would look as if nothing had been added."""
+        names = {type(each).__name__ for each in (policy.shedder, policy.membership) if each is not None}
+        for strategy in sorted({*map(_label, names), BY_PLAN}):
+            for outcome in set(MoveOutcome) - {MoveOutcome.NOT_YET}:
+                self._moves.labels(strategy, str(outcome))
+            for helped in ("yes", "no"):
+                self._helped.labels(strategy, helped)
+            for by in ("trimtab", "broker_left", "others"):
+                self._undone.labels(strategy, by)
+            self._shorter.labels(strategy)
+            self._clients.labels(strategy)
+
     def take(self, step: AuditStep) -> None:
         """Count what an interval brought to light."""
         for move in step.looked_at:
@@ -83,7 +97,7 @@ class AuditMetrics:
             self._changes.labels(change.why).inc()
 
     def _looked_at(self, move: AuditedMove) -> None:
-        strategy = _strategy(move)
+        strategy = _label(move.strategy)
         self._moves.labels(strategy, str(move.outcome)).inc()
         if move.helped is not None:
             self._helped.labels(strategy, "yes" if move.helped else "no").inc()
@@ -92,7 +106,7 @@ class AuditMetrics:
                 self._error.labels(side.predicted_by).observe(abs(side.error))
 
     def _settled(self, move: AuditedMove) -> None:
-        strategy = _strategy(move)
+        strategy = _label(move.strategy)
         if move.outcome is MoveOutcome.TOO_MANY:
             self._moves.labels(strategy, str(move.outcome)).inc()
         if move.undone:
@@ -122,5 +136,5 @@ class AuditWatch:
             log.exception("moves are not audited any more until the next leadership, decisions go on; please report it")
 
 
-def _strategy(move: AuditedMove) -> str:
-    return move.strategy if move.strategy in _STRATEGIES else _OTHER
+def _label(strategy: str) -> str:
+    return strategy if strategy in _STRATEGIES else _OTHER

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,7 +14,9 @@ from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
+from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.audits import LEFT, RIGHT, at, auditor, decided, interval, move, remembering
+from tests.pure_controller import POLICY
 
 USAGE = {"b-1": 82.0, "b-2": 2.0}
 
@@ -71,6 +74,18 @@ def test_strategies_of_ones_own_have_one_label() -> None:
             [load(minute, "b-2" if minute else "b-1") for minute in range(3)], move(0, LEFT, "b-1", "b-2", by=name)
         )
         assert found[f"trimtab_audited_moves_total arrived {label}"] == 1
+
+
+def test_the_strategies_of_the_settings_begin_with_zeros() -> None:
+    """Prometheus counts what is added to a series that it has seen."""
+    metrics = ControllerMetrics()
+    assert not [name for name in shown(metrics) if "ThresholdShedder" in name]
+    metrics.audits.expect(POLICY)
+    found = shown(metrics)
+    assert found["trimtab_audited_moves_total arrived other"] == 0  # the shedder of these tests is one of its own
+    assert found["trimtab_audited_moves_undone_total trimtab plan"] == 0
+    metrics.audits.expect(replace(POLICY, shedder=ThresholdShedder()))
+    assert shown(metrics)["trimtab_audited_clients_total ThresholdShedder"] == 0
 
 
 def test_what_another_leader_commanded_is_nobody_elses_move() -> None:
