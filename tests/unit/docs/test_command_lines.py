@@ -60,6 +60,7 @@ _NOT_RUN: Final = {
     "--install-completion": "writes to the files of the reader's shell",
     "--show-completion": "asks which shell has called it",
     "incident.tar": "needs an incident; tests/unit/cli/test_incident_command.py makes one",
+    "tuesday": "needs a recording; tests/unit/cli/test_what_if_command.py makes one",
     "--example": "takes seconds; tests/unit/cli/test_rebalance_command.py runs it",
 }
 #: What trimtab does not bring: Kafka's, ZooKeeper's and Pulsar's own tools, and those of a shell.

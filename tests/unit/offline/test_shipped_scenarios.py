@@ -41,6 +41,16 @@ def test_that_is_so_with_many_seeds(name: str) -> None:
     assert told(judge(SCENARIOS[name], 12)) == []
 
 
+@pytest.mark.integration
+def test_without_the_day_peak_shedder_goes_on_moving_bundles_on_the_third_day() -> None:
+    scenario = SCENARIOS["daily-cycle"]
+    assert scenario.cure is not None
+    blind = {**scenario.cure.broker_conf, "trimtabPeakShedderDayProfile": "false"}
+    cure = scenario.cure.model_copy(update={"broker_conf": blind})
+    judged = judge(scenario.model_copy(update={"cure": cure}), 1)
+    assert [each.held_with for each in judged.expectations if each.of_cure] == [0, 0]
+
+
 def test_every_scenario_says_what_happens_and_who_has_seen_it() -> None:
     assert [name for name, each in SCENARIOS.items() if not (each.text and each.source)] == []
     assert len({each.title for each in SCENARIOS.values()}) == len(SCENARIOS)

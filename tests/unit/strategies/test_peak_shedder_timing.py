@@ -150,6 +150,12 @@ def test_an_idle_broker_is_left_alone_where_the_option_says_so() -> None:
     assert rounds_with_moves(decided([idle(at) for at in range(9)], PeakShedder(idle_percent=100.0))) == []
 
 
+def test_where_a_broker_is_idle_and_others_are_urgent_all_give_to_it_at_once() -> None:
+    first = decided([cluster([(4.05,) * 20] * 10 + [(4.05,)])])[0]
+    assert {unload.source for unload in first.unloads} == {f"{name}:8080" for name in "abcdefghij"}
+    assert {unload.destination for unload in first.unloads} == {"k:8080"}
+
+
 def test_moves_that_cost_more_than_they_gain_are_not_made() -> None:
     views = [cluster(UNEVEN, at) for at in range(3)]
     refused = decided(views, PeakShedder(move_cost=1000.0))[1]

@@ -1,4 +1,4 @@
-"""A broker above the urgent usage now gives bundles, whatever is foreseen and whatever was learnt."""
+"""What is so now and what is foreseen: an urgent usage of now counts whatever is foreseen; to be idle takes both."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,6 +62,15 @@ def test_brokers_that_will_be_full_later_take_bundles_off_it_now() -> None:
     assert "not for urgent moves" in found.verdicts[1].detail
 
 
+def test_a_broker_that_is_busy_at_another_hour_is_not_idle_now() -> None:
+    now, later = {"a": 0.4, "b": 0.4, "c": 0.4, "d": 0.25}, {"a": 0.4, "b": 0.4, "c": 0.4, "d": 0.42}
+    memory = replace(after_a_day(later, now), over={"": 7})
+    view = cluster(now, 24 * HOUR + MINUTE)
+    assert SHEDDER.decide(view, memory)[0].unloads == ()
+    blind, _ = PeakShedder(day_profile=False).decide(view, memory)
+    assert "d:8080" in {unload.destination for unload in blind.unloads}
+
+
 def test_what_was_learnt_of_broken_promises_does_not_hide_it() -> None:
     found, _ = decided(HOT, PeakHistory(proven=Proven(error=0.2)))
     assert givers(found) == {"a:8080"}
@@ -77,12 +86,17 @@ def test_it_gives_no_more_than_it_has_to_where_nothing_else_makes_it_give() -> N
     assert 0.70 < 0.85 * (1 - len(found.unloads) / 20) < 0.77
 
 
-def test_while_brokers_come_and_go_the_usage_of_one_round_makes_no_broker_give() -> None:
-    memory = PeakHistory(brokers=("a:8080", "b:8080"))
+def test_a_broker_that_came_gives_nothing_in_its_first_round() -> None:
+    memory = PeakHistory(brokers=("b:8080", "c:8080"))
     first, memory = decided(HOT, memory)
     assert (givers(first), first.reason) == (set(), Reason.HIT_COUNT)
     second, _ = decided(HOT, memory, at_ms=MINUTE)
     assert givers(second) == {"a:8080"}
+
+
+def test_while_brokers_come_and_go_the_others_give_at_once() -> None:
+    found, _ = decided(HOT, PeakHistory(brokers=("a:8080", "b:8080")))
+    assert givers(found) == {"a:8080"}
 
 
 def test_in_a_cluster_that_is_full_as_a_whole_brokers_near_the_mean_give_nothing() -> None:

@@ -81,8 +81,8 @@ class PeakOptions(ResourceWeights):
         "trimtabPeakShedderUrgentPercentage",
         default=80.0,
         unit="%",
-        meaning="a broker above this usage now gives bundles at once, whatever is foreseen; in the second round while"
-        " brokers come and go; 0: never",
+        meaning="a broker above this usage now gives bundles at once, whatever is foreseen, also while brokers come and"
+        " go; 0: never",
     )
     idle_percent: float = option(
         "trimtabPeakShedderIdlePercentage",

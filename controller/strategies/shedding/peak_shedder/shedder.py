@@ -68,6 +68,7 @@ class PeakShedder(PeakOptions):
         """Plan the moves of this round."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), memory
+        stayed = memory.brokers
         memory = with_roster(replace(memory, broken=()), view)
         history = followed(view, BundleHistory.read(memory, view.bundles.names))
         memory = history.written(memory)
@@ -75,7 +76,7 @@ class PeakShedder(PeakOptions):
         found = stated(view, self._stays(view), self.counted, ahead)
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
-        now = situation_of(view, found, self, memory, error_of(history))
+        now = situation_of(view, found, self, memory, error_of(history), stayed)
         memory = still_to_undo(now, verified(memory, now.cluster, now.tolerated))
         memory = with_round(memory, now.over_names, self.hold_of)
         start = now.start(memory)

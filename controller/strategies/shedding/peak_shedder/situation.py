@@ -1,6 +1,6 @@
 """How full the brokers are in a round, which of them are to give bundles, and whether they are to do so now."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -65,7 +65,7 @@ class Situation:
     over: Bools
     above: Bools
     pressed: Bools
-    #: Whether a broker is far below the mean although no broker is to give.
+    #: Whether a broker is far below the mean although no broker is to give because of an ordinary plan.
     idle: bool
     #: So far a destination may be above what was promised.
     tolerated: float
@@ -92,11 +92,8 @@ class Situation:
     @property
     def over_names(self) -> tuple[str, ...]:
         """The brokers that are to give bundles, and the cluster if one is idle."""
-        names = self._names(self.over)
+        names = tuple(self.view.brokers.names[row] for row in np.flatnonzero(self.over))
         return (*names, patience.CLUSTER) if self.idle else names
-
-    def _names(self, rows: Bools) -> tuple[str, ...]:
-        return tuple(self.view.brokers.names[row] for row in np.flatnonzero(rows))
 
     def start(self, memory: PeakHistory) -> PlanStart | Verdict | None:
         """What to plan now; why not now; or None if there is nothing to plan."""
@@ -104,13 +101,14 @@ class Situation:
             return None
         hold, of = self.options.hold, self.options.hold_of
         wait = patience.unsettled_ms(memory, self.view.as_of_ms, self.options.settle_minutes)
-        held = {name for name in self.over_names if patience.held(memory, name, hold, of)}
+        held = any(patience.held(memory, name, hold, of) for name in self.over_names)
         if held and not wait:
             return self._idle_start() if self.idle else self.ordinary
         if not wait and self.pressed.any():
+            if self.idle:
+                return self._idle_start()
             return self.ordinary if (self.pressed & self.above).any() else self.urgent
-        # While brokers come and go, a usage of one round is no reason: it may be that of a start, or end with it.
-        if held.intersection(self._names(self.pressed)):
+        if self.pressed.any():
             return self.urgent
         if not held:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
@@ -128,28 +126,36 @@ class Situation:
 
 
 def situation_of(
-    view: ClusterView, found: StatedProblem, options: PeakOptions, memory: PeakHistory, error: float
+    view: ClusterView,
+    found: StatedProblem,
+    options: PeakOptions,
+    memory: PeakHistory,
+    error: float,
+    stayed: Collection[str],
 ) -> Situation:
-    """The situation of *found*, the problem of *view*; *error*: of the forecast, as a share of the load."""
+    """The situation of *found*, the problem of *view*.
+
+    *error*: of the forecast, as a share of the load.  *stayed*: brokers of the last round; those that came since then
+    are in no hurry.
+    """
     problem = found.problem
-    load, mean = loads(problem, problem.owner), mean_level(problem)
-    before, goal = highest(load, problem.capacity), mean * (1 + options.goal_percent / 100)
-    means = load.sum(axis=0) / problem.capacity.sum(axis=0)
+    load = loads(problem, problem.owner)
+    share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
     fit = np.array([found.fits[name].error if name in found.fits else 0.0 for name in problem.resources])
+    now, mean = slice(0, found.now), mean_level(problem)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, error, 0.0)) * means
     # A day ahead is less certain than now: twice as much has to be gained there.
     least = options.min_gain * np.where(np.arange(len(means)) < found.now, 1.0, 2.0)
+    goal = mean * (1 + options.goal_percent / 100)
     begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
-    above: Bools = np.any(load / problem.capacity > begin, axis=1)
-    urgent = _urgent(means[: found.now], fit[: found.now], options)
-    pressed: Bools = np.any((load / problem.capacity)[:, : found.now] > urgent.begin, axis=1)
-    over = above | pressed
-    # Usage that load does not explain makes no broker idle.
-    scarcest = int(means[: found.now].argmax())
-    share = load[:, scarcest] / problem.capacity[:, scarcest]
-    far_below = share < (1 - options.idle_percent / 100 - _ERRORS * fit[scarcest]) * means[scarcest]
+    urgent = _urgent(means[now], fit[now], options)
+    above: Bools = np.any(share > begin, axis=1)
+    pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
+    if memory.changed_ms == view.as_of_ms:
+        # What a broker uses in its first round, while it starts and its clients connect, is no measure.
+        pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
     return Situation(
         view=view,
         found=found,
@@ -159,14 +165,25 @@ def situation_of(
         mean=mean,
         mean_now=float(means[: found.now].max(initial=0.0)),
         load=load,
-        before=before,
-        over=over,
+        before=highest(load, problem.capacity),
+        over=above | pressed,
         above=above,
         pressed=pressed,
-        idle=bool(far_below.any()) and not over.any(),
+        idle=not above.any() and _any_idle(found, share, means, fit, options),
         error=error,
-        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[: found.now].max(initial=0.0))),
+        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
+
+
+def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> bool:
+    """Whether any broker is far below the mean of the scarcest resource, now and at all times to come.
+
+    *share*: (n, R) utilisation; *means*, *fit*: (R,) its mean, and the error of its estimate: usage that load does not
+    explain makes no broker idle.
+    """
+    times = [int(means[: found.now].argmax()), *range(found.now, len(means))]
+    few = (1 - options.idle_percent / 100 - _ERRORS * fit[times]) * means[times]
+    return bool(np.all(share[:, times] < few, axis=1).any())
 
 
 def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
