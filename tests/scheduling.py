@@ -41,6 +41,7 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_doctor_on_pulsar.py",
         "tests/integration/test_execute_on_pulsar.py",
         "tests/integration/test_pulsar_cluster.py",
+        "tests/integration/test_pulsar_hostile.py",
         "tests/integration/test_pulsar_inbox.py",
         "tests/integration/test_pulsar_journal.py",
         "tests/integration/test_pulsar_log.py",
