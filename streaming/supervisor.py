@@ -180,7 +180,10 @@ def _watch(
     while not stop():
         wait(poll_seconds)
         if leadership.lost():
-            raise LeadershipLostError("another controller may lead now")
+            raise LeadershipLostError(
+                "lost leadership: this process stood still, or did not reach the election's servers, for longer than"
+                " session_timeout_seconds in [election]; another controller may lead now; start this one again"
+            )
         if not query.isActive:
             query.awaitTermination()  # raises what ended it
             if ends:

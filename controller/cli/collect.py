@@ -73,7 +73,8 @@ def collect(
 def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, *, once: bool, dry_run: bool) -> None:
     if settings.pulsar is None:
         raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
-    needed = (Part.BROKERS,) if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
+    # Who tries what would be collected wants an answer, also "the brokers cannot be reached"; a service waits.
+    needed = () if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
     with started(settings, metrics.health.beating(until.is_set), *needed, metrics=metrics) as watch:
         if watch is None:
             return

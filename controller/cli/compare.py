@@ -80,6 +80,8 @@ def compare_strategies(
     if not 2 <= len(names) <= len(ascii_uppercase):
         raise typer.BadParameter(f"give 2 to {len(ascii_uppercase)} strategies", param_hint="--strategies")
     options = {name: strategy_options(name) for name in names}
+    if html is not None and not html.parent.is_dir():  # before the work of minutes, not after it
+        raise typer.BadParameter(f"{html.parent}: no such folder; make it, or choose another file", param_hint="--html")
     if html is not None and any(map(_is_recording, scenarios)):
         raise typer.BadParameter(
             "the report shows scenarios; recordings are compared in the table", param_hint="--html"
@@ -105,7 +107,8 @@ def compare_strategies(
     if html is not None:
         files.replace(html, report.page().encode())
         if not as_json:
-            print_line(console(), f"\nreport: {html}")
+            console().print()
+            print_line(console(), f"report: {html}")
 
 
 class _Shown(NamedTuple):

@@ -173,7 +173,17 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
         rows.append(("deadline", f"{utc(answer.deadline_ms)}: {said}"))
     if answer.file:
         rows.append(("file", answer.file))
-    return [*rows, ("hash", answer.sha256)]
+    return [*rows, ("hash", answer.sha256), *_next(answer)]
+
+
+def _next(answer: PlanAnswer) -> list[tuple[str, str]]:
+    """What carries the plan out; nothing where it moves nothing."""
+    if not answer.moves:
+        return []
+    if not answer.file:
+        return [("next", "to carry it out, make it again with -o plan.json: `trimtab apply` reads the file")]
+    step = " --step 1" if len(answer.steps) > 1 else ""
+    return [("next", f"trimtab apply {answer.file}{step} --hash {answer.sha256}")]
 
 
 def rightsizing_answer(source: PlanSource, found: Rightsizing) -> RightsizingAnswer:

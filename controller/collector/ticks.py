@@ -34,8 +34,8 @@ class TickWriter:
         arrivals.take(self._log.arrived(), active, with_ticks=True)
         self._arrivals, self.leads = arrivals, True
         self.active = tuple(sorted(active))
-        last = utc(arrivals.ticked) if arrivals.ticked else "none yet"
-        log.info("this collector writes the ticks; the last one was of interval %s", last)
+        last = f"the last one was of interval {utc(arrivals.ticked)}" if arrivals.ticked else "there is none yet"
+        log.info("this collector writes the ticks; %s", last)
 
     def stop(self) -> None:
         """Let another one lead."""

@@ -196,7 +196,7 @@ class Executor:
     def _record(self, job: _Job, outcome: Outcome, started_ms: int) -> AnswerRecord:
         command, answer = job.command, outcome.answer
         fields = _fields(command, job.epoch)
-        log.info("%s of %s: %s %s", command.action, command.bundle, answer.status, answer.detail, extra=fields)
+        log.info("%s: %s", _subject(command), ", ".join(filter(None, (answer.status, answer.detail))), extra=fields)
         result = Result(
             cluster=command.cluster,
             id=command.id,
@@ -214,6 +214,14 @@ class Executor:
 
 def _range(job: _Job) -> str:
     return job.command.bundle.rpartition("/")[2]
+
+
+def _subject(command: Command) -> str:
+    """What the command does, to which bundle: it stands in front of the answer in the log."""
+    moved = f" from {command.source}" if command.action == "unload" else ""
+    return f"{command.action} of {command.bundle}{moved}" + (
+        f" to {command.destination}" if command.destination else ""
+    )
 
 
 def _fields(command: Command, epoch: int) -> dict[str, object]:

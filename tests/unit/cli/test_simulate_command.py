@@ -256,3 +256,13 @@ def test_an_unknown_strategy_is_refused_with_those_that_there_are(small: Path) -
     error = run("compare", small, "--strategies", "OverloadShedder,Best").exception
     assert isinstance(error, SettingsError)
     assert str(error).startswith("Best: no such strategy; allowed: AvgShedder, ")
+
+
+def test_a_report_for_which_there_is_no_folder_is_refused_before_anything_is_simulated(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.cli.compare.compare", None)
+    where = small.parent / "none" / "report.html"
+    result = run("compare", small, "--strategies", "AvgShedder,ThresholdShedder", "--html", where)
+    assert result.exit_code == 2
+    assert "--html" in result.stderr

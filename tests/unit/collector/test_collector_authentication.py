@@ -129,3 +129,10 @@ def test_without_a_section_pulsar_the_command_says_what_is_missing(tmp_path: Pat
     path.write_text(text[: text.index("[pulsar]")], encoding="utf-8")
     with pytest.raises(SettingsError, match=r"section \[pulsar\]"):
         dry_run(path)
+
+
+def test_a_dry_run_ends_at_once_where_no_broker_can_be_reached(tmp_path: Path) -> None:
+    with fake_pulsar(1) as pulsar:
+        path = conf(tmp_path, pulsar)
+    with pytest.raises(TrimtabError, match="refused"):
+        dry_run(path)

@@ -425,3 +425,16 @@ def test_an_executor_is_ready_once_the_group_has_decided_even_if_others_have_all
     metrics.restarts()
     assert metrics.health.now[0] is False
     assert metrics.registry.get_sample_value("trimtab_executor_partitions") == 0
+
+
+def test_the_log_says_which_bundle_went_from_where_to_where_and_how_it_ended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    command, gone = unload(BUNDLES[0]), replace(unload(BUNDLES[1]), source="gone:8080")
+    write(tmp_path, "1", issued(command), issued(gone))
+    play(tmp_path, Owners())
+    told = [record.getMessage() for record in caplog.records if record.name.endswith("executor.loop")]
+    assert f"unload of {BUNDLES[0]} from {A} to {command.destination}: done" in told
+    (refused,) = [line for line in told if BUNDLES[1] in line]
+    assert refused.startswith(f"unload of {BUNDLES[1]} from gone:8080 to {gone.destination}: obsolete, ")
