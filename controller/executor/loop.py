@@ -218,10 +218,9 @@ def _range(job: _Job) -> str:
 
 def _subject(command: Command) -> str:
     """What the command does, to which bundle: it stands in front of the answer in the log."""
-    moved = f" from {command.source}" if command.action == "unload" else ""
-    return f"{command.action} of {command.bundle}{moved}" + (
-        f" to {command.destination}" if command.destination else ""
-    )
+    source = f" from {command.source}" if command.action == "unload" else ""
+    destination = f" to {command.destination}" if command.destination else ""
+    return f"{command.action} of {command.bundle}{source}{destination}"
 
 
 def _fields(command: Command, epoch: int) -> dict[str, object]:
