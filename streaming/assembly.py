@@ -196,6 +196,10 @@ class Assembly:
 
             yield wait
 
+    def open_gate(self, spark: SparkSession) -> None:
+        """Let the query read all that lies in the log now."""
+        self._source.open_gate(spark)
+
     def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:
         """The log's records as a stream; *max_offsets* of a batch, where the settings allow too many just now."""
         return self._source.records(spark, max_offsets or self._settings.spark.max_offsets_per_trigger, now_ms())

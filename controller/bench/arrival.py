@@ -22,6 +22,7 @@ from typing import Final
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.reader import Reader
 from controller.adapters.process_tree import Usage, usage
+from controller.bench.logs import InKafka
 from controller.bench.stages import Stages, event_log, read_stages
 from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
@@ -115,7 +116,7 @@ class _Measured:
 def arrival(
     form: str,
     shape: ClusterShape,
-    bootstrap: str,
+    server: InKafka,
     folder: Path,
     *,
     period_seconds: int,
@@ -124,12 +125,12 @@ def arrival(
     runs: int,
     said: Callable[[str], None],
 ) -> Arrival:
-    """Measure *form*, one of FORMS, over *runs* intervals after those to warm up, on the Kafka at *bootstrap*.
+    """Measure *form*, one of FORMS, over *runs* intervals after those to warm up, in a log on *server*.
 
     *master*: Spark's; *partitions*: of the topics.  State and logs lie in *folder*.  Raises TrimtabError where the
     controller ends, or does not decide.
     """
-    settings, conf = _settings(form, bootstrap, folder, period_seconds, master, partitions)
+    settings, conf = _settings(form, server.bootstrap, folder, period_seconds, master, partitions)
     kafka = settings.log.kafka
     assert kafka is not None
     create_topics(kafka)

@@ -1,8 +1,8 @@
-"""How fast the real query is: a modelled cluster on a real Kafka, through the whole of it, interval by interval.
+"""How fast the real query is: a modelled cluster on a real log, through the whole of it, interval by interval.
 
 What is measured is a controller that has been running for a while: one query that goes on, and for each interval the
 micro-batch that closes and decides it.  The floor is the lower limit: the same records read from the same
-Kafka and parsed with the same schema, into Spark's noop sink.  It comes second each time, when its input is in memory
+log and parsed with the same schema, into Spark's noop sink.  It comes second each time, when its input is in memory
 already, so the ratio is rather too high than too low.
 """
 
@@ -21,19 +21,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
-from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.process_tree import usage
+from controller.bench.logs import LogServer, MeasuredLog
 from controller.bench.record_schema import RECORD
 from controller.bench.stages import Stages, event_log, read_stages
 from controller.model.errors import TrimtabError
-from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import FORMS, KeyValue, topic_records
 from streaming import gateway
 from streaming.assembly import Assembly
-from streaming.gate import open_gate
 from streaming.sink import DecisionSink
 
 _START_MS: Final = 1_735_689_600_000
@@ -65,7 +62,7 @@ class Figures:
     #: Where Spark ran, and the partitions of the topics.
     master: str
     partitions: int
-    #: Of Spark's JVM and all that it starts, in an interval: neither what publishes nor Kafka.
+    #: Of Spark's JVM and all that it starts, in an interval: neither what publishes nor the log's servers.
     cpu_seconds: float
     #: What the micro-batches of an interval did.
     stages: Stages
@@ -82,7 +79,7 @@ class _Run(NamedTuple):
 def pipeline(
     form: str,
     shape: ClusterShape,
-    bootstrap: str,
+    server: LogServer,
     folder: Path,
     *,
     master: str,
@@ -92,17 +89,16 @@ def pipeline(
 ) -> Figures:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up.
 
-    On the Kafka at *bootstrap*, in topics of so many *partitions*; state in *folder*; *master*: Spark's, which one
+    In a log on *server*, in topics of so many *partitions*; state in *folder*; *master*: Spark's, which one
     process has one of.
     """
     folder.mkdir(parents=True, exist_ok=True)
     events = folder.parent / _EVENTS
-    kafka = _log(form, bootstrap, partitions)
-    settings = _settings(kafka, folder, master, events)
+    log = server.log(form, partitions, _CLUSTER)
+    settings = _settings(log, folder, master, events)
     assembly = Assembly(settings)
     spark = assembly.session()
     cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
-    create_topics(kafka)
     leader = FileLeadership(folder / "election")
     leader.acquire(lambda: False)
     sink = assembly.decision_sink(leader, assembly.control_store(), assembly.dead_letters(spark))
@@ -110,7 +106,7 @@ def pipeline(
     measured, size, warm_ms = list[_Run](), 0, 0
     for run in range(WARM_UP + runs):
         interval = _START_MS + run * settings.intervals.period_ms
-        size = _publish(cluster, interval, FORMS[form], kafka)
+        size = _publish(cluster, interval, FORMS[form], log)
         cluster.advance()
         warm_ms = time.time_ns() // 1_000_000 if run == WARM_UP else warm_ms
         one = _run(assembly, spark, running, sink, folder / "floor")
@@ -123,13 +119,14 @@ def pipeline(
     running.stop()
     leader.release()
     _wait_for_event_log(spark)
-    return _figures(form, shape, settings, size, measured[WARM_UP:], read_stages(events, warm_ms, runs))
+    stages = read_stages(events, warm_ms, runs)
+    return _figures(form, shape, master, partitions, size, measured[WARM_UP:], stages)
 
 
 def _run(assembly: Assembly, spark: SparkSession, running: StreamingQuery, sink: DecisionSink, floor: Path) -> _Run:
     """Let the query read the interval that lies in the log; then the floor, with its checkpoint in *floor*."""
     before = usage(gateway.jvm_pid()).cpu_seconds
-    open_gate(spark)
+    assembly.open_gate(spark)
     seconds = _seconds_of_query(running, sink)
     cpu = usage(gateway.jvm_pid()).cpu_seconds - before
     bare = _floor(assembly.records(spark), floor).trigger(availableNow=True).start()
@@ -154,13 +151,17 @@ def _seconds_of_query(running: StreamingQuery, sink: DecisionSink) -> float:
 
 
 def _figures(
-    form: str, shape: ClusterShape, settings: Settings, size: int, measured: Sequence[_Run], stages: Stages
+    form: str,
+    shape: ClusterShape,
+    master: str,
+    partitions: int,
+    size: int,
+    measured: Sequence[_Run],
+    stages: Stages,
 ) -> Figures:
     """*size*: bytes of an interval."""
     queries = [one.query_seconds for one in measured]
     ratios = [one.query_seconds / one.floor_seconds for one in measured]
-    kafka = settings.log.kafka
-    assert kafka is not None
     return Figures(
         form=form,
         topics=shape.topics,
@@ -173,20 +174,14 @@ def _figures(
         ratio_to_floor=round(statistics.median(ratios), 3),
         lowest_ratio=round(min(ratios), 3),
         highest_ratio=round(max(ratios), 3),
-        master=settings.spark.master,
-        partitions=kafka.partitions,
+        master=master,
+        partitions=partitions,
         cpu_seconds=round(statistics.median(one.cpu_seconds for one in measured), 2),
         stages=stages,
     )
 
 
-def _log(form: str, bootstrap: str, partitions: int) -> KafkaLogSettings:
-    names = ("metrics", "results", "commands", "journal", "dead_letters")
-    topics = {f"{name}_topic": f"{form}-{name}" for name in names}
-    return KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": partitions, **topics})
-
-
-def _settings(kafka: KafkaLogSettings, folder: Path, master: str, events: Path) -> Settings:
+def _settings(log: MeasuredLog, folder: Path, master: str, events: Path) -> Settings:
     conf = folder / "broker.conf"
     conf.touch()
     return Settings.model_validate(
@@ -194,7 +189,7 @@ def _settings(kafka: KafkaLogSettings, folder: Path, master: str, events: Path) 
             "cluster": {"name": _CLUSTER, "broker_conf": str(conf)},
             # The modelled clock is far behind the real time.
             "intervals": {"stale_after_seconds": 3_153_600_000},
-            "log": {"kind": "kafka", "kafka": kafka},
+            "log": log.section,
             "election": {"kind": "file", "path": str(folder / "election")},
             "checkpoint": {"path": str(folder / "checkpoint")},
             "spark": {
@@ -212,18 +207,13 @@ def _publish(
     cluster: ModelledCluster,
     interval: int,
     form: Callable[[ModelledSweep], Iterator[KeyValue]],
-    kafka: KafkaLogSettings,
+    log: MeasuredLog,
 ) -> int:
     """Publish one interval with its ticks, at once, so that it is one micro-batch; returns the bytes."""
     sweeps = list(cluster.sweeps(interval))
     records = list(chain.from_iterable(map(form, sweeps)))
     swept = form is not topic_records
-    publisher = TransactionalProducer(kafka.bootstrap, f"{_CLUSTER}-metrics")
-    publisher.init()
-    with publisher.transaction() as transaction:
-        metrics = KafkaMetricsLog(kafka, cluster=_CLUSTER, transaction=transaction)
-        metrics.publish(records)
-        metrics.tick(interval, {sweep.broker: sweep.sweep_id if swept else None for sweep in sweeps})
+    log.publish(records, interval, {sweep.broker: sweep.sweep_id if swept else None for sweep in sweeps})
     return sum(len(value) for _, value in records)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from enum import StrEnum
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,6 +25,7 @@ from controller.bench.overload import SHARES, TimedDecision, largest
 from controller.bench.stages import Stages
 from controller.cli.common import console, json_option
 from controller.cli.layout import Column, columns, print_table
+from controller.lab.pulsar_server import pulsar_cluster
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
 from controller.simulator.encode import FORMS
@@ -42,9 +44,18 @@ from controller.wire.readable import counted
 
 if TYPE_CHECKING:
     from controller.bench.arrival import Arrival
+    from controller.bench.logs import LogServer
     from controller.bench.pipeline import Figures
 
 T = TypeVar("T")
+
+
+class LogKind(StrEnum):
+    """What holds the log of a measurement."""
+
+    KAFKA = "kafka"
+    PULSAR = "pulsar"
+
 
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
@@ -183,23 +194,25 @@ def whole_pipeline(
         list[str] | None, typer.Option(help=f"Form of the records; can be repeated.  [default: {', '.join(FORMS)}]")
     ] = None,
     bootstrap: Annotated[str, typer.Option(help="Kafka to use; without it, one is started for this run.")] = "",
+    in_log: Annotated[
+        LogKind, typer.Option("--log", help="What holds the log; a Pulsar is started for this run.")
+    ] = LogKind.KAFKA,
     as_it_arrives: _AsItArrives = False,
     period_seconds: Annotated[int, typer.Option(min=5, help="Length of an interval with --as-it-arrives.")] = 60,
     master: Annotated[str, typer.Option(help="Where Spark runs, as in spark.master.")] = "local[2]",
-    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the topics in Kafka.")] = 4,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the topics.")] = 4,
     as_json: Annotated[bool, json_option("answer.bench_{pipeline,arrival}", each="form")] = False,
 ) -> None:
-    """Measure the real query on a real Kafka: seconds per interval, and the ratio to only reading and parsing.
+    """Measure the real query on a real log: seconds per interval, and the ratio to only reading and parsing.
 
     With --as-it-arrives, measure `trimtab run` itself while sweeps come one by one, as they do in production.
     """
     # Here, because importing Spark takes seconds.
     from controller.bench import arrival, pipeline
 
-    forms = form or list(FORMS)
-    for name in forms:
-        if name not in FORMS:
-            raise typer.BadParameter(f"{name}: allowed: {', '.join(FORMS)}", param_hint="--form")
+    forms = _known_forms(form)
+    if in_log is LogKind.PULSAR and (bootstrap or as_it_arrives):
+        raise typer.BadParameter("not with --bootstrap or --as-it-arrives, which are Kafka's", param_hint="--log")
     namespaces = max(1, bundles // 100)
     shape = ClusterShape(
         brokers=brokers, empty_brokers=0, namespaces=namespaces, bundles=bundles, topics=topics, placement_skew=0.05
@@ -211,16 +224,24 @@ def whole_pipeline(
     measured = []
     with (
         TemporaryDirectory(prefix="trimtab-bench-") as scratch,
-        nullcontext(bootstrap) if bootstrap else _own_kafka(Path(scratch) / "kafka") as address,
+        _log_server(in_log, bootstrap, Path(scratch)) as server,
         _intervals_shown(len(forms) * (pipeline.WARM_UP + runs)) as said,
     ):
         for name in forms:
             spread = {"master": master, "partitions": partitions}
-            measured.append(measure(name, shape, address, Path(scratch) / name, runs=runs, said=said, **spread))
+            measured.append(measure(name, shape, server, Path(scratch) / name, runs=runs, said=said, **spread))
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(answer(**asdict(measured[-1])).as_line())
     if not as_json:
         (_arrival_table if as_it_arrives else _pipeline_table)(measured).print()
+
+
+def _known_forms(wanted: Sequence[str] | None) -> Sequence[str]:
+    """The forms *wanted*, or all."""
+    for name in wanted or ():
+        if name not in FORMS:
+            raise typer.BadParameter(f"{name}: allowed: {', '.join(FORMS)}", param_hint="--form")
+    return wanted or list(FORMS)
 
 
 @contextmanager
@@ -238,10 +259,20 @@ def _intervals_shown(number: int) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def _own_kafka(folder: Path) -> Iterator[str]:
-    # The server must stop whenever this process is stopped.
-    with signals.interrupts(exit_code=signals.INTERRUPTED), kafka_server(folder) as server:
-        yield server.bootstrap
+def _log_server(kind: LogKind, bootstrap: str, folder: Path) -> "Iterator[LogServer]":
+    from controller.bench.logs import InKafka, InPulsar
+
+    if bootstrap:
+        yield InKafka(bootstrap)
+        return
+    # A server of our own must stop whenever this process is stopped.
+    with signals.interrupts(exit_code=signals.INTERRUPTED):
+        if kind is LogKind.KAFKA:
+            with kafka_server(folder / "kafka") as kafka:
+                yield InKafka(kafka.bootstrap)
+        else:
+            with pulsar_cluster(folder / "pulsar") as pulsar:
+                yield InPulsar(pulsar.service_url, pulsar.admin_urls)
 
 
 class _Table(NamedTuple):

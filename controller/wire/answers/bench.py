@@ -139,9 +139,9 @@ class PipelineAnswer(_Measured):
     master: str
     """Where Spark ran."""
     partitions: int
-    """Of the topics in Kafka."""
+    """Of the topics."""
     cpu_seconds: float
-    """Of Spark's JVM and all that it starts, in an interval; without what publishes, and without Kafka."""
+    """Of Spark's JVM and all that it starts, in an interval; without what publishes, and without the log's servers."""
     stages: StagesAnswer
 
 
