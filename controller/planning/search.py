@@ -11,6 +11,7 @@ Everything is counted: moves, connections and steps.  There is no clock and no c
 plan on every machine.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
@@ -57,13 +58,17 @@ def searched(
     if not search.gives:
         return ()
     search.descend()
+    begun = search.orderable()
     search.drop_needless()
     search.descend()
     search.reach_lower(bound)
+    reached = search.orderable()
     search.drop_needless()
     search.use_fewer()
     search.disturb_less()
-    return search.possible()
+    wanted, found = len(search.standing.moves), search.possible()
+    # What filters do not let follow in the end may have been possible with the moves of an earlier plan.
+    return found if len(found) == wanted else min(found, reached, begun, key=search.above_goal)
 
 
 class _Search:
@@ -103,6 +108,17 @@ class _Search:
             without = self.standing.load[move.source] + self._problem.size[move.bundle]
             if float((without / self._problem.capacity[move.source]).max()) <= level:
                 self.standing.take_back(move.bundle)
+
+    def orderable(self) -> tuple[PlannedMove, ...]:
+        """The moves so far that capacity and filters allow in some order."""
+        return self.standing.ordered(max(1.0, self.standing.peak), self._allowed)
+
+    def above_goal(self, moves: Sequence[PlannedMove]) -> tuple[float, float]:
+        """How far above the goal brokers are after *moves*: the fullest one, and the sum of the squares of all."""
+        after = Standing(self._problem)
+        after.back_to(moves)
+        above = np.maximum(after.highest - self._limits.goal, 0.0)
+        return round(float(above.max(initial=0.0)), 9), round(float((above * above).sum()), 9)
 
     def possible(self) -> tuple[PlannedMove, ...]:
         """The moves in an order that capacity and filters allow, without those that are not needed then."""
@@ -148,12 +164,20 @@ class _Search:
 
     def _reached(self, level: float, max_moves: int, tenure: int) -> bool:
         target = Target(level=level, max_moves=max_moves, ceiling=max(1.0, level), tenure=tenure, steps=_STEPS)
-        before = self.standing.moves
-        if not reach(self.standing, target, self._fits, self._effort):
+        standing = self.standing
+        before, peak = standing.moves, standing.peak
+        if not reach(standing, target, self._fits, self._effort):
             return False
-        if len(self.standing.ordered(target.ceiling)) < len(self.standing.moves):
-            self.standing.back_to(before)
-            return False
+        # The filters were asked with moves that were taken back since then.
+        moves = standing.ordered(target.ceiling, self._allowed)
+        if len(moves) < len(standing.moves):
+            standing.back_to(moves)
+            most = level if max_moves < len(before) else peak - EPSILON
+            if self._allowed is None or standing.peak > most:
+                standing.back_to(before)
+                return False
+            self._stuck[:] = False
+            return standing.peak <= level
         self._stuck[:] = False
         return True
 

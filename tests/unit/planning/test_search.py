@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
+from controller.bench.balance import cluster
+from controller.planning.bounds import mean_level
 from controller.planning.certify import planned
+from controller.planning.from_view import Counted, stated
 from controller.planning.objective import Score, score
 from controller.planning.problem import PlannedMove
-from controller.planning.search import SearchLimits
+from controller.planning.search import SearchLimits, searched
+from controller.strategies.filters.fewest_bundles import FewestBundles
+from controller.strategies.shedding.peak_shedder.destinations import Destinations
 from tests.balance_problems import problem, seeded
 
 FIVE = [[10.0]] * 5
@@ -115,3 +120,19 @@ def test_more_effort_is_no_worse_where_brokers_may_give_few_bundles() -> None:
 def test_a_search_among_loads_near_nothing_ends(load: float) -> None:
     tiny = problem([[5.0]] * 2, [(0, [load])] * 3, fixed=[[0.0], [0.0]])
     assert planned(tiny, SearchLimits(max_moves=2, effort=10_000)).certificate.reached <= 3 * load / 5
+
+
+@pytest.mark.parametrize(("seed", "uneven", "times_mean"), [(4, False, 1.1), (2, True, 1.1), (6, True, 1.15)])
+def test_a_plan_under_filters_that_count_is_not_lost_where_its_moves_cannot_follow_in_another_order(
+    seed: int, uneven: bool, times_mean: float
+) -> None:
+    view = cluster(10, 200, uneven=uneven, seed=seed)
+    found = stated(
+        view, view.recently_unloaded, Counted(weights=dict.fromkeys(("cpu", "bandwidth in", "bandwidth out"), 1.0))
+    )
+    evenly = Destinations(view=view, rows=found.rows, filters=(FewestBundles(enabled=True),)).allowed
+    goal = 1.05 * mean_level(found.problem)
+    moves = searched(found.problem, SearchLimits(max_moves=50, begin=goal + 0.05, goal=goal), allowed=evenly)
+    assert score(found.problem, moves).peak <= times_mean * mean_level(found.problem)
+    for number, move in enumerate(moves):
+        assert evenly(move.bundle, moves[:number])[move.destination]
