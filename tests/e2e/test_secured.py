@@ -18,6 +18,12 @@ from kazoo.security import ACL, make_acl, make_digest_acl_credential
 from controller.adapters.kafka.acls import read_acls
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.pulsar.admin import Credentials
+from controller.adapters.pulsar.log import topics
+from controller.adapters.pulsar.log.client import topic_name
+from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.ends import all_extents, log_extents, starts
+from controller.adapters.pulsar.log.journal import PulsarJournal
+from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarMetricsLog
 from controller.adapters.recent import recent_results
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.doctor.checks import judge
@@ -29,7 +35,9 @@ from controller.lab.pulsar_stage import StageAdmin
 from controller.lab.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
 from controller.model.errors import AccessDeniedError
 from controller.model.journal import JournalEntry
+from controller.ports.log import IssuedEvent
 from controller.settings.log import KafkaLogSettings
+from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
@@ -255,3 +263,57 @@ def test_a_process_with_wrong_credentials_ends_with_one_line_that_names_them(
     assert words in run.stderr.splitlines()[-1]
     assert "Traceback" not in run.stderr
     assert not [hidden for hidden in USERS.values() if hidden in run.stderr]
+
+
+LOG_TENANT = "secured-log"
+LOG_NAMESPACE = f"{LOG_TENANT}/trimtab"
+
+
+def log_in_pulsar(folder: Path, servers: Servers, shown: str, urls: int | None = None) -> PulsarLogSettings:
+    """The log in Pulsar, for who shows the token *shown*; with the first *urls* addresses of the admin API."""
+    return PulsarLogSettings(
+        service_url=servers.pulsar.service_url,
+        admin_url=servers.pulsar.admin_urls[:urls],
+        namespace=LOG_NAMESPACE,
+        partitions=2,
+        token_file=secret(folder, shown),
+    )
+
+
+def test_a_log_in_pulsar_needs_no_more_rights_than_its_page_says(servers: Servers, tmp_path: Path) -> None:
+    def as_role(role: str, **more: int) -> PulsarLogSettings:
+        return log_in_pulsar(tmp_path, servers, token(role), **more)
+
+    grants = {"log-user": ["produce", "consume"], "log-reader": ["consume"]}
+    shown = Credentials(token=token("admin"))
+    with closing(Admin(servers.pulsar.admin_urls, cluster=CLUSTER, credentials=shown)) as admin:
+        admin._put(f"/admin/v2/tenants/{LOG_TENANT}", {"allowedClusters": [CLUSTER]})
+        with closing(LogConnection(as_role("admin"))) as connection:
+            topics.create_topics(connection)
+        for role, rights in grants.items():
+            path = f"/admin/v2/namespaces/{LOG_NAMESPACE}/permissions/{role}"
+            admin._call("POST", path, {}, body=json.dumps(rights).encode())
+
+    user = as_role("log-user")
+    with closing(PulsarMetricsLog(user, cluster=CLUSTER)) as log:
+        log.publish([("broker-1:8080", b"{}")])
+    with closing(PulsarJournal(user, cluster=CLUSTER)) as journal:
+        journal.open()
+        journal.begin_epoch(1)
+    assert [event.value for event in opened_commands(as_role("log-reader"))]
+    metrics = topic_name(user, user.metrics_topic)
+    with closing(log_extents(user)) as http:
+        assert sum(extent.entries for extent in all_extents(http, [metrics]).values()) == 1
+        assert set(starts(http, [metrics], start_ms=1, at_end=False)) == {(metrics, 0), (metrics, 1)}
+
+    with pytest.raises(AccessDeniedError, match="may not produce here"):
+        PulsarMetricsLog(as_role("log-reader"), cluster=CLUSTER).publish([("broker-1:8080", b"{}")])
+    with pytest.raises(AccessDeniedError, match=r"may not consume here|are refused"):
+        opened_commands(as_role("nobody"))
+    with pytest.raises(AccessDeniedError, match=r"the credentials in \[log.pulsar\] are refused"):
+        opened_commands(log_in_pulsar(tmp_path, servers, token("log-user")[:-4] + "AAAA"))
+
+
+def opened_commands(log: PulsarLogSettings) -> list[IssuedEvent]:
+    with closing(PulsarCommandLog(log)) as commands:
+        return [*commands.read()]

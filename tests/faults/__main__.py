@@ -4,29 +4,38 @@ import logging
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
+from controller.lab.pulsar_server import pulsar_cluster
 from controller.lab.servers import kafka_server, zookeeper_server
 from tests.faults import report
-from tests.faults.faults import DISK_FULL, FAULTS, Around, Fault
+from tests.faults.faults import DISK_FULL, FAULTS, FAULTS_ON_PULSAR, NOTHING_AROUND, Around, Fault
 from tests.faults.overload import FULL_REBALANCE, overloaded_site
 from tests.faults.prove import Outcome, p95, prove, prove_disk_full, prove_full_rebalance, site_on_small_disk
 from tests.faults.second_broker import SecondBroker
-from tests.faults.site import kafka_site
+from tests.faults.site import kafka_site, pulsar_site
 
 log = logging.getLogger("faults")
 
 #: From the fault to the next decision, of 95 in 100 runs.
 MOST_P95_SECONDS = 30.0
 #: Where another process stands by; a disk that was full is met by one controller, which starts from nothing.
-_TAKEN_OVER = frozenset(fault.name for fault in FAULTS) - {"backlog"}
+_TAKEN_OVER = frozenset(fault.name for fault in (*FAULTS, *FAULTS_ON_PULSAR)) - {"backlog"}
 _PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
-_NAMES = (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE)
+_NAMES: dict[str, tuple[str, ...]] = {
+    "kafka": (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE),
+    "pulsar": tuple(fault.name for fault in FAULTS_ON_PULSAR),
+}
+
+_ALL = tuple(dict.fromkeys([*_NAMES["kafka"], *_NAMES["pulsar"]]))
+#: Behind the name of a fault in the table.
+_ON_PULSAR = ", log in Pulsar"
 
 app = typer.Typer(add_completion=False)
 
@@ -35,23 +44,30 @@ app = typer.Typer(add_completion=False)
 def main(
     more: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="More faults after --only.")] = None,
     runs: Annotated[int, typer.Option(help="Of each fault.")] = 20,
-    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=", ".join(_NAMES))] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=", ".join(_ALL))] = None,
+    in_log: Annotated[Literal["kafka", "pulsar"], typer.Option("--log", help="Where the site has its log.")] = "kafka",
     kafka_away_seconds: Annotated[float, typer.Option()] = 60.0,
     backlog_intervals: Annotated[int, typer.Option()] = 1_440,
     page: Annotated[Path, typer.Option(help="Where the table is.")] = _PAGE,
 ) -> None:
     """Exits with 1 where something was lost, done twice or wrong, or where recovery took too long."""
-    wanted = [*(only or ()), *(more or ())] or [*_NAMES]
+    names = _NAMES[in_log]
+    wanted = [*(only or ()), *(more or ())] or [*names]
     for name in wanted:
-        if name not in _NAMES:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(_NAMES)}")
+        if name not in names:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(names)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     failed = False
     with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
         away = _Away(kafka_seconds=kafka_away_seconds, backlog_intervals=backlog_intervals)
-        for outcome in _outcomes(Path(folder), wanted, runs, away):
-            slow = outcome.fault in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
+        found = (
+            _outcomes_on_pulsar(Path(folder), wanted, runs)
+            if in_log == "pulsar"
+            else _outcomes(Path(folder), wanted, runs, away)
+        )
+        for outcome in found:
+            slow = outcome.fault.removesuffix(_ON_PULSAR) in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
             failed |= slow or bool(outcome.findings or outcome.differences)
             log.info("%s", report.row(outcome))
             if slow:
@@ -98,6 +114,14 @@ def _outcomes(folder: Path, names: Sequence[str], runs: int, away: _Away) -> Ite
     if FULL_REBALANCE in names:
         with overloaded_site(folder / "overloaded") as site:
             yield prove_full_rebalance(site, runs)
+
+
+def _outcomes_on_pulsar(folder: Path, names: Sequence[str], runs: int) -> Iterator[Outcome]:
+    wanted = [fault for fault in FAULTS_ON_PULSAR if fault.name in names]
+    with pulsar_cluster(folder / "pulsar") as pulsar, pulsar_site(folder / "site", pulsar) as site:
+        for fault in wanted:
+            outcome = prove(fault, site, NOTHING_AROUND, runs)
+            yield replace(outcome, fault=f"{outcome.fault}{_ON_PULSAR}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from controller.adapters.calls import NoAnswerError
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
-from controller.adapters.pulsar.log import sequenced
+from controller.adapters.pulsar.log import sequenced, topics
 from controller.adapters.pulsar.log.client import log_http
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import LogExtents, log_extents, read_extent, starts
@@ -21,7 +21,7 @@ from controller.adapters.pulsar.log.sequenced import SequencedWriter
 from controller.adapters.pulsar.log.tail import newest_first
 from controller.adapters.pulsar.log.topics import LogAdmin, create_topics, log_admin
 from controller.adapters.pulsar.pool import HttpAnswer
-from controller.model.errors import TrimtabError
+from controller.model.errors import AccessDeniedError, TrimtabError
 from tests.pulsar_in_memory import Client, PulsarInMemory, StoredMessage, broker, log_settings
 
 __all__ = ["broker"]
@@ -185,3 +185,18 @@ def test_who_is_redirected_to_a_stranger_is_told_which_setting_names_the_brokers
         pytest.raises(PulsarError, match=r"nor an admin_url in \[log.pulsar\];"),
     ):
         http._call("GET", "/admin/v2/x", {})
+
+
+@pytest.mark.parametrize(("known", "refused"), [(True, False), (False, True)])
+def test_who_is_not_known_is_told_so_and_who_may_only_not_read_the_policies_goes_on(
+    broker: PulsarInMemory, monkeypatch: pytest.MonkeyPatch, known: bool, refused: bool
+) -> None:
+    def answers(_: PulsarHttp, __: str, url: str, ___: bytes | None) -> HttpAnswer:
+        return HttpAnswer(200 if known and url.endswith("/version") else 401, "", {}, b"")
+
+    create_topics(LogConnection(LOG))
+    monkeypatch.setattr(topics, "log_admin", log_admin)
+    monkeypatch.setattr(PulsarHttp, "_send", answers)
+    told = pytest.raises(AccessDeniedError, match=r"the credentials in \[log.pulsar\] are refused")
+    with told if refused else nullcontext():
+        create_topics(LogConnection(LOG))

@@ -8,9 +8,12 @@ import json
 import logging
 from typing import Any, Final
 
+import pulsar
+
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log.client import LARGEST_TOLD, log_http, where
 from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.words import failure
 from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 
@@ -30,6 +33,10 @@ class LogAdmin(PulsarHttp):
     def policies(self, namespace: str) -> dict[str, Any]:
         """The policies of *namespace*, under Pulsar's names."""
         return self._object(f"/admin/v2/namespaces/{namespace}")
+
+    def version(self) -> bytes:
+        """The brokers' release; whoever they know may ask for it."""
+        return self._call("GET", "/admin/v2/brokers/version", {})
 
     def create_namespace(self, namespace: str, policies: dict[str, Any]) -> None:
         """Create *namespace* with *policies*."""
@@ -124,6 +131,7 @@ def _check_namespace(settings: PulsarLogSettings) -> None:
         policies = _policies(admin, settings)
     except PulsarError as error:
         if error.status in _DENIED:
+            _check_credentials(admin, place)
             log.debug("%s: the policies of %s may not be read, and are not checked: %s", place, name, error)
             return
         raise TrimtabError(f"{place}: namespace {name}: {error}") from error
@@ -135,6 +143,15 @@ def _check_namespace(settings: PulsarLogSettings) -> None:
             f" `pulsar-admin namespaces set-deduplication {name} --enable`, or name a namespace in [log.pulsar] that"
             " does not exist, and trimtab creates it"
         )
+
+
+def _check_credentials(admin: LogAdmin, place: str) -> None:
+    """AccessDeniedError where the brokers do not know who calls: the client library would only get no answer."""
+    try:
+        admin.version()
+    except PulsarError as error:
+        if error.status in _DENIED:
+            raise failure(place, pulsar.AuthenticationError(str(error)), operation="consume") from error
 
 
 def _policies(admin: LogAdmin, settings: PulsarLogSettings) -> dict[str, Any] | None:
