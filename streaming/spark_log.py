@@ -7,8 +7,9 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,8 @@ _FATAL: Final = ("OutOfMemoryError", "# A fatal error", "insufficient memory")
 #: Of a line as much goes to trimtab's log.
 _SHOWN: Final = 500
 _LINES_KEPT: Final = 15
+#: A line that repeats the one before it within so many seconds is not told again: the file has each.
+_AGAIN_SECONDS: Final = 10.0
 #: Log files of earlier processes that are kept.
 _FILES_KEPT: Final = 5
 
@@ -60,8 +63,10 @@ def java_options(file: Path) -> str:
 class OutputReader:
     """Reads what the JVM prints, in a thread: the JVM would stand still if nobody did."""
 
-    def __init__(self, output: Iterable[bytes], file: Path) -> None:
-        self._output, self._file = output, file
+    def __init__(self, output: Iterable[bytes], file: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self._output, self._file, self._now = output, file, now
+        #: What was told last, and when.
+        self._told, self._told_at = "", 0.0
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
         self._thread = threading.Thread(target=self._read, name="spark-output", daemon=True)
         self._thread.start()
@@ -81,6 +86,10 @@ class OutputReader:
                 self._keep(line)
 
     def _tell(self, line: str) -> None:
+        before, before_at = self._told, self._told_at
+        self._told, self._told_at = line, self._now()
+        if line == before and self._told_at - before_at < _AGAIN_SECONDS:
+            return
         _, level, logger, text = [*line.split("|", 3), "", ""][:4]
         log.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s; see %s", logger, _SHOWN, text, self._file)
 
