@@ -94,6 +94,28 @@ def test_a_prediction_counts_all_that_was_decided_by_then_and_nothing_later() ->
     assert (usages(alone.destination.predicted), alone.later) == (50, 2)
 
 
+def test_a_prediction_leaves_out_what_moves_nothing_and_what_is_there_already() -> None:
+    command = move(0, LEFT, "b-1", "b-3")
+    dry = move(-1, RIGHT, "b-1", "b-3", mode="dry_run")
+    arrived = move(-1, "acme/bills/0x00000000_0xffffffff", "b-1", "b-3")  # b-2 has it: it went there before
+    found = audited({2: {}}, command, memory=remembering(dry, arrived, command))
+    assert (usages(found.source.predicted), usages(found.destination.predicted)) == (34, 50)
+
+
+def test_a_move_that_was_done_and_is_not_seen_there_yet_counts_as_done() -> None:
+    audits = auditor()
+    audits.take([interval(0, BEFORE, BUNDLES)], decided(0, move(0, LEFT, "b-1", "b-3")))
+    result = {f"0 {LEFT}": "done"}
+    audits.take([interval(1, BEFORE, BUNDLES, result)], decided(1, move(1, RIGHT, "b-1", "b-2")))
+    (later,) = [each for each in audits.ended() if each.bundle == RIGHT]
+    assert (usages(later.source.predicted), usages(later.destination.predicted)) == (2, 50)
+
+
+def test_of_two_results_the_first_one_counts() -> None:
+    after = interval(2, BEFORE, moved({}), {f"0 {LEFT}": "obsolete"})
+    assert audited({1: interval(1, BEFORE, moved({}), {f"0 {LEFT}": "failed"}), 2: after}).result == "failed"
+
+
 def test_a_promise_of_the_decision_counts_and_no_later_one() -> None:
     def memory(**changed: object) -> Memory:
         promise = MovePromise(source="b-1", destination="b-3", promised=0.42, source_before=0.82, mean=0.34)
@@ -214,6 +236,12 @@ def test_a_move_is_undone_if_the_bundle_is_back_within_an_hour(back: int, by: st
     assert (first.undone_at, first.undone_by) == ((at(back), by) if undone else (None, ""))
 
 
+def test_a_command_that_leads_elsewhere_undoes_nothing() -> None:
+    first, second = through_an_hour({1: "b-3", 30: "b-1"}, sent((0, "b-1", "b-3"), (28, "b-3", "b-2")))
+    assert (first.undone, first.undone_by) == (True, "others")
+    assert (second.outcome, second.undone) == ("elsewhere", False)
+
+
 def test_a_bundle_whose_new_broker_left_is_undone_by_that() -> None:
     first, *_ = through_an_hour({1: "b-3", 30: "b-1"}, sent((0, "b-1", "b-3")), gone={30: "b-3"})
     assert (first.undone, first.undone_by) == (True, "broker_left")
@@ -232,7 +260,8 @@ def test_a_bundle_that_never_left_is_not_undone() -> None:
         ({1: "b-3", 31: "b-1"}, [True, True]),
         ({1: "b-3", 21: "b-2", 41: "b-1"}, [True, True, True]),
         ({1: "b-3", 21: "b-1", 41: "b-3"}, [True, True, False]),
-        ({1: "b-3", 71: "b-2"}, [False, False]),
+        ({1: "b-3", 61: "b-1"}, [True, True]),
+        ({1: "b-3", 62: "b-1"}, [False, False]),
     ],
 )
 def test_moves_that_a_shorter_sequence_would_not_need(owners: dict[int, str], shorter: list[bool]) -> None:
