@@ -27,6 +27,7 @@ WITH_SERVERS: Final = {
     "bench decisions": ("takes minutes", "tests/unit/bench/test_bench_decisions.py"),
     "bench frontier": ("measures", "tests/unit/bench/test_frontier.py"),
     "bench balance": ("takes a minute", "tests/unit/bench/test_balance.py"),
+    "bench pipeline": ("starts Spark", "tests/integration/test_bench_pipeline.py"),
     "bench": ("names both benches", "tests/unit/bench/test_bench_decisions.py"),
     "collect": ("needs brokers", "tests/integration/test_collect_on_pulsar.py"),
     "commands tail": ("needs a log", "tests/integration/test_commands_tail.py"),
