@@ -24,7 +24,7 @@ _FATAL: Final = ("OutOfMemoryError", "# A fatal error", "insufficient memory")
 #: Of a line as much goes to trimtab's log.
 _SHOWN: Final = 500
 _LINES_KEPT: Final = 15
-#: A line that repeats the one before it within so many seconds is not told again: the file has each.
+#: A line that repeats the one told last is told again after so many seconds, not earlier: the file has each.
 _AGAIN_SECONDS: Final = 10.0
 #: Log files of earlier processes that are kept.
 _FILES_KEPT: Final = 5
@@ -86,10 +86,10 @@ class OutputReader:
                 self._keep(line)
 
     def _tell(self, line: str) -> None:
-        before, before_at = self._told, self._told_at
-        self._told, self._told_at = line, self._now()
-        if line == before and self._told_at - before_at < _AGAIN_SECONDS:
+        now = self._now()
+        if line == self._told and now - self._told_at < _AGAIN_SECONDS:
             return
+        self._told, self._told_at = line, now
         _, level, logger, text = [*line.split("|", 3), "", ""][:4]
         log.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s; see %s", logger, _SHOWN, text, self._file)
 
