@@ -154,6 +154,8 @@ def test_where_a_broker_is_idle_and_others_are_urgent_all_give_to_it_at_once() -
     first = decided([cluster([(4.05,) * 20] * 10 + [(4.05,)])])[0]
     assert {unload.source for unload in first.unloads} == {f"{name}:8080" for name in "abcdefghij"}
     assert {unload.destination for unload in first.unloads} == {"k:8080"}
+    # To the mean, not only below the urgent usage.
+    assert first.unloads[0].why.limit == pytest.approx(0.748, abs=0.005)
 
 
 def test_moves_that_cost_more_than_they_gain_are_not_made() -> None:

@@ -63,11 +63,12 @@ def test_brokers_that_will_be_full_later_take_bundles_off_it_now() -> None:
 
 
 def test_a_broker_that_is_busy_at_another_hour_is_not_idle_now() -> None:
-    now, later = {"a": 0.4, "b": 0.4, "c": 0.4, "d": 0.25}, {"a": 0.4, "b": 0.4, "c": 0.4, "d": 0.42}
+    now = {"a": 0.45, "b": 0.4, "c": 0.4, "d": 0.2}
+    later = {**now, "d": 0.38}
     memory = replace(after_a_day(later, now), over={"": 7})
     view = cluster(now, 24 * HOUR + MINUTE)
     assert SHEDDER.decide(view, memory)[0].unloads == ()
-    blind, _ = PeakShedder(day_profile=False).decide(view, memory)
+    blind, _ = PeakShedder(day_profile=False, hold=1).decide(view, memory)
     assert "d:8080" in {unload.destination for unload in blind.unloads}
 
 
