@@ -24,8 +24,9 @@ from controller.strategies.catalogue import is_python_name
 from controller.wire.base import Count, Millis, Name, Record, bad_value, encode, read_object, validate
 
 MANIFEST: Final = "manifest.json"
-#: The one version of the format that is written and read.
-FORMAT_VERSION: Final = 1
+#: The version of the format that is written, and those that are read.  In version 1 each row is whole.
+FORMAT_VERSION: Final = 2
+_VERSIONS: Final = (1, FORMAT_VERSION)
 #: Bytes of a manifest at most: that of ten thousand files has 5 MB.
 _LARGEST_MANIFEST: Final = 32 << 20
 #: Files of a recording at most.
@@ -135,7 +136,7 @@ class Manifest(Record):
     """What lies in a recording."""
 
     format: Literal["trimtab-recording"] = "trimtab-recording"
-    version: Literal[1] = FORMAT_VERSION
+    version: Literal[1, 2] = FORMAT_VERSION
     cluster: Name
     """The Pulsar cluster's name."""
     made_by: str = ""
@@ -199,9 +200,9 @@ def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
             f"{path}: this is no manifest of a recording: its format is {_shown(fields.get('format'))}"
         )
     version = fields.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or version not in _VERSIONS:
         raise RecordingError(
-            f"{path}: the recording has format version {_shown(version)}, this trimtab reads {FORMAT_VERSION}:"
+            f"{path}: the recording has format version {_shown(version)}, this trimtab reads up to {FORMAT_VERSION}:"
             " read it with the trimtab that wrote it"
         )
 

@@ -1,11 +1,13 @@
 """One file of a recording: Parquet with a row for each record.
 
 Rows are ordered by partition, key and offset: the sweeps of a broker follow each other and differ in little, which is
-what makes them small.  Numbers of JSON lie in a column of their own (controller.wire.split_json).  Readers put rows in
-order, and values together, again.
+what makes them small.  Numbers of JSON lie in a column of their own (controller.wire.split_json), and of rows with one
+text the first alone holds it (controller.adapters.recordings.repeated).  Readers put rows in order, and values
+together, again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,8 +17,10 @@ import pyarrow.parquet as pq
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import LARGEST_FILE, MOST_RECORDS
 from controller.adapters.recordings.pages import OF_A_HEADER, OF_A_VALUE, refuse_bombs
+from controller.adapters.recordings.repeated import MARK, Shape, shape_of, shortened, whole
+from controller.model.load import Ints
 from controller.ports.records import StoredRecord
-from controller.wire.split_json import HOLE, SplitJson, joined, split
+from controller.wire.split_json import HOLE, Decimals, SplitJson, joined, split
 
 _HEADERS: Final = pa.list_(
     pa.struct([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
@@ -29,7 +33,7 @@ SCHEMA: Final = pa.schema(
         # Epoch ms.
         pa.field("timestamp", pa.int64(), nullable=False),
         pa.field("key", pa.binary()),
-        # Without its numbers, where there are digits.
+        # Without its numbers, where there are digits; or a mark that it is that of the row before.
         pa.field("value", pa.binary(), nullable=False),
         pa.field("headers", _HEADERS),
         pa.field("digits", pa.list_(pa.int64())),
@@ -64,13 +68,11 @@ def read_size(record: StoredRecord) -> int:
 
 def packed(records: Sequence[StoredRecord]) -> bytes:
     """A file of *records*, which are of one topic."""
-    ordered = sorted(records, key=lambda each: (each.partition, each.key or b"", each.offset))
-    columns: list[Any] = [list(column) for column in zip(*ordered, strict=True)]
+    rows = _rows(records)
+    columns: list[Any] = [list(column) for column in zip(*(row.record for row in rows), strict=True)]
+    columns[4], digits = _values_and_digits(rows)
     columns[5] = [[{"name": name, "value": value} for name, value in each] for each in columns[5]]
-    parts = [_split(value) for value in columns[4]]
-    columns[4] = [value if part is None else part.text for value, part in zip(columns[4], parts, strict=True)]
-    columns += [[None if part is None else part.digits for part in parts]]
-    columns += [[None if part is None else part.decimals.tobytes() for part in parts]]
+    columns += [digits, [None if row.decimals is None else row.decimals.tobytes() for row in rows]]
     table = pa.table(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
     )
@@ -93,8 +95,52 @@ def packed(records: Sequence[StoredRecord]) -> bytes:
     return content
 
 
+class _Row(NamedTuple):
+    """A record, and where it stands in its file."""
+
+    record: StoredRecord
+    #: Behind the first record whose text it has; each record once.
+    place: int
+    #: None where the value stays as it is.
+    shape: Shape | None
+    digits: Ints | None
+    decimals: Decimals | None
+
+
+def _rows(records: Sequence[StoredRecord]) -> list[_Row]:
+    """*records* in the order of partitions, keys and offsets; but those with the same text follow each other."""
+    ordered = sorted(records, key=lambda each: (each.partition, each.key or b"", each.offset))
+    rows, places = list[_Row](), dict[Hashable, int]()
+    for number, record in enumerate(ordered):
+        parts = _split(record.value)
+        if parts is None:
+            rows.append(_Row(record, number, None, None, None))
+            continue
+        shape = shape_of(parts.text)
+        place = places.setdefault((record.partition, record.key, *shape.same), number)
+        rows.append(_Row(record, place, shape, parts.digits, parts.decimals))
+    return sorted(rows, key=lambda row: row.place)
+
+
+def _values_and_digits(rows: Sequence[_Row]) -> tuple[list[bytes], list[Ints | None]]:
+    values, digits = list[bytes](), list[Ints | None]()
+    for _, stretch in groupby(rows, key=lambda row: row.place):
+        same = list(stretch)
+        parts = [(row.shape, row.digits) for row in same if row.shape is not None and row.digits is not None]
+        if not parts:
+            values.append(same[0].record.value)
+            digits.append(None)
+            continue
+        told, numbers = shortened(parts)
+        values += told
+        digits += numbers
+    return values, digits
+
+
 def unpacked(content: bytes, where: object) -> pa.Table:
     """The table in a file with *content*, its rows in the order of partitions and offsets; RecordingError of *where*.
+
+    Each row is whole: none repeats another.
 
     Rows have about the order of time, and that of offsets within a partition.
     """
@@ -111,7 +157,27 @@ def unpacked(content: bytes, where: object) -> pa.Table:
         raise RecordingError(
             f"{where}: is no Parquet file of a recording: {' '.join(str(error).split())[:300]}"
         ) from error
-    return _in_order(table)
+    return _in_order(_whole(table, where))
+
+
+def _whole(table: pa.Table, where: object) -> pa.Table:
+    """*table* with the rows that repeat others made whole."""
+    values, digits = table.column("value").to_pylist(), table.column("digits").combine_chunks()
+    split_up = np.asarray(table.column("decimals").is_valid())
+    repeats = [is_split and value.startswith(MARK) for value, is_split in zip(values, split_up, strict=True)]
+    if not any(repeats):
+        return table
+    numbers, lengths = digits.flatten(), np.asarray(digits.value_lengths().fill_null(0))
+    if numbers.null_count:
+        raise RecordingError(f"{where}: has digits that are none")
+    ends = np.cumsum(lengths)
+    made = whole(values, repeats, np.asarray(numbers), ends, where)
+    starts = pa.array(np.concatenate([[0], ends]), pa.int32())
+    lists = pa.ListArray.from_arrays(starts, pa.array(made.digits), mask=digits.is_null())
+    for name, column in (("value", pa.array(made.values, pa.binary())), ("digits", lists)):
+        at = SCHEMA.get_field_index(name)
+        table = table.set_column(at, SCHEMA.field(at), column.cast(SCHEMA.field(at).type))
+    return table
 
 
 class SplitRecord(NamedTuple):

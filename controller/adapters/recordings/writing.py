@@ -34,14 +34,14 @@ PROGRESS: Final = "progress.json"
 _LOCK: Final = ".lock"
 _LARGEST_PROGRESS: Final = 64 << 20
 #: A file is written when its records take so many bytes of memory to read, or when there are so many records.
-FILE_BYTES: Final = LARGEST_FILE // 4
+FILE_BYTES: Final = LARGEST_FILE // 2
 FILE_RECORDS: Final = 100_000
 
 
 class RecordingProgress(Record):
     """How far a recording has come."""
 
-    version: Literal[1] = FORMAT_VERSION
+    version: Literal[2] = FORMAT_VERSION
     asked: str
     """What was asked for; only the same is continued."""
     manifest: Manifest

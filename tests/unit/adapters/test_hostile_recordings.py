@@ -78,7 +78,7 @@ def table_of(values: list[bytes]) -> pa.Table:
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, True, 10**30])
+@pytest.mark.parametrize("version", [0, 3, "1", None, True, 10**30])
 def test_another_format_version(folder: Path, version: object) -> None:
     change(folder, lambda fields: fields.update(version=version))
     assert "manifest.json: the recording has format version" in refused(folder)
