@@ -68,7 +68,9 @@ def searched(
     search.disturb_less()
     wanted, found = len(search.standing.moves), search.possible()
     # What filters do not let follow in the end may have been possible with the moves of an earlier plan.
-    return found if len(found) == wanted else min(found, reached, begun, key=search.above_goal)
+    if allowed is None or len(found) == wanted:
+        return found
+    return min(found, reached, begun, key=search.above_goal)
 
 
 class _Search:
@@ -110,8 +112,8 @@ class _Search:
                 self.standing.take_back(move.bundle)
 
     def orderable(self) -> tuple[PlannedMove, ...]:
-        """The moves so far that capacity and filters allow in some order."""
-        return self.standing.ordered(max(1.0, self.standing.peak), self._allowed)
+        """The moves so far that capacity and filters allow in some order; none where there is no filter to ask."""
+        return () if self._allowed is None else self.standing.ordered(max(1.0, self.standing.peak), self._allowed)
 
     def above_goal(self, moves: Sequence[PlannedMove]) -> tuple[float, float]:
         """How far above the goal brokers are after *moves*: the fullest one, and the sum of the squares of all."""
