@@ -11,7 +11,7 @@ from controller.model.errors import JournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.records import StoredRecord
 from controller.wire.base import read_object, validate
-from controller.wire.journal import ControlsRecord
+from controller.wire.journal import ControlsRecord, to_controls
 from controller.wire.journal_records import Decided, EntryReader, EntryWriter, PartEntry, PartJoiner, parse_record
 from controller.wire.readable import utc
 
@@ -185,7 +185,7 @@ def _entries(records: Iterable[StoredRecord], cluster: str) -> Iterator[LiveEntr
             if fields.get("type") not in ("decision", "decision_delta"):
                 continue
             controls = validate(ControlsRecord, to_json(fields["controls"]))
-            yield LiveEntry(int(fields["interval"]), value, Controls(**dict(controls)))
+            yield LiveEntry(int(fields["interval"]), value, to_controls(controls))
         except (WireError, KeyError, ValueError, TypeError) as error:
             raise JournalError(f"journal, offset {record.offset}: {error}") from error
 

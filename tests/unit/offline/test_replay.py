@@ -8,7 +8,7 @@ import pytest
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
-from controller.model.controls import Controls
+from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.errors import JournalError, TrimtabError
 from controller.offline.live_journal import difference
 from controller.offline.record import Wanted, record
@@ -93,6 +93,26 @@ def test_intervals_too_old_to_act_on_have_no_entry_and_are_decided_all_the_same(
     assert len(topics["journal"]) == 9  # each batch has one interval here, so all are journalled; and the leadership
     whole = replayed(path, KeptLog(topics)).comparison
     assert (whole.decided, whole.equal) == (8, 8)
+
+
+def test_a_plan_that_was_applied_is_obeyed_again(tmp_path: Path) -> None:
+    source, destination = "broker-0:8080", "broker-1:8080"
+    move = OrderedMove(bundle="tenant/ns/0x00000000_0x80000000", source=source, destination=destination)
+    orders = Orders(
+        plan="0" * 64,
+        step=1,
+        wave=1,
+        waves=1,
+        moves=(move,),
+        checked_at=T,
+        expires_at_ms=T + 9 * PERIOD,
+        holder="h",
+        by="me",
+    )
+    path = settings_in(tmp_path, more=_MORE)
+    played(path, 5, controls=lambda interval: Controls(mode="active", orders=orders if interval > T + PERIOD else None))
+    told = replayed(path, log_of(path)).comparison
+    assert (told.decided, told.equal, told.first) == (5, 5, None)
 
 
 def test_an_entry_that_is_missing_in_the_midst_is_told(conf: Path) -> None:
