@@ -112,6 +112,8 @@ class PlanRun:
                     self._until_decided(found.interval)
                 else:
                     self._wave(found)
+        except PlanHaltedError as error:
+            raise PlanHaltedError(f"{error}{self._still_drained()}") from error
         finally:
             self._withdraw()
 
@@ -159,6 +161,14 @@ class PlanRun:
             name = self.plan.brokers[row]
             found.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
         return tuple(found[name] for name in sorted(found))
+
+    def _still_drained(self) -> str:
+        """What a run that is halted leaves in force, and how that is ended."""
+        step = self.plan.steps[self.number]
+        if not self._holding or step.task != EMPTY:
+            return ""
+        names = [self.plan.brokers[row] for row in step.brokers]
+        return f"; {_some(names)}: drained, no bundles before `trimtab release {names[0]}`"
 
     def _seen(self) -> Today:
         """How the step stands, once every bundle that was issued is seen somewhere."""

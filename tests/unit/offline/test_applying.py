@@ -301,8 +301,9 @@ def test_a_command_without_a_result_ends_it_and_names_the_bundle(live: LiveClust
     plan = drain(live)
     lost = plan.bundles[plan.steps[0].waves[0][0].bundle]
     live.obeys = lambda command: command.bundle != lost
-    with pytest.raises(PlanHaltedError, match="no result came back"):
+    with pytest.raises(PlanHaltedError, match=f"no result came back.*before `trimtab release {BROKER}`"):
         live.run(plan).run()
+    assert [each.broker for each in live.controls.drained] == [BROKER]
     assert live.controls.orders is None
 
 
