@@ -59,7 +59,10 @@ class LogConnection:
         """As ``partitions``; TrimtabError where there is no such topic."""
         number = self.partitions(name)
         if not number:
-            raise TrimtabError(f"{where(self.log, name)} does not exist as a partitioned topic, or may not be seen")
+            raise TrimtabError(
+                f"{where(self.log, name)} does not exist as a partitioned topic, or may not be seen: `trimtab collect`,"
+                " `run` and `execute` create what they use when they start"
+            )
         return number
 
     def patiently(self, call: Callable[[], T], name: str, operation: str, seconds: float | None = None) -> T:
