@@ -148,8 +148,10 @@ def arrival(
                 f" after the tick, {one.state_bytes / 1e6:.1f} MB of state, {one.resident_bytes / 1e6:,.0f} MB held"
             )
             measured.append(one)
+        idle_cores = site.idle_cores(_IDLE_SECONDS)
+        # Not before: Spark logs a batch some time after its end, later on a busy machine.
         stages = read_stages(folder / _EVENTS, warm_ms, runs)
-        return _figures(form, shape, period_seconds, measured[WARM_UP:], stages, site.idle_cores(_IDLE_SECONDS))
+        return _figures(form, shape, period_seconds, measured[WARM_UP:], stages, idle_cores)
 
 
 class _Site:

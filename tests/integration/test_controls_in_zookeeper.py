@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -85,8 +86,10 @@ def test_a_node_that_holds_something_else_is_an_error_and_can_be_set_anew(
         kazoo.create(f"/trimtab/{found.cluster.name}/controls", b"?", makepath=True)
         with pytest.raises(ControlsCorruptError, match="/controls in ZooKeeper at"):
             store.read()
-        change(store, lambda _: OperatorControls(pause=PAUSED))
-        assert store.read()[0].pause == PAUSED
+        with pytest.raises(ControlsCorruptError, match="set them again with `trimtab pause`"):
+            change(store, lambda now: now)
+        change(store, lambda now: replace(now, pause=PAUSED), may_replace=True)
+        assert store.read()[0] == OperatorControls(pause=PAUSED)
 
 
 def test_while_zookeeper_is_away_the_last_known_pause_holds(tmp_path: Path) -> None:
