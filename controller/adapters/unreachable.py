@@ -2,12 +2,21 @@
 
 import errno
 import socket
+import ssl
+from collections.abc import Callable, Sequence
 from typing import Final
+
+from controller.adapters import tls
+from controller.model.errors import TrimtabError
 
 #: For a connection, and again for an answer.
 LOOK_SECONDS: Final = 2.0
 #: It accepts connections: the machine is there, the server hangs or is only starting.
 NO_ANSWER: Final = "it accepts connections, but does not answer"
+#: It hangs up without a byte.
+CLOSES: Final = "it closes every connection"
+#: For one server, where several share the time.
+_LEAST_SECONDS: Final = 0.5
 
 _WORDS: Final = {
     errno.EADDRINUSE: "another process listens there",
@@ -37,3 +46,62 @@ def why_no_connection(host: str, port: int, seconds: float = LOOK_SECONDS) -> st
     except OSError as error:
         return words(error)
     return ""
+
+
+def why_none_answers(servers: Sequence[str], why: Callable[[str, float], str]) -> str:
+    """Why none of *servers* answers, "" where one does; *why* looks at one of them, for so many seconds."""
+    seconds = max(_LEAST_SECONDS, LOOK_SECONDS / len(servers))
+    found: dict[str, str] = {}
+    for server in servers:
+        found[server] = why(server, seconds)
+        if not found[server]:
+            return ""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{server}: {problem}" for server, problem in found.items())
+
+
+def why_no_answer(
+    host: str,
+    port: int,
+    question: bytes,
+    judge: Callable[[bytes], str],
+    *,
+    size: int,
+    seconds: float,
+    context: Callable[[], ssl.SSLContext] | None = None,
+) -> str:
+    """Ask *question*; what *judge* says of the first *size* bytes of the answer, or why there is none.
+
+    *judge* gets fewer bytes where the server hangs up.  *context*: of TLS, where the server speaks it.
+    A server that refuses us answers, too: "".
+    """
+    try:
+        connection = socket.create_connection((host, port), timeout=seconds)
+    except OSError as error:
+        return words(error)
+    try:
+        if context is not None:
+            connection = context().wrap_socket(connection, server_hostname=host)
+        connection.sendall(question)
+        answer = _begin(connection, size)
+    except TimeoutError:
+        return NO_ANSWER
+    except TrimtabError:
+        return ""  # a certificate's file: whoever connects says so
+    except ssl.SSLError as error:
+        # Somebody answers, who refuses us or speaks no TLS: whoever connects says so.
+        return "" if tls.is_refusal(error) else "it breaks off the TLS handshake: does it speak TLS at this port?"
+    except OSError as error:
+        return words(error)
+    finally:
+        connection.close()
+    return judge(answer)
+
+
+def _begin(connection: socket.socket, size: int) -> bytes:
+    """The first bytes of the answer; fewer where the server ends it."""
+    received = b""
+    while len(received) < size and (part := connection.recv(size - len(received))):
+        received += part
+    return received

@@ -46,9 +46,9 @@ def nobody() -> str:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("controller.adapters.kafka.unreachable", "controller.adapters.pulsar.http"):
+    for module in ("controller.adapters.unreachable", "controller.adapters.pulsar.http"):
         monkeypatch.setattr(f"{module}.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("controller.adapters.kafka.unreachable._LEAST_SECONDS", 0.1)
+    monkeypatch.setattr("controller.adapters.unreachable._LEAST_SECONDS", 0.1)
     monkeypatch.setattr("controller.adapters.outages._EVERY_SECONDS", 0.01)
     monkeypatch.setattr("controller.adapters.outages._AGAIN_SECONDS", 0.01)
 

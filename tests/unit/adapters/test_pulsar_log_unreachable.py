@@ -23,8 +23,9 @@ def log(*ports: int) -> PulsarLogSettings:
 
 
 @contextmanager
-def server(answer: bytes) -> Iterator[int]:
-    """Answers every connection with *answer*, and closes it."""
+def server(*parts: bytes) -> Iterator[int]:
+    """Answers every connection with *parts*, one after the other, and closes it."""
+    waiting = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -33,7 +34,10 @@ def server(answer: bytes) -> Iterator[int]:
                     connection, _ = listening.accept()
                     with connection:
                         connection.recv(100)
-                        connection.sendall(answer)
+                        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                        for part in parts:
+                            connection.sendall(part)
+                            waiting.wait(0.05)
             except OSError:
                 return
 
@@ -57,6 +61,11 @@ def server(answer: bytes) -> Iterator[int]:
 def test_what_answers_there_is_told(answer: bytes, said: str) -> None:
     with server(answer) as port:
         assert why_unreachable(log(port)) == said
+
+
+def test_an_answer_that_comes_in_two_parts_is_one() -> None:
+    with server(_CONNECTED[:3], _CONNECTED[3:]) as port:
+        assert why_unreachable(log(port)) == ""
 
 
 def test_one_broker_that_answers_is_enough_and_of_several_that_do_not_each_is_named() -> None:
