@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from controller.adapters.recordings.manifest import Manifest, RecordedSettings
+from controller.adapters.opened import records_in
+from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.offline.record import Wanted, record
 from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 from tests.records import CLUSTER, T
 
 SETTINGS = RecordedSettings(
@@ -69,3 +70,11 @@ def some_log(records: int = 20) -> KeptLog:
 def made(folder: Path, log: KeptLog, wanted: Wanted | None = None, *, file_records: int = 6) -> Manifest:
     writer = RecordingWriter(folder, file_records=file_records)
     return record(log, folder, wanted or Wanted(), SETTINGS, CLUSTER, writer=writer)
+
+
+def recording_of(conf: Path) -> Path:
+    """A recording, beside the settings in *conf*, of the log in the folder ``log`` there."""
+    settings, folder = read_settings(conf), conf.parent / "recording"
+    log = records_in(conf.parent / "log")
+    record(log, folder, Wanted(), recorded_settings(settings), CLUSTER, writer=RecordingWriter(folder))
+    return folder

@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from controller.adapters.opened import records_in
-from controller.adapters.recordings.manifest import recorded_settings
-from controller.adapters.recordings.writing import RecordingWriter
 from controller.cli.app import app
-from controller.model.errors import TrimtabError
-from controller.offline.record import Wanted, record
-from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.audit import AuditAnswer
+from tests.command_runs import told
 from tests.modelled_log import played, settings_in
-from tests.records import CLUSTER
+from tests.recordings import recording_of
 
 CONF = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\n"
 
@@ -32,19 +27,11 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def recording(conf: Path) -> Path:
     """A recording of its log."""
-    settings, folder = read_settings(conf), conf.parent / "recording"
-    log = records_in(conf.parent / "log")
-    record(log, folder, Wanted(), recorded_settings(settings), CLUSTER, writer=RecordingWriter(folder))
-    return folder
+    return recording_of(conf)
 
 
 def run(*words: object, code: int = 0) -> str:
-    found = CliRunner().invoke(app, ["audit", *map(str, words)])
-    if isinstance(found.exception, TrimtabError):
-        assert found.exception.exit_code == code
-        return str(found.exception)
-    assert found.exit_code == code, found.output + found.stderr
-    return found.output if code == 0 else found.stderr
+    return told("audit", *words, code=code)
 
 
 def answer(*words: object) -> AuditAnswer:
