@@ -15,7 +15,7 @@ from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.ports.log import DeadLetterLog
-from controller.wire.dead_letter import DeadLetter, Source, dead_letter_for
+from controller.wire.dead_letter import DeadLetter, Source, dead_letter
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result
 from streaming.decode import DecodeOptions, suspects
@@ -81,7 +81,7 @@ class DeadLetters:
             return None
         topic = self._topics.get(row["source"])
         source = Source(topic=topic, file=row["file"] or None, partition=row["partition"], offset=row["offset"])
-        return dead_letter_for(error, source, head=bytes(row["head"]), size=row["size"], digest=row["sha256"])
+        return dead_letter(error, source, head=bytes(row["head"]), size=row["size"], digest=row["sha256"])
 
     def _refusal(self, row: Row) -> WireError | None:
         """What controller.wire finds wrong with the record; None for a good fact or tick."""

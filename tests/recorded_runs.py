@@ -1,10 +1,11 @@
 """Recordings of simulated clusters, in memory: the truth behind them is known."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from controller.engine import decide_interval
 from controller.model.controls import Controls
-from controller.offline.counterfactual.recorded import RecordedInterval, RecordingInMemory
+from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.counterfactual.shown import with_near_detail
 from controller.offline.simulate import SimulatedRun, simulate, variant_of
@@ -14,6 +15,18 @@ from controller.simulator.world import World
 from tests.scenarios import ALL_DETAIL
 
 DETAIL_SHARE = IntervalSettings().detail_share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordingInMemory:
+    """A ReplayableRecording that is in memory."""
+
+    cluster: str
+    period_ms: int
+    held: tuple[RecordedInterval, ...]
+
+    def intervals(self) -> Iterator[RecordedInterval]:
+        return iter(self.held)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,12 @@
 """Small records as they would lie in a topic: plain dictionaries to be spoilt at will, and their bytes."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from controller.model.errors import WireError
+from controller.wire.dead_letter import DeadLetter, Source, dead_letter
 
 SAMPLES = Path(__file__).parent / "samples"
 CLUSTER = "demo"
@@ -129,3 +133,8 @@ def as_bytes(record: Any) -> bytes:
 
 def without(record: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key != name}
+
+
+def dead_letter_of(value: bytes, error: WireError, source: Source) -> DeadLetter:
+    """The dead letter for *value*, refused with *error*."""
+    return dead_letter(error, source, head=value, size=len(value), digest=sha256(value).hexdigest())

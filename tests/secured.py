@@ -19,8 +19,8 @@ from controller.adapters.kafka.acls import read_acls
 from controller.adapters.tls import Tls
 from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
-from controller.lab.secured_servers import SecuredKafka, ServerTls
 from controller.settings.access import ZooKeeperAuthSettings
+from tests.secured_servers import SecuredKafka, ServerTls
 
 TLS = Path(__file__).parent / "data" / "tls"
 CA, ANOTHER_CA = TLS / "ca.pem", TLS / "another-ca.pem"

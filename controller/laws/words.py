@@ -36,11 +36,6 @@ def rows_told(view: ClusterView, rows: Iterable[int]) -> str:
     return ", ".join(view.brokers.names[row] for row in rows) or "no broker"
 
 
-def numbers_told(numbers: Sequence[float]) -> str:
-    """Numbers in a row."""
-    return ", ".join(f"{number:g}" for number in numbers) or "none"
-
-
 def _bundles_told(view: ClusterView, rows: Sequence[int]) -> list[str]:
     bundles = view.bundles
     return [

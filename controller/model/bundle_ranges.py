@@ -33,15 +33,3 @@ def divided(lower: int, upper: int, cuts: Sequence[int]) -> tuple[int, ...]:
             f"0x{lower:08x}_0x{upper:08x} cannot be split at {at}: every position must lie inside the range, only once"
         )
     return ends
-
-
-def with_split(boundaries: Sequence[int], lower: int, upper: int, cuts: Sequence[int]) -> tuple[int, ...] | None:
-    """The *boundaries* of a namespace after its bundle from *lower* to *upper* was split at *cuts*.
-
-    None if the namespace has no such bundle.  Raises TrimtabError as :func:`divided` does.
-    """
-    if can_split(lower, upper) and (lower, upper) not in pairwise(boundaries):
-        return None
-    ends = divided(lower, upper, cuts)
-    at = list(boundaries).index(lower)
-    return (*boundaries[:at], *ends, *boundaries[at + 2 :])

@@ -66,14 +66,6 @@ class IsolationPolicy:
         """Whether *host* is a primary broker: it serves these namespaces and no others."""
         return matches(self.primary, host)
 
-    def is_secondary(self, host: str) -> bool:
-        """Whether *host* is a secondary broker: it serves these namespaces after a fail-over."""
-        return matches(self.secondary, host)
-
-    def is_available_primary(self, status: BrokerStatus) -> bool:
-        """Whether a broker is primary and can take bundles."""
-        return self.is_primary(status.address) and self.auto_failover.is_available(status)
-
     def fails_over(self, statuses: tuple[BrokerStatus, ...]) -> bool:
         """Whether too few of *statuses*, the primary brokers, are available."""
         return self.auto_failover.fails_over(sum(self.auto_failover.is_available(status) for status in statuses))

@@ -40,19 +40,9 @@ class TopicName(NamedTuple):
         return "/".join(part for part in (self.tenant, self.cluster, self.namespace_portion) if part is not None)
 
     @property
-    def is_v2(self) -> bool:
-        """Whether this is a V2 name, without a cluster."""
-        return self.cluster is None
-
-    @property
     def is_partitioned(self) -> bool:
         """Whether it is a partition of a partitioned topic."""
         return self.partition_index != -1
-
-    @property
-    def partitioned_topic_name(self) -> str:
-        """The full name of the partitioned topic of this partition; the topic's own name if it is not a partition."""
-        return str(self).rpartition(PARTITION_SUFFIX)[0] if self.is_partitioned else str(self)
 
     @property
     def position(self) -> int:

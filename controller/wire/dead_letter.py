@@ -1,7 +1,6 @@
 """Dead letters: a record that was refused, why, where it lay, and what can be kept of it."""
 
 from base64 import b64decode, b64encode
-from hashlib import sha256
 from typing import Final, Literal
 
 from pydantic import Field
@@ -44,13 +43,8 @@ class DeadLetter(Record):
         return b64decode(self.head)
 
 
-def dead_letter(value: bytes, error: WireError, source: Source) -> DeadLetter:
-    """The dead letter for *value*, refused with *error*."""
-    return dead_letter_for(error, source, head=value, size=len(value), digest=sha256(value).hexdigest())
-
-
-def dead_letter_for(error: WireError, source: Source, *, head: bytes, size: int, digest: str) -> DeadLetter:
-    """The dead letter for a record that is not at hand whole: its beginning, its size, and its SHA-256 in hex."""
+def dead_letter(error: WireError, source: Source, *, head: bytes, size: int, digest: str) -> DeadLetter:
+    """The dead letter for a record of which this is known: its first bytes, its size, and its SHA-256 in hex."""
     return DeadLetter.model_validate(
         {
             "reason": error.reason,

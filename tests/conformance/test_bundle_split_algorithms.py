@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.model.bundle_ranges import divided, with_split
+from controller.model.bundle_ranges import divided
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle, topic_hash
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
 from controller.strategies.protocols import SplitAlgorithm
 from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
+from tests.conformance.brokers.split_bundles import with_split
 from tests.conformance.vectors import Case, configured, rows_of_4
 
 COMPONENT = "bundle_split_algorithms"

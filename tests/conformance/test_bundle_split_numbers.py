@@ -1,7 +1,8 @@
 from itertools import pairwise
 
-from controller.model.bundle_ranges import divided, equal_cuts, with_split
+from controller.model.bundle_ranges import divided, equal_cuts
 from controller.model.names import default_boundaries, parse_bundle
+from tests.conformance.brokers.split_bundles import with_split
 from tests.conformance.vectors import Case
 
 COMPONENT = "bundle_split_numbers"

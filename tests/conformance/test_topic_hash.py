@@ -1,5 +1,5 @@
-from controller.model.hashes import HASHES
 from controller.model.names import BundleName, default_boundaries, find_bundle, topic_hash
+from tests.conformance.brokers.hashes import HASHES
 from tests.conformance.vectors import Case
 
 COMPONENT = "topic_hash"

@@ -7,10 +7,10 @@ from controller.adapters.deadline import Deadline
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, DeadLetterLog, IssuedEvent, MetricsLog
 from controller.ports.systems import ReadTopic
-from controller.wire.dead_letter import DeadLetter, Source, dead_letter
+from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import decode_result
-from tests.records import CLUSTER, PERIOD, T, as_bytes, result, topic_stats
+from tests.records import CLUSTER, PERIOD, T, as_bytes, dead_letter_of, result, topic_stats
 
 NEXT = T + PERIOD
 RECORDS = [as_bytes(topic_stats(topic=f"persistent://tenant/ns/{i}")) for i in range(4)]
@@ -192,6 +192,6 @@ class DeadLetterLogContract:
 def letters(first: int, end: int) -> Sequence[DeadLetter]:
     """One for each offset."""
     return [
-        dead_letter(b"?", WireError("not_json", "no JSON"), Source(file="x.jsonl", offset=offset))
+        dead_letter_of(b"?", WireError("not_json", "no JSON"), Source(file="x.jsonl", offset=offset))
         for offset in range(first, end)
     ]

@@ -32,7 +32,6 @@ from controller.lab.processes import Processes
 from controller.lab.pulsar_demo import next_entry
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import StageAdmin
-from controller.lab.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
 from controller.model.errors import AccessDeniedError
 from controller.model.journal import JournalEntry
 from controller.ports.log import IssuedEvent
@@ -41,6 +40,7 @@ from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
+from tests.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
 
 pytestmark = pytest.mark.e2e
 

@@ -110,9 +110,6 @@ class Service:
         self._thread = threading.Thread(target=self._watch, name=self.name, daemon=True)
         self._thread.start()
 
-    def is_back(self, former: Life) -> bool:
-        return self.life is not former and self.life.is_alive()
-
     def wait_for(self, text: str, timeout_seconds: float = 120.0) -> None:
         """Until its present life says *text*."""
         eventually(lambda: self.life.says(text), f"{self.name} says {text!r}", timeout_seconds)

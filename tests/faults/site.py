@@ -202,9 +202,6 @@ class Site:
             client.stop()
             client.close()
 
-    def service_of(self, life: Life) -> Service:
-        return next(each for each in (*self.controllers, *self.executors) if life in each.lives)
-
     def warm_up(self) -> None:
         """The first intervals: nothing is issued before there are some."""
         eventually(lambda: any(_newest_epoch(each.life) for each in self.controllers), "somebody leads")

@@ -26,13 +26,13 @@ from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import EpochEvent, parse_event
-from controller.wire.dead_letter import Source, dead_letter
+from controller.wire.dead_letter import Source
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import decode_result
 from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
-from tests.records import CLUSTER, PERIOD, T, as_bytes, broker_sweep, result
+from tests.records import CLUSTER, PERIOD, T, as_bytes, broker_sweep, dead_letter_of, result
 
 pytestmark = pytest.mark.integration
 
@@ -381,7 +381,7 @@ def test_each_poll_gives_the_commands_that_are_new(settings: KafkaLogSettings) -
 
 
 def test_a_dead_letter_lies_under_the_place_it_came_from(settings: KafkaLogSettings) -> None:
-    letter = dead_letter(b"?", WireError("not_json"), Source(topic=settings.metrics_topic, partition=2, offset=5))
+    letter = dead_letter_of(b"?", WireError("not_json"), Source(topic=settings.metrics_topic, partition=2, offset=5))
     KafkaDeadLetterLog(settings).write(0, [letter])
     (record,) = records(settings, settings.dead_letters_topic)
     assert record.key == f"{settings.metrics_topic}/2/5".encode()

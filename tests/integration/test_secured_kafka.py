@@ -18,7 +18,6 @@ from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.reader import Reader
 from controller.adapters.kafka.rights import rights
 from controller.adapters.kafka.ticks import KafkaCollectorLog
-from controller.lab.secured_servers import SUPER, SecuredKafka
 from controller.model.errors import AccessDeniedError
 from controller.ports.inbox import AnswerRecord, Delivery
 from controller.settings.log import KafkaLogSettings
@@ -26,6 +25,7 @@ from controller.settings.trimtab_toml import ExecutorSettings
 from tests.commands import T
 from tests.journal_entries import UNLOAD, entry
 from tests.secured import ANOTHER_CA, CA, EXPIRED, SERVER, grant_what_the_page_says
+from tests.secured_servers import SUPER, SecuredKafka
 
 pytestmark = pytest.mark.integration
 

@@ -20,9 +20,9 @@ from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.adapters.zookeeper.session import granted_timeout_ms
-from controller.lab.secured_servers import SecuredZooKeeper
 from controller.model.errors import LeadershipLostError, TrimtabError
 from tests.secured import ANOTHER_CA, EXPIRED, MUTUAL, access, ours
+from tests.secured_servers import SecuredZooKeeper
 
 pytestmark = pytest.mark.integration
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.model.java_regex import matches
 from controller.model.load import ClusterView
 from controller.model.names import namespace_of
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
@@ -89,7 +90,7 @@ def permitted(cluster: ClusterView, bundle: str) -> set[str]:
         taken = {name for name in brokers if any(p.is_primary(host[name]) for p in policies.isolation)}
         return set(brokers) - taken - policies.without_persistent
     primary = {name for name in brokers if own.is_primary(host[name])}
-    secondary = {name for name in brokers if own.is_secondary(host[name])}
+    secondary = {name for name in brokers if matches(own.secondary, host[name])}
     return primary | secondary if len(primary) < own.auto_failover.min_limit else primary
 
 

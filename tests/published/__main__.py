@@ -16,13 +16,13 @@ from controller.model.errors import WireError
 from controller.wire.base import encode, validate
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.controls import encode_controls
-from controller.wire.dead_letter import Source, dead_letter
+from controller.wire.dead_letter import Source
 from controller.wire.journal import encode_entry, encode_epoch
 from controller.wire.journal_records import EntryWriter, PartEntry
 from controller.wire.schemas import MODELS, schema_files
 from tests.folds import A, Shard, sweep, ticked
 from tests.journal_entries import SPLIT, UNLOAD, entry
-from tests.records import CLUSTER, LEFT, METRICS, PERIOD, T, as_bytes, namespace_state, result
+from tests.records import CLUSTER, LEFT, METRICS, PERIOD, T, as_bytes, dead_letter_of, namespace_state, result
 
 FOLDER: Final = Path(__file__).parent
 STATE: Final = "state.bin"
@@ -43,7 +43,7 @@ def records() -> Mapping[str, bytes]:
     writer.wrote(encoded)
     (delta,) = writer.encode(entry(T + PERIOD)).records
     part = PartEntry(cluster=CLUSTER, interval=T, part=0, parts=1, text=whole.decode())
-    letter = dead_letter(b"{", WireError("not_json", "it ends early"), Source(topic="trimtab-metrics", offset=7))
+    letter = dead_letter_of(b"{", WireError("not_json", "it ends early"), Source(topic="trimtab-metrics", offset=7))
     return {
         # As far as trimtab reads them: of load reports, that is a part.
         **{name: encode(validate(MODELS[name], as_bytes(record))) for name, record in METRICS.items()},

@@ -46,16 +46,3 @@ class ReplayableRecording(Protocol):
     def intervals(self) -> Iterator[RecordedInterval]:
         """Every closed interval, the oldest first.  TrimtabError where it cannot be read."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RecordingInMemory:
-    """A recording that is in memory, for tests and for what was read already."""
-
-    cluster: str
-    period_ms: int
-    held: tuple[RecordedInterval, ...]
-
-    def intervals(self) -> Iterator[RecordedInterval]:
-        """See ReplayableRecording."""
-        return iter(self.held)

@@ -214,15 +214,3 @@ def _percentile(off: Floats) -> float:
 def drivers_of(load: Floats, producers: Ints, consumers: Ints) -> Floats:
     """(n, DRIVERS) of n bundles with *load* (n, 4)."""
     return np.column_stack([load, (producers + consumers).astype(np.float64)])
-
-
-def samples_of(parts: Sequence[UsageSamples], brokers: tuple[str, ...]) -> UsageSamples:
-    """All *parts*, whose brokers are rows of *brokers*, one after the other."""
-    return UsageSamples(
-        interval=np.concatenate([part.interval for part in parts]),
-        broker=np.concatenate([part.broker for part in parts]),
-        brokers=brokers,
-        drivers=np.concatenate([part.drivers for part in parts]),
-        usage=np.concatenate([part.usage for part in parts]),
-        limit=np.concatenate([part.limit for part in parts]),
-    )

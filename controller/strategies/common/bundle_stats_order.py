@@ -47,11 +47,6 @@ def connection_keys(connections: Ints) -> Ints:
     return connections // _CONNECTIONS_STEP
 
 
-def rate_key(keys: Ints) -> Ints:
-    """(n,) the message rate's key of *keys* (of averages or last stats).  Pulsar: compareByMsgRate."""
-    return keys[:, 2]
-
-
 def compare(a: Ints, b: Ints) -> Ints:
     """(n,) -1, 0 or 1 as the keys (n, k) of *a* are below, equal to or above those of *b*."""
     signs = (a > b).astype(np.int64) - (a < b)

@@ -74,12 +74,3 @@ class ModularSelectBroker(ResourceWeights):
             return usage, limit, self.weighted_usage(usage, limit) > self.overloaded_percent / 100
 
         return view.policies.derived(("overloaded", self, id(usage), id(limit)), find)[2]
-
-    def for_assignment(
-        self, view: ClusterView, bundle: int, filters: Sequence[Filter], placement: Placement[M], memory: M
-    ) -> tuple[Ints, M]:
-        """As :meth:`acceptable`, but a bundle on its way keeps its destination.  Pulsar: selectBrokerForAssignment."""
-        sent = view.preallocated.broker[view.preallocated.bundle == bundle]
-        if len(sent):
-            return sent[-1:], memory
-        return self.acceptable(view, bundle, self.candidates(view, bundle, filters), placement, memory)

@@ -18,13 +18,13 @@ from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
-from controller.wire.dead_letter import Source, dead_letter
+from controller.wire.dead_letter import Source
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import decode_result
 from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
-from tests.records import CLUSTER, PERIOD, T, as_bytes, result, topic_stats
+from tests.records import CLUSTER, PERIOD, T, as_bytes, dead_letter_of, result, topic_stats
 
 NEXT = T + PERIOD
 
@@ -347,7 +347,7 @@ def test_a_record_of_several_lines_is_refused(tmp_path: Path) -> None:
 
 def test_dead_letters_of_a_batch_that_runs_again_are_kept_once(tmp_path: Path) -> None:
     log = FolderDeadLetterLog(tmp_path)
-    letter = dead_letter(b"?", WireError("not_json"), Source(file="x.jsonl", offset=3))
+    letter = dead_letter_of(b"?", WireError("not_json"), Source(file="x.jsonl", offset=3))
     log.write(0, [letter])
     log.write(0, [letter])
     log.write(1, [])

@@ -15,7 +15,6 @@ from tests.doctor import facts, kafka, kafka_log, only, problems, settings, zook
 
 STRANGER = "User:stranger"
 WORLD = "User:*"
-ONE_OF_MANY = "trimtab-executor-demo-1"
 
 
 def acl(principal: str, resource: str, name: str, operation: str = "Write", **changed: Any) -> Acl:

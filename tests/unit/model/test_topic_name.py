@@ -23,7 +23,6 @@ def test_short_forms_are_completed(given: str, full: str) -> None:
 def test_a_v1_name_has_a_cluster_and_its_local_name_may_have_slashes() -> None:
     topic = parse_topic("persistent://acme/west/prod/a/b")
     assert (topic.cluster, topic.namespace, topic.local_name) == ("west", "acme/west/prod", "a/b")
-    assert not topic.is_v2
 
 
 def test_a_short_name_has_the_ring_position_of_its_full_name() -> None:
@@ -56,10 +55,9 @@ def test_a_partition_number_must_be_written_as_java_writes_it(name: str, index: 
     assert parse_topic(name).partition_index == index
 
 
-def test_a_partition_knows_its_topic_and_a_topic_its_partitions() -> None:
+def test_a_topic_knows_the_names_of_its_partitions() -> None:
     topic = parse_topic("t")
-    assert parse_topic(topic.partition(7)).partitioned_topic_name == str(topic)
-    assert topic.partitioned_topic_name == str(topic)
+    assert parse_topic(topic.partition(7)).partition_index == 7
     assert topic.partition(-1) == str(topic)
     assert parse_topic("t-partition-5").partition(5) == "persistent://public/default/t-partition-5"
 

@@ -7,7 +7,7 @@ import pytest
 
 from controller.offline.counterfactual.answer import RecordingTerms
 from controller.offline.counterfactual.differences import difference
-from controller.offline.counterfactual.recorded import RecordedInterval, RecordingInMemory
+from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import Replays, replay
 from controller.offline.counterfactual.reproduction import reproduction_of_journal, reproduction_of_moves
 from controller.offline.counterfactual.survey import ReplaySpan, survey
@@ -15,7 +15,7 @@ from controller.offline.figures import figures_of
 from controller.offline.scenarios import scenario_path, strategy_options
 from controller.offline.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario, read_scenario
-from tests.recorded_runs import RecordedTruth, recorded, replay_policy
+from tests.recorded_runs import RecordedTruth, RecordingInMemory, recorded, replay_policy
 from tests.scenarios import scenario
 
 #: Restarts, splits with unloads, hanging unloads, noise and drift.

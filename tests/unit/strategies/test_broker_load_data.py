@@ -5,7 +5,6 @@ from controller.model.load import BANDWIDTH_IN, CPU, DIRECT_MEMORY, MEMORY, Floa
 from controller.strategies.common.broker_load_data import BrokerLoad, BrokerLoadFeatures
 
 LIMIT = np.full((1, 5), 100.0)
-THROUGHPUT = np.array([1000.0])
 
 
 def used(**percent: float) -> Floats:

@@ -1,8 +1,7 @@
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pytest
 
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
@@ -125,12 +124,3 @@ def test_overloaded_is_above_the_threshold() -> None:
 def test_of_equally_good_brokers_an_overloaded_one_is_not_taken_while_another_is_not() -> None:
     rows, _ = ModularSelectBroker().acceptable(CLUSTER, 0, found(Only((1, 3))), Every(), NoMemory())
     assert rows.tolist() == [1]
-
-
-@pytest.mark.parametrize("destination", [1, 3])
-def test_a_bundle_on_its_way_is_assigned_to_where_it_is_going(destination: int) -> None:
-    going = replace(CLUSTER).with_preallocated(0, destination)
-    rows, _ = ModularSelectBroker().for_assignment(going, 0, [], PLACEMENT, PLACEMENT.initial_memory())
-    assert rows.tolist() == [destination]
-    rows, _ = ModularSelectBroker().for_assignment(going, 1, [Only((0,))], PLACEMENT, PLACEMENT.initial_memory())
-    assert rows.tolist() == [0]

@@ -1,8 +1,8 @@
 """The worked example of StreamNative's article on Pulsar's load balancing: two algorithms on one bundle."""
 
-from controller.model.bundle_ranges import with_split
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from controller.strategies.splitting.topic_count_equally_divide import TopicCountEquallyDivide
+from tests.conformance.brokers.split_bundles import with_split
 from tests.topics import NO_LOAD, NO_POSITIONS, at
 
 BUNDLES = (0x0000, 0x8000, 0xFFFF)

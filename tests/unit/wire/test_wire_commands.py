@@ -21,11 +21,11 @@ from controller.wire.commands import (
     parse_event,
     to_command,
 )
-from controller.wire.dead_letter import DeadLetter, Source, dead_letter
+from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import TickRecord
 from controller.wire.results import Result, decode_result
 from tests.journal_entries import SPLIT, UNLOAD
-from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, result, tick, topic_stats, without
+from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, dead_letter_of, result, tick, topic_stats, without
 
 
 def test_an_unload_is_a_cloud_event_that_explains_itself() -> None:
@@ -146,7 +146,7 @@ def test_a_bad_result_is_refused_with_its_reason(record: Any, reason: str) -> No
 
 def test_a_dead_letter_keeps_what_is_needed_to_find_and_understand_the_record() -> None:
     source = Source(topic="trimtab-metrics", partition=3, offset=42)
-    letter = dead_letter(b'{"v":2', WireError("not_json", "EOF"), source)
+    letter = dead_letter_of(b'{"v":2', WireError("not_json", "EOF"), source)
     read = DeadLetter.model_validate_json(encode(letter))
     assert read == letter
     assert (read.reason, read.detail, read.source, read.size) == ("not_json", "EOF", source, 6)
@@ -157,7 +157,7 @@ def test_a_dead_letter_keeps_what_is_needed_to_find_and_understand_the_record() 
 
 def test_of_a_huge_record_the_dead_letter_keeps_the_first_64_kib_and_the_hash_of_all() -> None:
     huge = b"x" * 65_536 + b"y" * 1_000_000
-    letter = dead_letter(huge, WireError("too_large"), Source(file="metrics/1.jsonl", offset=0))
+    letter = dead_letter_of(huge, WireError("too_large"), Source(file="metrics/1.jsonl", offset=0))
     assert letter.kept == b"x" * 65_536
     assert letter.size == len(huge)
     assert letter.sha256 == hashlib.sha256(huge).hexdigest()

@@ -1,4 +1,4 @@
-"""The real servers, which refuse clients that do not authenticate: for tests and demos of security settings.
+"""Real servers that refuse clients that do not authenticate.
 
 Kafka: SASL_SSL (PLAIN) and ACLs, everything denied by default.  ZooKeeper: TLS, and digest or SASL demanded.
 """

@@ -1,7 +1,7 @@
 """The hash functions that a Pulsar NamespaceBundleFactory can use to place a topic on the hash ring.
 
-Brokers always look topics up by CRC32, whatever function the factory has (see ``names.topic_hash``).  The other
-functions are for clusters and tools that use the factory's function.
+Brokers look topics up by CRC32, whatever function the factory has, so trimtab needs no other one
+(``controller.model.names.topic_hash``).
 
 Pulsar: NamespaceBundleFactory.getLongHashCode over Guava's com.google.common.hash.Hashing, strings as UTF-8.
 """

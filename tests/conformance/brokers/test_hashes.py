@@ -1,7 +1,7 @@
 import pytest
 
-from controller.model.hashes import HASHES
 from controller.model.names import topic_hash
+from tests.conformance.brokers.hashes import HASHES
 
 #: The text whose checksum every CRC catalogue gives.
 DIGITS = "123456789"
