@@ -15,9 +15,9 @@ from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.load import ClusterView
 from controller.model.records import CommandResult
-from controller.offline.applying import PlanRun, Surroundings
-from controller.offline.plan_progress import plan_progress
-from controller.offline.plan_source import PlanSource, source_of_log
+from controller.offline.plans.applying import PlanRun, Surroundings
+from controller.offline.plans.progress import plan_progress
+from controller.offline.plans.source import PlanSource, source_of_log
 from controller.planning.plan import Plan
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls

@@ -8,7 +8,7 @@ from controller.model.controls import Controls
 from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.counterfactual.shown import with_near_detail
-from controller.offline.simulate import SimulatedRun, simulate, variant_of
+from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.simulator.world import World

@@ -19,10 +19,10 @@ from controller.cli.layout import print_line
 from controller.cli.plan import tell_plan
 from controller.cli.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
-from controller.offline.applying import Applied, PlanRun, Surroundings
-from controller.offline.plan_progress import plan_progress
-from controller.offline.plan_repair import repaired
-from controller.offline.plan_source import PlanSource, source_of_log
+from controller.offline.plans.applying import Applied, PlanRun, Surroundings
+from controller.offline.plans.progress import plan_progress
+from controller.offline.plans.repair import repaired
+from controller.offline.plans.source import PlanSource, source_of_log
 from controller.planning.plan import Plan
 from controller.ports.controls import ControlStore
 from controller.settings.trimtab_toml import Settings, read_settings

@@ -15,11 +15,11 @@ from controller.cli.common import console, json_option
 from controller.cli.layout import columns, print_fields, print_line, print_table
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
-from controller.offline.compare import Comparison, FigureOverSeeds, compare
 from controller.offline.counterfactual.comparison import compare_on_recording
 from controller.offline.counterfactual.opened import opened_recording
-from controller.offline.report.page import Report
-from controller.offline.scenarios import scenario_path, strategy_options
+from controller.offline.scenarios.compare import Comparison, FigureOverSeeds, compare
+from controller.offline.scenarios.report.page import Report
+from controller.offline.scenarios.shipped import scenario_path, strategy_options
 from controller.settings.scenario import read_scenario
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.simulate import CompareAnswer, ComparedFigureAnswer, DuelAnswer

@@ -10,9 +10,9 @@ from controller.cli.common import LONGEST_PERIOD, console, json_option
 from controller.cli.layout import columns, print_line, print_table
 from controller.cycle import Policy
 from controller.model.decision import Command, Decision
+from controller.offline.decide import LoadDecision, decide_on_load
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.offline.what_if import WhatIf, what_would_be_done
 from controller.status.told import reason_text, verdict_cells
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import VerdictAnswer
@@ -98,7 +98,7 @@ def decide(
     """
     policy = recorded_policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
     recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_seconds * 1000)
-    answer = what_would_be_done(recorded.records, policy, seed=seed, rounds=rounds)
+    answer = decide_on_load(recorded.records, policy, seed=seed, rounds=rounds)
     notes = notes_on(recorded, answer.view.brokers.names)
     if as_json:
         typer.echo(_answer(recorded.cluster, policy, answer, notes).as_line())
@@ -108,7 +108,7 @@ def decide(
         raise typer.Exit(_MOVED)
 
 
-def _answer(cluster: str, policy: Policy, answer: WhatIf, notes: Sequence[str]) -> DecideAnswer:
+def _answer(cluster: str, policy: Policy, answer: LoadDecision, notes: Sequence[str]) -> DecideAnswer:
     decision, brokers = answer.decision, answer.view.brokers
     return DecideAnswer(
         cluster=cluster,
@@ -143,7 +143,7 @@ def _planned(command: Command) -> PlannedCommandAnswer:
     )
 
 
-def _print(answer: WhatIf, notes: Sequence[str]) -> None:
+def _print(answer: LoadDecision, notes: Sequence[str]) -> None:
     out, decision = console(), answer.decision
     if decision.commands:
         header = columns("do", "bundle", "from", "to, or cut at", "because", prose=("to, or cut at", "because"))
@@ -167,7 +167,7 @@ def _because(command: Command) -> str:
     return f"{'' if subject in (command.bundle, command.source) else f'{subject}: '}{reason_text(command.why)}"
 
 
-def _summary(answer: WhatIf, decision: Decision) -> str:
+def _summary(answer: LoadDecision, decision: Decision) -> str:
     view = answer.view
     counts = {action: sum(each.action == action for each in decision.commands) for action in ("split", "unload")}
     done = ", ".join(counted(number, action) for action, number in counts.items() if number)

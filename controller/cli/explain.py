@@ -15,10 +15,10 @@ from controller.cli.reachable import require
 from controller.cli.times import FORMS, is_time, time_of
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
-from controller.offline.explanation import Told, explain
+from controller.offline.explanations.explanation import Told, explain
+from controller.offline.explanations.journalled import told_of_journal
+from controller.offline.explanations.of_load import told_of_load
 from controller.offline.flips import flips
-from controller.offline.journalled import told_of_journal
-from controller.offline.of_load import told_of_load
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.explain import FlipAnswer
 from controller.wire.readable import utc

@@ -15,8 +15,8 @@ from controller.cli.layout import print_fields
 from controller.cli.record import KeyFile, key_of, opened_log
 from controller.cli.times import FORMS, time_of
 from controller.model.errors import TrimtabError
-from controller.offline.anonymise import Anonymiser
 from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
+from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.what_if import IncidentAnswer
 from controller.wire.readable import counted, utc

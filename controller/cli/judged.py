@@ -9,7 +9,7 @@ from rich.console import Console
 
 from controller.cli.layout import columns, print_line, print_table
 from controller.model.errors import TrimtabError
-from controller.offline.expectations import JudgedExpectation, JudgedScenario
+from controller.offline.scenarios.expectations import JudgedExpectation, JudgedScenario
 from controller.wire.answers.simulate import ExpectationAnswer
 from controller.wire.readable import counted
 

@@ -16,9 +16,9 @@ from controller.cli.planned import plan_answer, print_plan, print_rightsizing, r
 from controller.cli.reachable import require
 from controller.cli.times import time_of
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.plan_source import PlanSource, source_of_load, source_of_log
-from controller.offline.planner import Asked, PlannedCluster, planned_cluster
-from controller.offline.rightsizing import rightsizing
+from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.rightsizing import rightsizing
+from controller.offline.plans.source import PlanSource, source_of_load, source_of_log
 from controller.planning.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.plan import encode_plan

@@ -6,9 +6,9 @@ from rich.console import Console
 
 from controller.cli.frontier import frontier_levels, print_frontier
 from controller.cli.layout import columns, print_fields, print_line, print_table
-from controller.offline.plan_source import PlanSource
-from controller.offline.planner import PlannedCluster
-from controller.offline.rightsizing import Rightsizing
+from controller.offline.plans.planner import PlannedCluster
+from controller.offline.plans.rightsizing import Rightsizing
+from controller.offline.plans.source import PlanSource
 from controller.planning.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
 from controller.planning.problem import PlannedMove
 from controller.wire.answers.plan import (

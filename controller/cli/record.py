@@ -18,7 +18,7 @@ from controller.cli.common import DEFAULT_CONF, Conf, json_option
 from controller.cli.reachable import require
 from controller.cli.times import FORMS, time_of
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.anonymise import Anonymiser, fingerprint
+from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
 from controller.offline.record import Wanted, record
 from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
 from controller.settings.trimtab_toml import Settings, read_settings

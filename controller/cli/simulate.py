@@ -10,8 +10,8 @@ from controller.cli.common import console, json_option
 from controller.cli.judged import expectation_answers, print_judged, refuse_unmet
 from controller.cli.layout import columns, print_fields, print_line, print_table
 from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy, simulate_incident
-from controller.offline.expectations import JudgedScenario, judge
-from controller.offline.scenarios import scenario_path, shipped
+from controller.offline.scenarios.expectations import JudgedScenario, judge
+from controller.offline.scenarios.shipped import scenario_path, shipped
 from controller.settings.scenario import Scenario, read_scenario
 from controller.settings.small_file import read_small_file
 from controller.wire.answers.simulate import ListedScenarioAnswer, SimulateAnswer

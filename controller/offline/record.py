@@ -10,7 +10,7 @@ from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.manifest import Manifest, RecordedExtent, RecordedSettings
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.anonymise import ANONYMISED, Anonymiser
+from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog
 from controller.wire.readable import utc
 

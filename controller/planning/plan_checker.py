@@ -1,7 +1,7 @@
 """Checks a whole plan: every certificate, every wave, and that brokers end as the plan says.
 
 What is checked are the plan's own numbers.  Whether they are those of today's cluster is checked before the plan is
-carried out (controller/offline/plan_today.py).
+carried out (controller/offline/plans/today.py).
 """
 
 import math

@@ -12,10 +12,10 @@ from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
 from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
-from controller.offline.anonymise import REMOVED, Anonymiser
-from controller.offline.anonymised_log import AnonymisedLog
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.pseudonyms.anonymise import REMOVED, Anonymiser
+from controller.offline.pseudonyms.log import AnonymisedLog
 from controller.ports.records import StoredRecord
 from controller.wire.journal import encode_entry
 

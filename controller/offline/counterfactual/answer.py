@@ -12,7 +12,7 @@ from controller.offline.counterfactual.reproduction import (
     reproduction_of_moves,
 )
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
-from controller.offline.figures import figures_of
+from controller.offline.scenarios.figures import figures_of
 from controller.settings.scenario_parts import Burst, HotTopics
 
 #: The replay with the recorded settings, beside those of the strategies; no strategy has this name.

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.offline.compare import Comparison, FigureOverSeeds
 from controller.offline.counterfactual.answer import what_would_have_happened
 from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.survey import ReplaySpan
+from controller.offline.scenarios.compare import Comparison, FigureOverSeeds
 from controller.wire.readable import utc
 
 #: Stands beside the strategies; no strategy has this name.

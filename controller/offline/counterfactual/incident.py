@@ -22,12 +22,12 @@ from controller.engine import decide_interval
 from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
 from controller.model.records import BrokerState
-from controller.offline.anonymise import plain_versions
 from controller.offline.counterfactual.anonymised import anonymised
 from controller.offline.counterfactual.known_before import known_in
 from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.pseudonyms.anonymise import plain_versions
 from controller.offline.record import AnonymiserOf, Wanted, record, wanted_extents
 from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog
 from controller.wire.journal import encode_entry

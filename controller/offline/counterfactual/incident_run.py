@@ -7,8 +7,8 @@ from controller.offline.counterfactual.answer import RecordingTerms
 from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.replay import replay
 from controller.offline.counterfactual.survey import ReplaySpan, survey
-from controller.offline.expectations import JudgedExpectation, JudgedScenario
-from controller.offline.figures import figures_of, value_of
+from controller.offline.scenarios.expectations import JudgedExpectation, JudgedScenario
+from controller.offline.scenarios.figures import figures_of, value_of
 from controller.settings.expectation import Expectation
 
 

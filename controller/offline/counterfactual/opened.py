@@ -14,7 +14,7 @@ from controller.model.errors import SettingsError
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.recording import Recorded, cluster_of
-from controller.offline.scenarios import strategy_options
+from controller.offline.scenarios.shipped import strategy_options
 from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of

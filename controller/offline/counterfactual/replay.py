@@ -21,7 +21,7 @@ from controller.offline.counterfactual.recorded import RecordedInterval, Replaya
 from controller.offline.counterfactual.shown import ShownInterval, counted_usage, true_limits, with_shifted_usage
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, until
 from controller.offline.counterfactual.world import ReplayedWorld
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.strategies.filters.fewest_bundles import FewestBundles
 
 #: What the usages of brokers that differ from the recorded ones are shifted by, in errors: all up, all down, and the

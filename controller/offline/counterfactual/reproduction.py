@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controller.model.decision import Command
 from controller.offline.counterfactual.replay import ReplayedDecision, ReplayedRun, moved
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.simulator.carrying_out import SimulatedMove
 from controller.wire.readable import utc
 

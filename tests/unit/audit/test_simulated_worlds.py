@@ -8,7 +8,7 @@ from controller.audit.auditor import MoveAuditor
 from controller.audit.moves import AuditedMove
 from controller.audit.owner_changes import OwnerChange
 from controller.audit.seen_load import weights_of
-from controller.offline.scenarios import scenario_path, strategy_options
+from controller.offline.scenarios.shipped import scenario_path, strategy_options
 from controller.settings.scenario import read_scenario
 from tests.recorded_runs import RecordedTruth, recorded, replay_policy
 from tests.scenarios import scenario

@@ -12,7 +12,7 @@ from controller.cli.compare import compare_strategies, mean_text
 from controller.cli.judged import NotMetError
 from controller.cli.simulate import simulate_scenario
 from controller.model.errors import SettingsError
-from controller.offline.compare import FigureOverSeeds
+from controller.offline.scenarios.compare import FigureOverSeeds
 from controller.settings.scenario_parts import Cure
 
 ROOT = Path(__file__).parents[3]

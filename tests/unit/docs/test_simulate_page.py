@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from controller.offline.scenarios import LIBRARY, shipped
+from controller.offline.scenarios.shipped import LIBRARY, shipped
 from controller.settings.expectation import FIGURES
 from controller.settings.scenario import Scenario
 from controller.settings.section import sections_in

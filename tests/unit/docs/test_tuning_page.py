@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from controller.offline.scenarios import shipped
+from controller.offline.scenarios.shipped import shipped
 from controller.settings.policy import options_table
 from tests.pages import DOCS
 

@@ -19,8 +19,8 @@ from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.java_regex import java_pattern, matches
 from controller.model.names import topic_hash
-from controller.offline.anonymise import Anonymiser
-from controller.offline.pseudonyms import Pseudonyms
+from controller.offline.pseudonyms.anonymise import Anonymiser
+from controller.offline.pseudonyms.names import Pseudonyms
 from controller.offline.record import AnonymiserOf, Wanted, record
 from controller.offline.replay import LogReplay
 from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
@@ -226,7 +226,7 @@ def test_a_policy_that_thousands_of_namespaces_name_is_read_once_and_stays_short
     policy = {"namespaces": ["tenant/.*"], "primary": ["broker-1.*"], "secondary": [], "autoFailoverPolicy": None}
     values = [as_bytes(namespace_state(namespace=f"tenant/ns-{i}", isolationPolicies=[policy])) for i in range(50)]
     log = KeptLog({"metrics": [stored(i, value, at=T) for i, value in enumerate(values)]})
-    with patch("controller.offline.isolation_pseudonyms.matches", wraps=matches) as matching:
+    with patch("controller.offline.pseudonyms.isolation.matches", wraps=matches) as matching:
         other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
         renamed = [other.rewrite("metrics", each).value for each in log.topics["metrics"]]
     assert matching.call_count <= 50

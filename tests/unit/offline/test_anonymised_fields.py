@@ -18,8 +18,8 @@ from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, StrategyMemory
 from controller.model.peak_history import PeakHistory
-from controller.offline.anonymise import Anonymiser, plain_version
-from controller.offline.anonymised_settings import OWN_STRATEGY
+from controller.offline.pseudonyms.anonymise import Anonymiser, plain_version
+from controller.offline.pseudonyms.settings import OWN_STRATEGY
 from controller.settings.policy import options_table
 from controller.wire import metrics, results
 from controller.wire.arrow_stream import COLUMNS

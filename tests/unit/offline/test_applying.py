@@ -12,10 +12,10 @@ from controller.adapters.opened import log_system
 from controller.model.controls import Choice, Drained, OrderedMove, Orders
 from controller.model.decision import Command, Reason
 from controller.model.journal import JournalEntry
-from controller.offline.applying import PlanHaltedError
-from controller.offline.plan_progress import plan_progress
-from controller.offline.plan_repair import repaired
-from controller.offline.planner import Asked, planned_cluster
+from controller.offline.plans.applying import PlanHaltedError
+from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.progress import plan_progress
+from controller.offline.plans.repair import repaired
 from controller.planning.plan import DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan
@@ -203,7 +203,7 @@ def test_a_decision_that_comes_between_two_looks_at_the_journal_is_no_failure(
 
         return Mock(tail=lambda: Mock(wraps=tail, last_entry=last_entry))
 
-    monkeypatch.setattr("controller.offline.plan_progress.log_system", system)
+    monkeypatch.setattr("controller.offline.plans.progress.log_system", system)
     found = plan_progress(live.settings, hash_of(plan), decided)
     assert [command.bundle for command in live.commands] == [move.bundle]
     assert (found.decided, found.states) == (decided, {})

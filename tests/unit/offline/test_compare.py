@@ -3,8 +3,8 @@
 import pytest
 
 from controller.model.errors import SettingsError
-from controller.offline.compare import Comparison, FigureOverSeeds, compare
-from controller.offline.scenarios import strategy_options
+from controller.offline.scenarios.compare import Comparison, FigureOverSeeds, compare
+from controller.offline.scenarios.shipped import strategy_options
 from tests.scenarios import scenario
 
 

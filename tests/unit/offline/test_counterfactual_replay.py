@@ -11,9 +11,9 @@ from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import Replays, replay
 from controller.offline.counterfactual.reproduction import reproduction_of_journal, reproduction_of_moves
 from controller.offline.counterfactual.survey import ReplaySpan, survey
-from controller.offline.figures import figures_of
-from controller.offline.scenarios import scenario_path, strategy_options
-from controller.offline.simulate import SimulatedRun, simulate, variant_of
+from controller.offline.scenarios.figures import figures_of
+from controller.offline.scenarios.shipped import scenario_path, strategy_options
+from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario, read_scenario
 from tests.recorded_runs import RecordedTruth, RecordingInMemory, recorded, replay_policy
 from tests.scenarios import scenario

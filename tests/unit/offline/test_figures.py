@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.offline.figures import (
+from controller.offline.scenarios.figures import (
     events_of,
     figures_of,
     intervals_to_balance,
@@ -16,7 +16,7 @@ from controller.offline.figures import (
     undone,
     value_of,
 )
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.expectation import FIGURES, parse_expectation
 from controller.simulator.carrying_out import SimulatedMove
 from tests.scenarios import scenario

@@ -9,7 +9,7 @@ from controller.cycle import Policy, view_of
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.offline.flips import Flip, Redecision, flips
-from controller.offline.simulate import variant_of
+from controller.offline.scenarios.simulate import variant_of
 from controller.settings.scenario import Scenario
 from controller.strategies.common.resource_usage import max_usage
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder

@@ -11,8 +11,8 @@ from controller.adapters.folder.tail import FolderTail
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
-from controller.offline.explanation import Told, explain
-from controller.offline.journalled import told_of_journal
+from controller.offline.explanations.explanation import Told, explain
+from controller.offline.explanations.journalled import told_of_journal
 from controller.offline.reconstruction import snapshot_at
 from controller.ports.systems import ReadTopic
 from controller.settings.pairs import needed_by

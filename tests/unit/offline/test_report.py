@@ -10,10 +10,10 @@ import pytest
 
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.load import Floats
-from controller.offline.compare import Comparison, FigureOverSeeds
-from controller.offline.report.page import Report
-from controller.offline.report.shown_run import ABSENT, COLUMNS, PERCENT_A_LEVEL, ShownRun, shown_run
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.compare import Comparison, FigureOverSeeds
+from controller.offline.scenarios.report.page import Report
+from controller.offline.scenarios.report.shown_run import ABSENT, COLUMNS, PERCENT_A_LEVEL, ShownRun, shown_run
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario import Scenario
 from controller.simulator.carrying_out import SimulatedMove
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.offline.expectations import JudgedScenario, judge
-from controller.offline.scenarios import shipped
-from controller.offline.simulate import simulate, variant_of
+from controller.offline.scenarios.expectations import JudgedScenario, judge
+from controller.offline.scenarios.shipped import shipped
+from controller.offline.scenarios.simulate import simulate, variant_of
 from tests.effort import tries
 
 LIBRARY = Path(__file__).parents[3] / "conf" / "scenarios" / "simulated"
@@ -71,7 +71,7 @@ def test_a_run_does_not_depend_on_the_order_of_sets() -> None:
     program = (
         "import hashlib\n"
         "from pathlib import Path\n"
-        "from controller.offline.simulate import simulate, variant_of\n"
+        "from controller.offline.scenarios.simulate import simulate, variant_of\n"
         "from controller.settings.scenario import read_scenario\n"
         f"scenario = read_scenario(Path({str(LIBRARY / 'placement-by-count.toml')!r}))\n"
         "run = simulate(scenario, variant_of(scenario), 1)\n"

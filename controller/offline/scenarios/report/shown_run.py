@@ -10,8 +10,8 @@ import numpy as np
 
 from controller.model.decision import Decision, Reason
 from controller.model.load import Floats
-from controller.offline.figures import max_over_mean
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.figures import max_over_mean
+from controller.offline.scenarios.simulate import SimulatedRun
 
 #: Columns of the heat map at most.  Of more intervals each column has the lowest and the highest usage of several.
 COLUMNS: Final = 720

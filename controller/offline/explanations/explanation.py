@@ -9,9 +9,9 @@ from controller.cycle.guardrails import CLUSTER
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.names import namespace_of
-from controller.offline.destinations import destinations, ignored_filters
-from controller.offline.examined import Examined, Placed
-from controller.offline.guardrail_answers import (
+from controller.offline.explanations.destinations import destinations, ignored_filters
+from controller.offline.explanations.examined import Examined, Placed
+from controller.offline.explanations.guardrail_answers import (
     BUDGETS,
     GRACE_PERIOD,
     about_bundle,

@@ -6,7 +6,7 @@ import numpy as np
 
 from controller.cycle import Policy
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Floats
-from controller.offline.examined import Placed
+from controller.offline.explanations.examined import Placed
 from controller.status.reasons import MEANINGS
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.protocols import Filter

@@ -15,7 +15,7 @@ from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Memory, Roster, StrategyMemory
 from controller.model.peak_history import PeakHistory
-from controller.offline.pseudonyms import Pseudonyms
+from controller.offline.pseudonyms.names import Pseudonyms
 
 V = TypeVar("V")
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from controller.offline.examined import Examined, heard_policy
-from controller.offline.explanation import Told
+from controller.offline.decide import decide_on_load
+from controller.offline.explanations.examined import Examined, heard_policy
+from controller.offline.explanations.explanation import Told
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.offline.what_if import what_would_be_done
 
 
 def told_of_load(
@@ -21,7 +21,7 @@ def told_of_load(
     policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms)
     recorded = read_load(load, cluster=None, period_ms=period_ms)
     listening, heard = heard_policy(policy)
-    found = what_would_be_done(recorded.records, listening, rounds=rounds)
+    found = decide_on_load(recorded.records, listening, rounds=rounds)
     # Without the listeners.
     of_strategies = {name: getattr(policy, name) for name in ("shedder", "selection", "membership")}
     made_of = replace(found.made_of, policy=replace(found.made_of.policy, **of_strategies))

@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
-from controller.offline.plan_source import PlanSource
+from controller.offline.plans.source import PlanSource
 from controller.planning.checker import flaws
 from controller.planning.from_view import StatedProblem
 from controller.planning.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves

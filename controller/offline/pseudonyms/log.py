@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from controller.offline.anonymise import ANONYMISED, Anonymiser
+from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
 from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 
 

@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import Final
 
 from controller.model.decision import Decision
-from controller.offline.figures import figures_of
-from controller.offline.simulate import SimulatedRun, simulate, variant_of
+from controller.offline.scenarios.figures import figures_of
+from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario
 
 #: Student's t for 95 %, two sides, by degrees of freedom from 1; further ones are that of the normal distribution.

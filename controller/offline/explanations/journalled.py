@@ -6,8 +6,8 @@ from controller.cycle import Policy
 from controller.model.decision import Command, Decision
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
-from controller.offline.examined import Examined, examine
-from controller.offline.explanation import Told
+from controller.offline.explanations.examined import Examined, examine
+from controller.offline.explanations.explanation import Told
 from controller.offline.reconstruction import snapshot_at
 from controller.ports.systems import LogTail
 from controller.settings.policy import read_policy

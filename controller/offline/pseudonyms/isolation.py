@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from controller.aggregate.policies import isolation_policy
 from controller.model.java_regex import java_pattern, matches
-from controller.offline.pseudonyms import Pseudonyms
+from controller.offline.pseudonyms.names import Pseudonyms
 
 #: An expression that trimtab does not understand, in place of one that it does not understand either.
 _NOT_UNDERSTOOD: Final = r"\G"

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from controller.offline.plan_source import PlanSource
-from controller.offline.plan_today import today
-from controller.offline.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.source import PlanSource
+from controller.offline.plans.today import today
 from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, Plan
 
 _LONGEST = 900

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.plan_source import PlanSource
+from controller.offline.plans.source import PlanSource
 from controller.planning.bounds import lower_bounds, mean_level
 from controller.planning.certify import planned
 from controller.planning.objective import highest, loads

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller.adapters.recordings.manifest import RecordedSettings
-from controller.offline.pseudonyms import Pseudonyms
+from controller.offline.pseudonyms.names import Pseudonyms
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.policy import known_keys
 from controller.settings.strategy_kinds import STRATEGY_KINDS

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.offline.plan_source import PlanSource
+from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import StatedProblem
 from controller.planning.objective import highest, loads
 from controller.planning.plan import EMPTY, Plan, PlanStep

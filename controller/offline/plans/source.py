@@ -18,10 +18,10 @@ from controller.cycle.untouchable import Untouchable
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
+from controller.offline.decide import decide_on_load
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.offline.what_if import what_would_be_done
 from controller.planning.from_view import StatedProblem, stated
 from controller.planning.sequence import Allowed
 from controller.settings.broker_conf import build, read_broker_conf
@@ -96,7 +96,7 @@ def source_of_load(
     policy = recorded_policy(_SHEDDER, None, broker_conf, split=False, period_ms=period_ms)
     policy = replace(policy, limits=Limits())
     recorded = read_load(load, cluster=cluster, period_ms=period_ms)
-    found = what_would_be_done(recorded.records, policy)
+    found = decide_on_load(recorded.records, policy)
     shedder = policy.shedder
     if not isinstance(shedder, PeakShedder):
         raise TrimtabError(f"{_SHEDDER} is not {type(shedder).__name__}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from controller.audit.moves import StraightPlan
 from controller.model.load import Bools, Floats
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.expectation import Expectation
 from controller.settings.scenario_parts import Burst, HotTopics
 from controller.simulator.carrying_out import SimulatedMove

@@ -29,7 +29,7 @@ _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
+class LoadDecision:
     """The decision, and the round in which it was made."""
 
     view: ClusterView
@@ -41,7 +41,7 @@ class WhatIf:
     made_of: Redecision
 
 
-def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> WhatIf:
+def decide_on_load(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> LoadDecision:
     """Decide on the last interval that *records*, a ticked log, close: up to *rounds* times, until something moves.
 
     A round is one shedding interval after the one before, with the same load and whatever the strategies remember.
@@ -75,7 +75,7 @@ def what_would_be_done(records: Sequence[Located], policy: Policy, *, seed: int 
         if entry.decision.commands:
             break
         memory = entry.memory
-    return WhatIf(view=view, decision=entry.decision, memory=entry.memory, round=number, made_of=made_of)
+    return LoadDecision(view=view, decision=entry.decision, memory=entry.memory, round=number, made_of=made_of)
 
 
 def _unhindered(policy: Policy) -> Policy:

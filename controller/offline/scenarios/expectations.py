@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from controller.offline.figures import figures_of, value_of
-from controller.offline.simulate import SimulatedRun, simulate, variant_of
+from controller.offline.scenarios.figures import figures_of, value_of
+from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.expectation import Expectation
 from controller.settings.scenario import Scenario
 

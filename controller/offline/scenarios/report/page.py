@@ -6,9 +6,9 @@ from importlib.resources import files
 from typing import Any, Final
 
 from controller.model.decision import Decision
-from controller.offline.compare import Comparison
-from controller.offline.report.shown_run import ABSENT, PERCENT_A_LEVEL, ShownRun, shown_run
-from controller.offline.simulate import SimulatedRun
+from controller.offline.scenarios.compare import Comparison
+from controller.offline.scenarios.report.shown_run import ABSENT, PERCENT_A_LEVEL, ShownRun, shown_run
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario import Scenario
 
 _TEMPLATE: Final = "page.html"

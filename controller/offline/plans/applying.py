@@ -11,9 +11,9 @@ from typing import Final
 
 from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
 from controller.model.errors import TrimtabError
-from controller.offline.plan_progress import MoveState, PlanProgress
-from controller.offline.plan_source import PlanSource
-from controller.offline.plan_today import NamedMove, Today, named_moves, today
+from controller.offline.plans.progress import MoveState, PlanProgress
+from controller.offline.plans.source import PlanSource
+from controller.offline.plans.today import NamedMove, Today, named_moves, today
 from controller.planning.plan import EMPTY, Plan
 from controller.wire.readable import counted
 

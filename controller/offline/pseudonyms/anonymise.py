@@ -16,10 +16,10 @@ import numpy as np
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings
 from controller.cycle.commands import command_id
 from controller.model.errors import WireError
-from controller.offline.anonymised_settings import anonymised_settings
-from controller.offline.isolation_pseudonyms import IsolationPseudonyms
-from controller.offline.journal_pseudonyms import JournalPseudonyms
-from controller.offline.pseudonyms import Pseudonyms
+from controller.offline.pseudonyms.isolation import IsolationPseudonyms
+from controller.offline.pseudonyms.memory import JournalPseudonyms
+from controller.offline.pseudonyms.names import Pseudonyms
+from controller.offline.pseudonyms.settings import anonymised_settings
 from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.wire import metrics, results
 from controller.wire.arrow_stream import COUNTS, RATES

@@ -1,0 +1,1 @@
+"""Scenarios: run on a modelled cluster, judged, and compared between strategies."""
