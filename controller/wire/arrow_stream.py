@@ -239,7 +239,9 @@ class _Part:
 def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
     """*packed* unpacked; WireError where that does not come to *size* bytes exactly."""
     if codec == "lz4" and not _is_lz4_frame(packed):
-        raise _spoilt("a compressed buffer is not one whole LZ4 frame of version 1 without a dictionary")
+        raise _spoilt(
+            "a compressed buffer is not one whole LZ4 frame of version 1 without a dictionary or block checksums"
+        )
     try:
         if codec == "lz4":
             with pa.CompressedInputStream(pa.py_buffer(packed), codec) as stream:
@@ -260,15 +262,15 @@ def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
 def _is_lz4_frame(packed: bytes) -> bool:
     """Whether it is one whole LZ4 frame of version 1 without a dictionary, and nothing behind it.
 
-    Such a frame every library reads alike; streaming/jvm/ArrowStream.java asks the same.
+    No writer of Arrow gives blocks checksums.  streaming/jvm/Lz4Frame.java asks the same, and unpacks as Arrow does.
     """
     if len(packed) < 7 or not packed.startswith(_LZ4_MAGIC):
         return False
     flags, descriptor = packed[4], packed[5]
-    if flags & 0xC3 != 0x40 or descriptor & 0xCF != 0x40:
+    if flags & 0xD3 != 0x40 or descriptor & 0xCF != 0x40:
         return False
     most = 1 << (8 + 2 * (descriptor >> 4))
-    block_checksum, content_checksum = 4 * bool(flags & 0x10), 4 * bool(flags & 0x04)
+    content_checksum = 4 * bool(flags & 0x04)
     at = 15 if flags & 0x08 else 7
     while at <= len(packed) - 4:
         size = int.from_bytes(packed[at : at + 4], "little")
@@ -277,7 +279,7 @@ def _is_lz4_frame(packed: bytes) -> bool:
             return size == 0 and at + 4 + content_checksum == len(packed)
         if block > most or block > len(packed) - at:
             return False
-        at += 4 + block + block_checksum
+        at += 4 + block
     return False
 
 

@@ -1,14 +1,11 @@
 package trimtab;
 
 import com.github.luben.zstd.Zstd;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.commons.compress.compressors.lz4.FramedLZ4CompressorInputStream;
 
 /**
  * The columns of a sweep in its Arrow form: an IPC stream of one record batch.
@@ -25,7 +22,6 @@ final class ArrowStream {
     private static final int[] BUFFERS = {-1, 0, 2, 2, 3, 3, 2, 2, 2, 2, 2, 2, -1, -1, -1, 2, -1, -1, 2, 3, 3};
     /** A compression; the one below it is LZ4. */
     private static final int ZSTD = 1;
-    private static final int LZ4_MAGIC = 0x184D2204;
     private static final int MOST_COLUMNS = 256, LONGEST_NAME = 1024;
     /** Limits of what compressed columns unpack to: so many times the record's size, and so many bytes. */
     private static final long MOST_TIMES = 64, MOST_UNPACKED = 1L << 26;
@@ -261,52 +257,15 @@ final class ArrowStream {
             return slice(this.unpacked(start + 8, (int) length - 8, (int) size), 0, (int) size);
         }
 
-        private byte[] unpacked(int from, int length, int size) throws Fields.Refused, IOException {
+        private byte[] unpacked(int from, int length, int size) throws Fields.Refused {
             byte[] out = new byte[size];
             if (size > 0 && this.codec == ZSTD) {
                 refuse(Zstd.decompressByteArray(out, 0, size, ArrowStream.this.value, from, length) != size);
             } else if (size > 0) {
-                refuse(!isLz4Frame(slice(ArrowStream.this.value, from, length)));
-                InputStream in = new FramedLZ4CompressorInputStream(
-                    new ByteArrayInputStream(ArrowStream.this.value, from, length), true
-                );
-                for (int done = 0, more = 0; done < size; done += more) {
-                    more = in.read(out, done, size - done);
-                    refuse(more <= 0);
-                }
-                refuse(in.read() >= 0);
+                Lz4Frame.unpack(slice(ArrowStream.this.value, from, length), out);
             }
             return out;
         }
-    }
-
-    /**
-     * Whether *packed* is one whole LZ4 frame of version 1 without a dictionary: header, blocks, end mark, and nothing
-     * behind it.  The library also accepts other bytes; controller.wire.arrow_stream checks the same.
-     */
-    private static boolean isLz4Frame(ByteBuffer packed) {
-        int length = packed.limit();
-        if (length < 7 || packed.getInt(0) != LZ4_MAGIC) {
-            return false;
-        }
-        int flags = packed.get(4), descriptor = packed.get(5);
-        if ((flags & 0xC3) != 0x40 || (descriptor & 0xCF) != 0x40) {
-            return false;
-        }
-        int most = 1 << (8 + 2 * (descriptor >> 4));
-        int blockChecksum = (flags & 0x10) != 0 ? 4 : 0, contentChecksum = (flags & 0x04) != 0 ? 4 : 0;
-        int at = (flags & 0x08) != 0 ? 15 : 7;
-        while (at <= length - 4) {
-            int block = packed.getInt(at) & 0x7FFFFFFF;
-            if (block == 0) {
-                return packed.getInt(at) == 0 && at + 4 + contentChecksum == length;
-            }
-            if (block > most || block > length - at) {
-                return false;
-            }
-            at += 4 + block + blockChecksum;
-        }
-        return false;
     }
 
     /** The *length* bytes of *value* from *from* on, little-endian. */

@@ -52,6 +52,7 @@ from tests.records import (
     METRICS as EVERY_TYPE,
 )
 from tests.sharding import chosen_rows, shard_of
+from tests.unit.wire import test_lz4_frames as lz4_frames
 from tests.unit.wire.test_wire_arrow import TOPICS, packed, respun, with_column
 
 pytestmark = pytest.mark.integration
@@ -130,6 +131,10 @@ def named(name: str) -> dict[str, dict[str, Any]]:
         "topic's broker": topic_stats(broker=name),
         "topic's bundle": topic_stats(bundle=f"{name}/ns/0x00000000_0x80000000"),
     }
+
+
+def checked_frame(checksum: int) -> bytes:
+    return lz4_frames.frame(lz4_frames.RATES[:5].tobytes(), flags=lz4_frames.VERSION_1 | checksum)
 
 
 _TOTALS = bundle_stats()["totals"]
@@ -220,6 +225,9 @@ GOOD: dict[str, Any] = {
     "Arrow with further columns": respun(further_columns),
     "Arrow without its end mark": respun()[:-8],
     **{f"Arrow compressed by {codec}": packed(respun(), codec) for codec in ("lz4", "zstd")},
+    "Arrow in LZ4 with a match behind its end": lz4_frames.with_frame(lz4_frames.MATCH_BEHIND_ITS_END, lz4_frames.FEW),
+    "Arrow in LZ4 with a match that lies nowhere": lz4_frames.with_frame(lz4_frames.MATCH_NOWHERE, lz4_frames.FEW),
+    "Arrow in LZ4 with a checksum": lz4_frames.with_frame(checked_frame(lz4_frames.CONTENT_CHECKSUM), lz4_frames.FEW),
     "topic whose rates are not round": topic_stats(msgRateIn=0.0005, msgRateOut=0.0015, msgThroughputIn=1 / 3),
     "tick without a roster": without(tick(), "roster"),
     "tick of a recording": tick(partitions={"metrics": 1, "results": 0}),
@@ -264,6 +272,12 @@ BAD: dict[str, Any] = {
         with_column("bundle", pa.array(["te\nnant/ns/0x00000000_0x80000000"] * 3).dictionary_encode())
     ),
     "Arrow with a line break in the broker's name": respun(broker="bro\nker"),
+    "Arrow in LZ4 with checksums of blocks": lz4_frames.with_frame(
+        checked_frame(lz4_frames.BLOCK_CHECKSUMS), lz4_frames.FEW
+    ),
+    "Arrow in LZ4 of another size": lz4_frames.with_frame(
+        lz4_frames.frame(lz4_frames.RATES[:4].tobytes()), lz4_frames.FEW
+    ),
     "Arrow that unpacks to too much": packed(respun(with_column("topic", pa.array(["a" * 10**6] * 3))), "zstd"),
     "nothing": b"",
     "not JSON": b"{not json",

@@ -10,7 +10,9 @@ from tests.arrow_messages import batch, put
 from tests.unit.wire.test_arrow_bounds import MSG_RATE_IN, SPOILT
 from tests.unit.wire.test_wire_arrow import decode, packed, refusal, value
 
-NOT_A_FRAME = f"{SPOILT}a compressed buffer is not one whole LZ4 frame of version 1 without a dictionary"
+NOT_A_FRAME = (
+    f"{SPOILT}a compressed buffer is not one whole LZ4 frame of version 1 without a dictionary or block checksums"
+)
 #: Flags: version 1, blocks do not depend on each other; then what they add.
 VERSION_1, BLOCK_CHECKSUMS, CONTENT_SIZE, CONTENT_CHECKSUM = 0x60, 0x10, 0x08, 0x04
 #: Largest block: 64 KiB.
@@ -51,16 +53,31 @@ def xxh32(data: bytes) -> int:
 def frame(*blocks: bytes, flags: int = VERSION_1, descriptor: int = KIB_64) -> bytes:
     """A frame of blocks that are not compressed, with the checksums and the size that *flags* promise."""
     content = b"".join(blocks)
-    head = struct.pack("<BB", flags, descriptor)
-    if flags & CONTENT_SIZE:
-        head += struct.pack("<Q", len(content))
-    made = struct.pack("<I", 0x184D2204) + head + struct.pack("<B", xxh32(head) >> 8 & 0xFF)
+    made = head(flags, descriptor, len(content))
     for block in blocks:
         made += struct.pack("<I", 1 << 31 | len(block)) + block
         if flags & BLOCK_CHECKSUMS:
             made += struct.pack("<I", xxh32(block))
     made += bytes(4)
     return made + struct.pack("<I", xxh32(content)) if flags & CONTENT_CHECKSUM else made
+
+
+def head(flags: int, descriptor: int, size: int) -> bytes:
+    made = struct.pack("<BB", flags, descriptor)
+    if flags & CONTENT_SIZE:
+        made += struct.pack("<Q", size)
+    return struct.pack("<I", 0x184D2204) + made + struct.pack("<B", xxh32(made) >> 8 & 0xFF)
+
+
+def compressed(*blocks: bytes, flags: int = VERSION_1) -> bytes:
+    """A frame of compressed blocks."""
+    return head(flags, KIB_64, 0) + b"".join(struct.pack("<I", len(block)) + block for block in blocks) + bytes(4)
+
+
+def literals(content: bytes, match: int = 0) -> bytes:
+    """A sequence of literals alone, whose token has *match* for the length of a match."""
+    token = min(len(content), 15) << 4 | match
+    return bytes([token, len(content) - 15] if len(content) >= 15 else [token]) + content
 
 
 def stream_of(rows: int) -> bytes:
@@ -90,6 +107,13 @@ def rates(stream: bytes) -> list[float]:
     return found
 
 
+_BYTES = RATES[:5].tobytes()
+#: Two blocks, whose last tokens have lengths of matches that nothing follows.
+MATCH_BEHIND_ITS_END = compressed(literals(_BYTES[:30], 9), literals(_BYTES[30:], 15))
+#: 8 literals, a match of 24 bytes that lies 0 bytes back, 8 literals.
+MATCH_NOWHERE = compressed(literals(_BYTES[:8], 15) + bytes([0, 0, 24 - 4 - 15]) + literals(_BYTES[32:]))
+
+
 def test_the_checksum_is_the_one_that_lz4_asks_for() -> None:
     assert (xxh32(b""), xxh32(b"abc")) == (0x02CC5D05, 0x32D153FF)
     assert xxh32(bytes(range(32)))
@@ -97,13 +121,25 @@ def test_the_checksum_is_the_one_that_lz4_asks_for() -> None:
     assert squeezed[6] == xxh32(squeezed[4:6]) >> 8 & 0xFF
 
 
-@pytest.mark.parametrize("checksums", [0, BLOCK_CHECKSUMS, CONTENT_CHECKSUM, BLOCK_CHECKSUMS | CONTENT_CHECKSUM])
+@pytest.mark.parametrize("checksum", [0, CONTENT_CHECKSUM])
 @pytest.mark.parametrize("size", [0, CONTENT_SIZE])
-def test_a_frame_may_have_checksums_and_its_size(checksums: int, size: int) -> None:
+def test_a_frame_may_have_a_checksum_and_its_size(checksum: int, size: int) -> None:
     content = RATES[:5].tobytes()
     for blocks in ([content], [content[:30], content[30:]]):
-        made = frame(*blocks, flags=VERSION_1 | checksums | size)
+        made = frame(*blocks, flags=VERSION_1 | checksum | size)
         assert rates(with_frame(made, FEW)) == RATES[:5].tolist()
+
+
+def test_checksums_of_blocks_are_refused() -> None:
+    for more in (0, CONTENT_SIZE, CONTENT_CHECKSUM):
+        made = frame(RATES[:5].tobytes(), flags=VERSION_1 | BLOCK_CHECKSUMS | more)
+        assert refusal(with_frame(made, FEW)) == NOT_A_FRAME
+
+
+def test_the_last_token_of_a_block_may_tell_of_a_match_and_a_match_may_lie_nowhere() -> None:
+    """Arrow's library reads these; tests/integration/test_rows_in_spark_and_python.py has the query read them, too."""
+    assert rates(with_frame(MATCH_BEHIND_ITS_END, FEW)) == RATES[:5].tolist()
+    assert rates(with_frame(MATCH_NOWHERE, FEW)) == [RATES[0], 0, 0, 0, RATES[4]]
 
 
 @pytest.mark.parametrize("flags", [BLOCK_CHECKSUMS, CONTENT_SIZE, CONTENT_CHECKSUM])
