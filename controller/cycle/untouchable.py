@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, fields, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,29 @@ from controller.model.decision import Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
 from controller.model.names import is_untouchable
 
-#: The guardrails of bundles, weakest first: their reasons, and their names in verdicts.
+
+class BundleGuardrail(NamedTuple):
+    """What keeps a bundle where it is, and whole."""
+
+    reason: Reason
+    #: Its name in verdicts: the setting, where it has one.
+    by: str
+    #: Why, of several bundles.
+    why: str
+
+
+#: The guardrails of bundles, weakest first.
 GUARDRAILS: Final = (
-    (Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults"),
-    (Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed"),
-    (Reason.BACK_OFF, "failed"),
-    (Reason.IN_FLIGHT, "in_flight"),
-    (Reason.EXCLUDED, "excluded"),
-    (Reason.SYSTEM_NAMESPACE, "system_namespaces"),
+    BundleGuardrail(Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults", "their brokers have unloads in flight"),
+    BundleGuardrail(
+        Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed", "their namespaces have no namespace_state record"
+    ),
+    BundleGuardrail(
+        Reason.BACK_OFF, "decisions.retry_failed_after_seconds", "commands about them failed, and they rest for a while"
+    ),
+    BundleGuardrail(Reason.IN_FLIGHT, "in_flight", "they have commands in flight"),
+    BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
+    BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
 _FREE, _GIVING, _UNDESCRIBED, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4, 5
 
@@ -75,21 +90,26 @@ class Untouchable:
         row = self.view.bundles.code_of.get(bundle)
         if row is None or self.guardrail[row] == _FREE:
             return None
-        reason, by = GUARDRAILS[int(self.guardrail[row])]
-        return Verdict(subject=bundle, reason=reason, by=by)
+        guardrail = GUARDRAILS[int(self.guardrail[row])]
+        return Verdict(subject=bundle, reason=guardrail.reason, by=guardrail.by)
 
     def explain(self, verdicts: Sequence[Verdict]) -> list[Verdict]:
         """A strategy's *verdicts*, with those on guarded bundles replaced by the guardrail's."""
         return [self.verdict(verdict.subject) or verdict for verdict in verdicts]
 
     def counts(self, what: str) -> list[Verdict]:
-        """One verdict for each guardrail: how many bundles it kept out of *what*."""
+        """One verdict for each guardrail: how many bundles it keeps from what is done to them, such as "split"."""
         found = np.bincount(self.guardrail[self.mask], minlength=len(GUARDRAILS)).tolist()
         return [
             Verdict(
-                subject="cluster", reason=reason, observed=float(n), unit="bundles", by=by, detail=f"kept out: {what}"
+                subject="cluster",
+                reason=each.reason,
+                observed=float(n),
+                unit="bundles",
+                by=each.by,
+                detail=f"not {what}, since {each.why}",
             )
-            for (reason, by), n in zip(GUARDRAILS, found, strict=True)
+            for each, n in zip(GUARDRAILS, found, strict=True)
             if n
         ]
 

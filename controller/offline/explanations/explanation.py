@@ -160,7 +160,7 @@ class _About:
         yield from (not_asked(_DESTINATION), not_asked(BUDGETS))
 
     def _guard(self) -> Verdict | None:
-        examined, names = self._told.examined, [by for _, by in GUARDRAILS]
+        examined, names = self._told.examined, [each.by for each in GUARDRAILS]
         found = None if examined is None else examined.guarded().verdict(self._subject)
         told = (each for each in self.verdicts if each.by in names and each.reason is not Reason.SETTLED)
         return found or next(told, None)

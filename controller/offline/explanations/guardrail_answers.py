@@ -71,7 +71,7 @@ def before_shedding(verdicts: Iterable[Verdict], policy: Policy) -> list[GivenAn
 
 def about_bundle(guard: Verdict | None, recently: Verdict | None) -> list[GivenAnswer]:
     """Whether a bundle may be moved: *guard* is the guardrail against it, *recently* that of the grace period."""
-    named = [(by, _is(guard, reason, by)) for reason, by in reversed(GUARDRAILS)]
+    named = [(each.by, _is(guard, each.reason, each.by)) for each in reversed(GUARDRAILS)]
     answers = list(_chain([] if guard is None else [guard], named, about=None))
     return [*answers, yes(GRACE_PERIOD) if recently is None else no(GRACE_PERIOD, recently)]
 

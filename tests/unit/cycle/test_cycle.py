@@ -155,7 +155,7 @@ def test_a_failed_move_is_not_repeated_at_once_even_without_a_grace_period() -> 
     result = CommandResult(id="c-1", status="failed", detail="HTTP 500")
     decision, memory = cycle(UNEVEN, result, memory=under_way(), policy=policy)
     assert moved(decision) == [("small", "cold")]
-    assert (Reason.BACK_OFF, "failed") in verdicts(decision, "big")
+    assert (Reason.BACK_OFF, "decisions.retry_failed_after_seconds") in verdicts(decision, "big")
     later = INTERVAL + policy.retry_failed_after_ms
     for at, expected in ((later - PERIOD, []), (later, [("big", "cold")])):
         alone = view(
@@ -169,7 +169,12 @@ def test_a_split_that_failed_is_not_repeated_at_once() -> None:
     failed = CommandResult(id="c-1", status="failed")
     decision, _ = cycle(crowded(LEFT, RIGHT), failed, memory=under_way(bundle=LEFT))
     assert split(decision) == [RIGHT]
-    assert the(decision, Reason.BACK_OFF).detail == "kept out: split"
+    told = the(decision, Reason.BACK_OFF)
+    assert told.by == "decisions.retry_failed_after_seconds"
+    assert (
+        str(told)
+        == "cluster: BackOff (1 bundles): not split, since commands about them failed, and they rest for a while"
+    )
 
 
 def test_a_result_of_an_unknown_command_changes_nothing() -> None:
@@ -214,7 +219,7 @@ def test_an_excluded_bundle_or_namespace_stays_with_an_excluded_verdict(excluded
     )
     decision, _ = cycle(cluster, policy=replace(POLICY, excluded=frozenset({excluded})))
     assert [bundle for bundle, _ in moved(decision)] == ["acme/other/0x00000000_0xffffffff"]
-    assert verdicts(decision, LEFT) == [(Reason.EXCLUDED, "excluded")]
+    assert verdicts(decision, LEFT) == [(Reason.EXCLUDED, "decisions.excluded")]
 
 
 @pytest.mark.parametrize("own", [HEARTBEAT, "pulsar/system/0x00000000_0xffffffff"])
