@@ -48,6 +48,7 @@ class AdminServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: AdminServer
+    wbufsize = 1 << 16  # an answer leaves in one piece
 
     def do_GET(self) -> None:
         if self.path in self.server.hangs:

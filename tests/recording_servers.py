@@ -24,6 +24,7 @@ class Broker(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     server: Broker
+    wbufsize = 1 << 16  # an answer leaves in one piece
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

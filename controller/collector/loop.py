@@ -79,14 +79,15 @@ class Collector:
         overrides: CapacityOverrides,
         clock: Callable[[], float] = time.time,
         metrics: CollectorMetrics | None = None,
+        calls: Callable[[int], Calls] = Calls,
     ) -> None:
         self._metrics = metrics or CollectorMetrics()
         self._cluster, self._period_ms = cluster, period_ms
         self._log, self._group, self._sweeper, self._state = log, group, sweeper, state
         self._overrides, self._clock, self._every = overrides, clock, settings.state_every
         self._deadline_ms = settings.deadline_share * period_ms
-        self._calls = Calls(settings.max_concurrent)
-        self._reading = Calls(1)
+        self._calls = calls(settings.max_concurrent)
+        self._reading = calls(1)
         self._health = Health(period_ms)
         #: Brokers whose impossible rates have been logged.
         self._flawed: frozenset[str] = frozenset()

@@ -3,7 +3,7 @@
 Seconds are for `trimtab bench decisions --overloaded`; here is what they come from.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,11 @@ import pytest
 
 from controller.aggregate.view import assemble
 from controller.bench.overload import SHARES, cycles, overloaded, policy_for, snapshots_of
-from controller.cycle import Policy, decide
+from controller.cycle import decide
 from controller.cycle.budgets import PLACED_IN_VAIN
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import Memory
 from controller.settings.guardrails import GuardrailSettings, IntervalBudgetSettings
 from controller.strategies.catalogue import SHEDDERS
 
@@ -48,9 +47,20 @@ def view(request: pytest.FixtureRequest) -> ClusterView:
     return overloaded(BROKERS, BUNDLES, request.param)
 
 
-def decided(view: ClusterView, policy: Policy) -> tuple[Decision, Memory]:
+@dataclass(frozen=True)
+class Decided:
+    decision: Decision
+    #: How often a placement was asked for.
+    placed: int
+
+
+@pytest.fixture(scope="module", params=SHEDDERS)
+def decided(view: ClusterView, request: pytest.FixtureRequest) -> Decided:
+    policy = policy_for(request.param, GuardrailSettings())
+    counting = Counting(policy.placement)
     memory = replace(policy.initial_memory(1), samples=100)
-    return decide(view, [], memory, Controls(mode="active"), policy)
+    decision, _ = decide(view, [], memory, Controls(mode="active"), replace(policy, placement=counting))
+    return Decided(decision, counting.asked)
 
 
 def test_the_brokers_are_forty_percent_over_their_limit(view: ClusterView) -> None:
@@ -68,19 +78,14 @@ def test_the_shards_snapshots_make_up_the_cluster(view: ClusterView) -> None:
     assert (made.namespace_bundle_count > 0).all()
 
 
-@pytest.mark.parametrize("shedder", SHEDDERS)
-def test_an_interval_places_what_it_may_issue_and_little_more(view: ClusterView, shedder: str) -> None:
-    policy = policy_for(shedder, GuardrailSettings())
-    counting = Counting(policy.placement)
-    decision, _ = decided(view, replace(policy, placement=counting))
-    unloads = [command for command in decision.commands if command.action == "unload"]
+def test_an_interval_places_what_it_may_issue_and_little_more(decided: Decided) -> None:
+    unloads = [command for command in decided.decision.commands if command.action == "unload"]
     assert len(unloads) <= UNLOADS
-    assert counting.asked <= UNLOADS + PLACED_IN_VAIN
+    assert decided.placed <= UNLOADS + PLACED_IN_VAIN
 
 
-@pytest.mark.parametrize("shedder", SHEDDERS)
-def test_the_number_of_verdicts_does_not_grow_with_what_is_held_back(view: ClusterView, shedder: str) -> None:
-    decision, _ = decided(view, policy_for(shedder, GuardrailSettings()))
+def test_the_number_of_verdicts_does_not_grow_with_what_is_held_back(decided: Decided) -> None:
+    decision = decided.decision
     sources = {command.source for command in decision.commands}
     destinations = {command.destination for command in decision.commands}
     scopes = 1 + len(sources) + len(destinations)

@@ -8,6 +8,7 @@ import importlib.util
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,6 +113,8 @@ def _is_trimtab(line: CommandLine) -> bool:
     return line.words[0].removeprefix(".venv/bin/") == "trimtab"
 
 
+#: An application is made into commands once.
+_command: Final = cache(get_command)
 _TRIMTAB: Final = [line for line in _ALL if _is_trimtab(line)]
 
 
@@ -157,7 +160,7 @@ def _parsed(command: Any, name: str, words: list[str], parent: Context | None = 
 
 def _named(words: Sequence[str]) -> str:
     """The commands that *words* begin with; an unknown one raises."""
-    command: Any = get_command(app)
+    command: Any = _command(app)
     names = []
     with Context(command) as context:
         for word in words:
@@ -184,7 +187,7 @@ def test_the_command_line_has_commands_options_and_arguments_that_there_are(line
     words = _words(line)
     assert not _name_alone(line, words) or _named(words) or words == []
     if not _name_alone(line, words):
-        _parsed(get_command(app), "trimtab", words)
+        _parsed(_command(app), "trimtab", words)
 
 
 #: Those that mean the same run once.
@@ -231,9 +234,9 @@ def test_every_other_command_line_calls_what_there_is(line: CommandLine, folder:
     if tool == ".":
         assert (ROOT / rest[0]).exists()
     elif tool in ("scripts/kafka", "scripts/zookeeper", "scripts/pulsar"):
-        _parsed(get_command(servers), "serve", [tool.removeprefix("scripts/"), *rest])
+        _parsed(_command(servers), "serve", [tool.removeprefix("scripts/"), *rest])
     elif tool == "scripts/run":
-        _parsed(get_command(app), "trimtab", ["demo", *rest])
+        _parsed(_command(app), "trimtab", ["demo", *rest])
     elif tool.startswith("scripts/"):
         assert (ROOT / tool).stat().st_mode & 0o100
     elif tool == "pytest":
