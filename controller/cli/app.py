@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand
 
-from controller.cli import failures, service_log
-from controller.cli.common_options import Debug, QuietBefore, Version, with_common_options
-from controller.cli.plain_help import PlainGroup
+from controller.cli.shared import failures, service_log
+from controller.cli.shared.common_options import Debug, QuietBefore, Version, with_common_options
+from controller.cli.shared.plain_help import PlainGroup
 
 
 class Listed(NamedTuple):

@@ -12,12 +12,12 @@ from controller.adapters import signals
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
-from controller.cli import failures
-from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.controls import change, user
-from controller.cli.layout import print_line
 from controller.cli.plan import tell_plan
-from controller.cli.reachable import require
+from controller.cli.shared import failures
+from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.layout import print_line
+from controller.cli.shared.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun, Surroundings
 from controller.offline.plans.progress import plan_progress

@@ -12,11 +12,11 @@ from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import recorded_settings
-from controller.cli.audit_answer import answer_of
-from controller.cli.audit_told import print_audit
-from controller.cli.common import DEFAULT_CONF, LONGEST_PERIOD, console, json_option
-from controller.cli.reachable import require
-from controller.cli.times import FORMS, time_of
+from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, console, json_option
+from controller.cli.shared.reachable import require
+from controller.cli.shared.times import FORMS, time_of
+from controller.cli.texts.audit_answer import answer_of
+from controller.cli.texts.audit_tables import print_audit
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name, parse_bundle
 from controller.offline.audit import AuditScope, audit, part_of_live_log

@@ -23,8 +23,8 @@ from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, TimedDecision, largest
 from controller.bench.stages import Stages
-from controller.cli.common import console, json_option
-from controller.cli.layout import Column, columns, print_table
+from controller.cli.shared.console import console, json_option
+from controller.cli.shared.layout import Column, columns, print_table
 from controller.lab.pulsar_server import pulsar_cluster
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape

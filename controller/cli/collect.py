@@ -21,10 +21,10 @@ from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
-from controller.cli.common import DEFAULT_CONF, Conf, start_logging
-from controller.cli.log_format import LogFormat, LogFormatOption
-from controller.cli.starting import started
-from controller.cli.watched import MetricsAddress, served
+from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging
+from controller.cli.shared.log_format import LogFormat, LogFormatOption
+from controller.cli.shared.metrics_address import MetricsAddress, served
+from controller.cli.shared.starting import started
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
 from controller.collector.reports import SweepName

@@ -1,6 +1,5 @@
 """``trimtab compare``: strategies on the same simulated scenarios, with the same seeds; or on the same recordings."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,13 +10,14 @@ import typer
 
 from controller.adapters import files
 from controller.adapters.long_work import long_work
-from controller.cli.common import console, json_option
-from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.console import console, json_option
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
+from controller.cli.texts.numbers import compact, mean_text
 from controller.offline.counterfactual.comparison import compare_on_recording
 from controller.offline.counterfactual.opened import opened_recording
-from controller.offline.scenarios.compare import Comparison, FigureOverSeeds, compare
+from controller.offline.scenarios.compare import Comparison, compare
 from controller.offline.scenarios.report.page import Report
 from controller.offline.scenarios.shipped import scenario_path, strategy_options
 from controller.settings.scenario import read_scenario
@@ -27,10 +27,6 @@ from controller.wire.readable import counted
 
 #: A result as uneven as this, or more so, is told as sure: it comes by chance in 5 of 100 comparisons.
 _SURE: Final = 0.05
-#: From here on numbers are told in thousands, and in millions.
-_MANY, _MILLION = 10_000, 1_000_000
-#: Significant digits.
-_DIGITS: Final = 4
 
 _Scenarios: TypeAlias = Annotated[
     list[str],
@@ -170,25 +166,6 @@ def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
         [(figure, *map(" ".join, cells.values())) for figure, cells in beaten.items() if any(cells.values())],
         title=f"Who has the smaller value in more seeds; * sure, by chance in {100 * _SURE:.0f} of 100 at most",
     )
-
-
-def mean_text(figure: FigureOverSeeds) -> str:
-    """The mean with its margin, as few characters as four strategies leave in 80 columns."""
-    if not figure.margin:
-        return compact(figure.mean)
-    size = max(figure.mean, figure.margin)
-    unit = "M" if size >= _MILLION else "k" if size >= _MANY else ""
-    scale = {"M": 1e6, "k": 1e3, "": 1.0}[unit]
-    digits = _DIGITS - len(unit)
-    decimals = max(0, digits - 1 - max(0, math.floor(math.log10(size / scale))))
-    return f"{figure.mean / scale:.{decimals}f}{unit} ±{figure.margin / scale:.{decimals}f}{unit}"
-
-
-def compact(value: float) -> str:
-    """A number of four digits at most."""
-    if value >= _MILLION:
-        return f"{value / 1e6:.3g}M"
-    return f"{value / 1e3:.3g}k" if value >= _MANY else f"{value:.{_DIGITS}g}"
 
 
 def _answer(shown: _Shown) -> CompareAnswer:

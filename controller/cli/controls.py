@@ -12,10 +12,10 @@ import typer
 
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
-from controller.cli import failures
-from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
-from controller.cli.layout import print_line
-from controller.cli.reachable import require
+from controller.cli.shared import failures
+from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.layout import print_line
+from controller.cli.shared.reachable import require
 from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError

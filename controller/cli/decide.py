@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from controller.cli.common import LONGEST_PERIOD, console, json_option
-from controller.cli.layout import columns, print_line, print_table
+from controller.cli.shared.console import LONGEST_PERIOD, console, json_option
+from controller.cli.shared.layout import columns, print_line, print_table
 from controller.cycle import Policy
 from controller.model.decision import Command, Decision
 from controller.offline.decide import LoadDecision, decide_on_load

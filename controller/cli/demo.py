@@ -8,7 +8,7 @@ import typer
 
 from controller.adapters import signals
 from controller.adapters.files import why_not_writable
-from controller.cli.common import console
+from controller.cli.shared.console import console
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 

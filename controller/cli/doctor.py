@@ -9,8 +9,8 @@ import typer
 from controller.adapters.kafka.rights import rights
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import outages
-from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
-from controller.cli.layout import Column, print_line, print_table
+from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.layout import Column, print_line, print_table
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather

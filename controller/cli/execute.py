@@ -11,10 +11,10 @@ from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
-from controller.cli.common import DEFAULT_CONF, Conf, start_logging
-from controller.cli.log_format import LogFormat, LogFormatOption
-from controller.cli.starting import started
-from controller.cli.watched import MetricsAddress, served
+from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging
+from controller.cli.shared.log_format import LogFormat, LogFormatOption
+from controller.cli.shared.metrics_address import MetricsAddress, served
+from controller.cli.shared.starting import started
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
 from controller.model.errors import AccessDeniedError, TrimtabError

@@ -9,10 +9,10 @@ import typer
 
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
-from controller.cli.common import DEFAULT_CONF, LONGEST_PERIOD, Conf, json_option
-from controller.cli.explanation import print_explanation
-from controller.cli.reachable import require
-from controller.cli.times import FORMS, is_time, time_of
+from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, json_option
+from controller.cli.shared.reachable import require
+from controller.cli.shared.times import FORMS, is_time, time_of
+from controller.cli.texts.explanation import print_explanation
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
 from controller.offline.explanations.explanation import Told, explain

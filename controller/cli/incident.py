@@ -10,10 +10,10 @@ import typer
 from controller.adapters.long_work import long_work
 from controller.adapters.recordings.incident_file import unpacked_incident
 from controller.adapters.recordings.manifest import recorded_settings
-from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
-from controller.cli.layout import print_fields
 from controller.cli.record import KeyFile, key_of, opened_log
-from controller.cli.times import FORMS, time_of
+from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.layout import print_fields
+from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
 from controller.offline.pseudonyms.anonymise import Anonymiser

@@ -9,7 +9,7 @@ import typer
 
 from controller.adapters.files import create
 from controller.adapters.places import SHIPPED
-from controller.cli.common import DEFAULT_CONF
+from controller.cli.shared.console import DEFAULT_CONF
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.starter import Values, starter
 from controller.settings.trimtab_toml import read_settings

@@ -12,9 +12,9 @@ from controller.adapters.opened import log_system, recording
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarError
-from controller.cli.common import DEFAULT_CONF, console, json_option
-from controller.cli.layout import print_fields
-from controller.cli.reachable import require
+from controller.cli.shared.console import DEFAULT_CONF, console, json_option
+from controller.cli.shared.layout import print_fields
+from controller.cli.shared.reachable import require
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic

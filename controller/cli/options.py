@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from controller.cli.common import console, json_option
-from controller.cli.layout import columns, print_table
+from controller.cli.shared.console import console, json_option
+from controller.cli.shared.layout import columns, print_table
 from controller.settings.policy import options_table
 from controller.wire.answers.offline import OptionAnswer
 

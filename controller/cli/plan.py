@@ -11,10 +11,10 @@ import typer
 from controller.adapters import files
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
-from controller.cli.common import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option
-from controller.cli.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
-from controller.cli.reachable import require
-from controller.cli.times import time_of
+from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option
+from controller.cli.shared.reachable import require
+from controller.cli.shared.times import time_of
+from controller.cli.texts.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing

@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from controller.cli.common import console, json_option
-from controller.cli.layout import columns, print_line, print_table
+from controller.cli.shared.console import console, json_option
+from controller.cli.shared.layout import columns, print_line, print_table
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.connect_group import Change, Rebalance, play
 from controller.offline.rebalance_example import example_rows, summary_rows

@@ -14,9 +14,9 @@ import typer
 from controller.adapters.opened import log_system, records_in
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import Manifest, recorded_settings
-from controller.cli.common import DEFAULT_CONF, Conf, json_option
-from controller.cli.reachable import require
-from controller.cli.times import FORMS, time_of
+from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
+from controller.cli.shared.reachable import require
+from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
 from controller.offline.record import Wanted, record

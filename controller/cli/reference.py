@@ -10,9 +10,9 @@ from typer.core import TyperArgument, TyperGroup
 from typer.main import get_command
 
 from controller.cli.app import COMMANDS, app, loaded
-from controller.cli.common_options import COMMON
-from controller.cli.examples import EXAMPLES
-from controller.cli.exit_codes import EXIT_CODES
+from controller.cli.shared.common_options import COMMON
+from controller.cli.shared.examples import EXAMPLES
+from controller.cli.shared.exit_codes import EXIT_CODES
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "cli.md"
 

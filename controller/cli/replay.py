@@ -10,8 +10,8 @@ from controller.adapters.long_work import long_work
 from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
-from controller.cli.common import DEFAULT_CONF, console, json_option
-from controller.cli.layout import print_line
+from controller.cli.shared.console import DEFAULT_CONF, console, json_option
+from controller.cli.shared.layout import print_line
 from controller.cycle import Policy
 from controller.offline.replay import LogReplay, Replay, Replayed, batches
 from controller.settings.policy import read_policy

@@ -4,10 +4,10 @@ from controller.adapters import signals
 from controller.adapters.long_work import long_work
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.outages import Part
-from controller.cli.common import DEFAULT_CONF, Conf, start_logging
-from controller.cli.log_format import LogFormat, LogFormatOption
-from controller.cli.starting import started
-from controller.cli.watched import MetricsAddress, served
+from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging
+from controller.cli.shared.log_format import LogFormat, LogFormatOption
+from controller.cli.shared.metrics_address import MetricsAddress, served
+from controller.cli.shared.starting import started
 from controller.settings.trimtab_toml import Settings, read_settings
 
 

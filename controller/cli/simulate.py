@@ -6,10 +6,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.cli.common import console, json_option
-from controller.cli.judged import expectation_answers, print_judged, refuse_unmet
-from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.console import console, json_option
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy, simulate_incident
+from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.offline.scenarios.expectations import JudgedScenario, judge
 from controller.offline.scenarios.shipped import scenario_path, shipped
 from controller.settings.scenario import Scenario, read_scenario

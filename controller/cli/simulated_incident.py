@@ -7,9 +7,9 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.cli.common import console
-from controller.cli.judged import expectation_answers, print_judged, refuse_unmet
-from controller.cli.layout import print_fields, print_line
+from controller.cli.shared.console import console
+from controller.cli.shared.layout import print_fields, print_line
+from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.offline.counterfactual.incident_run import JudgedIncident, judge_recording
 from controller.offline.counterfactual.opened import opened_recording
 from controller.settings.expectation import Expectation, parse_expectation

@@ -10,9 +10,9 @@ import typer
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
-from controller.cli.common import DEFAULT_CONF, Conf, console, json_option
-from controller.cli.layout import print_fields, print_line
-from controller.cli.reachable import require
+from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.layout import print_fields, print_line
+from controller.cli.shared.reachable import require
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from controller.cli.common import console, json_option
-from controller.cli.layout import print_line
+from controller.cli.shared.console import console, json_option
+from controller.cli.shared.layout import print_line
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.strategy_kinds import kind_of
 from controller.wire.answers.offline import CheckAnswer, LawAnswer, StrategyOptionAnswer

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.cli.common import LONGEST_PERIOD, json_option
+from controller.cli.shared.console import LONGEST_PERIOD, json_option
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.recording import write_ticks
 from controller.settings.log import LogInFolder

@@ -7,9 +7,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.cli.common import LONGEST_PERIOD, console, json_option
-from controller.cli.times import FORMS, time_of
-from controller.cli.what_if_told import answer_of, print_answer
+from controller.cli.shared.console import LONGEST_PERIOD, console, json_option
+from controller.cli.shared.times import FORMS, time_of
+from controller.cli.texts.what_if import answer_of, print_answer
 from controller.offline.counterfactual.answer import what_would_have_happened
 from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.counterfactual.survey import ReplaySpan

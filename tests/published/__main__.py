@@ -10,7 +10,7 @@ from typing import Final
 from controller.adapters.places import SHIPPED
 from controller.aggregate import state_blob
 from controller.aggregate.shard import ShardState
-from controller.cli.common_options import own_version
+from controller.cli.shared.common_options import own_version
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import WireError
 from controller.wire.base import encode, validate

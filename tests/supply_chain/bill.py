@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from controller.adapters import jars
 from controller.adapters.places import SHIPPED
-from controller.cli.common_options import own_version
+from controller.cli.shared.common_options import own_version
 from tests.supply_chain.materials import JARS_NEEDED, Package, dependencies, packages
 
 _FORMAT: Final = "CycloneDX"

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli import app as cli
-from controller.cli.examples import EXAMPLES
 from controller.cli.main import UNTIL_TOLD
+from controller.cli.shared.examples import EXAMPLES
 from controller.wire.schemas import FOLDER
 
 _HEAVY = {"confluent_kafka", "kazoo", "numpy", "pandas", "pulsar", "pyarrow", "pydantic", "pyspark"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from controller.adapters import long_work
-from controller.cli.common import console, start_logging
+from controller.cli.shared.console import console, start_logging
 
 
 @pytest.fixture

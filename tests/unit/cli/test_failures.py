@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from controller.cli import failures
 from controller.cli.app import app
+from controller.cli.shared import failures
 from controller.model.errors import LeadershipLostError, SettingsError, TrimtabError
 from tests.forked import trimtab
 

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from controller.cli.common import console
-from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.console import console
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 
 BUNDLE = "tenant/a-rather-long-namespace/0x00000000_0x40000000"
 BROKER = "pulsar-broker-0.pulsar-broker.pulsar.svc.cluster.local:8080"

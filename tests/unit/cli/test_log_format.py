@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.log_format import LogFormat, format_in, formatter
+from controller.cli.shared.log_format import LogFormat, format_in, formatter
 from tests.forked import trimtab
 
 

@@ -13,8 +13,8 @@ from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.outages import Part
 from controller.cli.app import app
-from controller.cli.starting import started
-from controller.cli.watched import served
+from controller.cli.shared.metrics_address import served
+from controller.cli.shared.starting import started
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
 
@@ -49,7 +49,7 @@ def free() -> str:
 def test_without_an_address_nothing_listens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("controller.cli.watched.MetricsServer", None)
+    monkeypatch.setattr("controller.cli.shared.metrics_address.MetricsServer", None)
     caplog.set_level("INFO")
     with served(ControllerMetrics(), settings(tmp_path)):
         assert caplog.text == ""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli import service_log
-from controller.cli.common_options import own_version
+from controller.cli.shared import service_log
+from controller.cli.shared.common_options import own_version
 
 _CONF = """
 [cluster]

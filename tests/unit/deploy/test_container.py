@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from controller.cli.common import DEFAULT_CONF
+from controller.cli.shared.console import DEFAULT_CONF
 from tests.supply_chain.materials import ROOT
 
 FILE: Final = ROOT / "deploy" / "container" / "Dockerfile"

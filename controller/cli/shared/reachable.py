@@ -7,7 +7,7 @@ from pathlib import Path
 
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import OutageWatch, Part, outages, servers
-from controller.cli import failures
+from controller.cli.shared import failures
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings

@@ -4,7 +4,7 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.cli.layout import columns, print_line, print_table
+from controller.cli.shared.layout import columns, print_line, print_table
 from controller.offline.plans.planner import PlannedCluster
 from controller.planning.bounds import mean_level
 from controller.planning.frontier import FURTHER_MOVES

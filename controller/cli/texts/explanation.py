@@ -6,8 +6,8 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.cli.common import console
-from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.console import console
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.model.decision import Reason
 from controller.status.reasons import MEANINGS
 from controller.status.told import became, does, verdict_cells

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.cli.layout import columns, print_line, print_table
+from controller.cli.shared.layout import columns, print_line, print_table
 from controller.model.errors import TrimtabError
 from controller.offline.scenarios.expectations import JudgedExpectation, JudgedScenario
 from controller.wire.answers.simulate import ExpectationAnswer

@@ -11,7 +11,7 @@ import typer
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.server import MetricsServer
 from controller.adapters.unreachable import words
-from controller.cli.common_options import own_version
+from controller.cli.shared.common_options import own_version
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port
 from controller.settings.trimtab_toml import Settings

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from controller.cli.common import DEFAULT_CONF, start_logging
-from controller.cli.common_options import own_version
-from controller.cli.log_format import format_in
+from controller.cli.shared.common_options import own_version
+from controller.cli.shared.console import DEFAULT_CONF, start_logging
+from controller.cli.shared.log_format import format_in
 from controller.settings.small_file import read_small_file
 
 log = logging.getLogger("trimtab")

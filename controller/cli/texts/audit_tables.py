@@ -5,8 +5,8 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.cli.compare import compact
-from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.texts.numbers import compact
 from controller.wire.answers.audit import (
     AuditAnswer,
     AuditedMoveAnswer,

@@ -4,8 +4,8 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.cli.frontier import frontier_levels, print_frontier
-from controller.cli.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.texts.frontier import frontier_levels, print_frontier
 from controller.offline.plans.planner import PlannedCluster
 from controller.offline.plans.rightsizing import Rightsizing
 from controller.offline.plans.source import PlanSource

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 
 from controller.adapters import long_work
-from controller.cli.failures import traces_are_shown
-from controller.cli.log_format import LogFormat, formatter
+from controller.cli.shared.failures import traces_are_shown
+from controller.cli.shared.log_format import LogFormat, formatter
 
 #: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
 _UNLIMITED: Final = 1_000_000
@@ -24,7 +24,7 @@ Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
 
 
 class _Console(Console):
-    """Rich's console, which leaves a reader that has ended to controller.cli.failures."""
+    """Rich's console, which leaves a reader that has ended to controller.cli.shared.failures."""
 
     def on_broken_pipe(self) -> None:
         """See Console."""

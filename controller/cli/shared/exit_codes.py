@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from controller.cli.failures import READER_GONE
+from controller.cli.shared.failures import READER_GONE
 
 EXIT_CODES: Final[Mapping[int, str]] = {
     0: "done; or a command that runs until it is told to end was ended by SIGTERM or Ctrl-C",

@@ -7,8 +7,8 @@ import typer
 from typer.core import TyperGroup
 
 from controller.adapters import long_work
-from controller.cli import failures
-from controller.cli.examples import EXAMPLES
+from controller.cli.shared import failures
+from controller.cli.shared.examples import EXAMPLES
 
 
 def own_version() -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from controller.cli.failures import LineFormatter, traces_are_shown, without_trace
+from controller.cli.shared.failures import LineFormatter, traces_are_shown, without_trace
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S"
 _TEXT_LINE: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"

@@ -1,0 +1,1 @@
+"""Long answers of commands: their JSON, and their tables."""

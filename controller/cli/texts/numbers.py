@@ -1,0 +1,30 @@
+"""Figures as few characters as a table of several strategies leaves them."""
+
+import math
+from typing import Final
+
+from controller.offline.scenarios.compare import FigureOverSeeds
+
+#: From here on numbers are given in thousands, and in millions.
+_MANY, _MILLION = 10_000, 1_000_000
+#: Significant digits.
+_DIGITS: Final = 4
+
+
+def mean_text(figure: FigureOverSeeds) -> str:
+    """The mean with its margin, as few characters as four strategies leave in 80 columns."""
+    if not figure.margin:
+        return compact(figure.mean)
+    size = max(figure.mean, figure.margin)
+    unit = "M" if size >= _MILLION else "k" if size >= _MANY else ""
+    scale = {"M": 1e6, "k": 1e3, "": 1.0}[unit]
+    digits = _DIGITS - len(unit)
+    decimals = max(0, digits - 1 - max(0, math.floor(math.log10(size / scale))))
+    return f"{figure.mean / scale:.{decimals}f}{unit} ±{figure.margin / scale:.{decimals}f}{unit}"
+
+
+def compact(value: float) -> str:
+    """A number of four digits at most."""
+    if value >= _MILLION:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1e3:.3g}k" if value >= _MANY else f"{value:.{_DIGITS}g}"
