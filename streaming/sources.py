@@ -17,7 +17,7 @@ from controller.adapters import jars
 from controller.adapters.folder.log import files_of
 from controller.adapters.kafka.backlog import backlog, offsets_of
 from controller.adapters.kafka.java_options import java_options, refusal
-from controller.adapters.kafka.tick_watch import TickWatch
+from controller.adapters.kafka.tick_watch import KafkaTickWatch
 from controller.aggregate.backlog import Backlog
 from controller.aggregate.places import Span
 from controller.aggregate.rows import METRICS, RESULTS
@@ -137,7 +137,7 @@ class KafkaSource:
 
     def ticks(self) -> Ticks:
         """See Source."""
-        return TickWatch(self._log, cluster=self._cluster)
+        return KafkaTickWatch(self._log, cluster=self._cluster)
 
     def open_gate(self, spark: SparkSession) -> None:
         """See Source."""

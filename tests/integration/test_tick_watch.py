@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.kafka.log import create_topics
-from controller.adapters.kafka.tick_watch import TickWatch
+from controller.adapters.kafka.tick_watch import KafkaTickWatch
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer
 from controller.settings.log import KafkaLogSettings
@@ -47,7 +47,7 @@ def test_a_tick_ends_the_wait_and_one_that_is_not_of_this_cluster_or_of_the_futu
 
     counts = {"metrics": 2, "results": 2}
     write(as_bytes(tick(now - PERIOD, cluster="lab", partitions=counts)))
-    with closing(TickWatch(log, cluster="lab")) as ticks:
+    with closing(KafkaTickWatch(log, cluster="lab")) as ticks:
         # What was there before is not read; where the watch begins is settled a moment after it is made.
         newest = now - 2 * PERIOD
 
