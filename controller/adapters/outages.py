@@ -8,15 +8,10 @@ from enum import Enum
 from typing import Final, NamedTuple, Self
 
 from controller.adapters.calls import side_by_side
-from controller.adapters.kafka import unreachable as kafka
+from controller.adapters.opened import election_system, log_system
 from controller.adapters.pulsar.access import pulsar_admin
-from controller.adapters.pulsar.log import unreachable as pulsar_log
 from controller.adapters.unreachable import NO_ANSWER
-from controller.adapters.zookeeper.access import ZooKeeperAccess, election_access
-from controller.adapters.zookeeper.unreachable import ZooKeeperLook
-from controller.settings.election import ElectionInZooKeeper
-from controller.settings.log import KafkaLogSettings, LogInKafka, LogInPulsar
-from controller.settings.pulsar_log import PulsarLogSettings
+from controller.ports.systems import WatchedServer
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
@@ -38,22 +33,6 @@ class Part(Enum):
     BROKERS = "brokers"
 
 
-class WatchedServer(NamedTuple):
-    """A part that is a server."""
-
-    #: As messages name it.
-    name: str
-    #: What to do where it cannot be reached.
-    advice: str
-    #: Why it cannot be reached, "" where it can; takes four seconds at most.  For one thread.
-    why: Callable[[], str]
-    close: Callable[[], None]
-
-    def outage(self, why: str) -> "Outage":
-        """What is said of it, where *why* it cannot be reached."""
-        return Outage(f"{self.name} cannot be reached: {why}", self.advice)
-
-
 class Outage(NamedTuple):
     """A server that cannot be reached."""
 
@@ -62,23 +41,24 @@ class Outage(NamedTuple):
     #: What to do.
     advice: str
 
+    @classmethod
+    def of(cls, server: WatchedServer, why: str) -> Self:
+        """What is said of *server*, where *why* it cannot be reached."""
+        return cls(f"{server.name} cannot be reached: {why}", server.advice)
+
     def __str__(self) -> str:
         return f"{self.sentence}; {self.advice}"
 
 
 def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, WatchedServer]:
     """Those of *parts* that are servers.  SettingsError where the file of a secret cannot be read."""
-    found: dict[Part, WatchedServer] = {}
-    for part in parts:
-        if part is Part.LOG and isinstance(settings.log, LogInKafka):
-            found[part] = _kafka(settings.log.kafka)
-        elif part is Part.LOG and isinstance(settings.log, LogInPulsar):
-            found[part] = _pulsar_log(settings.log.pulsar)
-        elif part is Part.ELECTION and isinstance(settings.election, ElectionInZooKeeper):
-            found[part] = _zookeeper(election_access(settings.election))
-        elif part is Part.BROKERS and settings.pulsar is not None:
-            found[part] = _pulsar(settings)
-    return found
+    server_of: dict[Part, Callable[[], WatchedServer | None]] = {
+        Part.LOG: lambda: log_system(settings).server(),
+        Part.ELECTION: lambda: election_system(settings).server(),
+        Part.BROKERS: lambda: _brokers(settings),
+    }
+    found = {part: server_of[part]() for part in parts}
+    return {part: server for part, server in found.items() if server is not None}
 
 
 def outages(settings: Settings, *parts: Part) -> dict[Part, Outage]:
@@ -88,7 +68,7 @@ def outages(settings: Settings, *parts: Part) -> dict[Part, Outage]:
     for part, call in side_by_side({part: server.why for part, server in asked.items()}, _LOOKS_SECONDS).items():
         why = NO_ANSWER if call.late else call.result()
         if why:
-            found[part] = asked[part].outage(why)
+            found[part] = Outage.of(asked[part], why)
     for server in asked.values():
         _in_background(server.close)
     return found
@@ -143,7 +123,7 @@ class OutageWatch:
             if why and since is None:
                 since = began
                 self._away.add(part)
-                outage = server.outage(why)
+                outage = Outage.of(server, why)
                 self._say(logging.WARNING, f"{outage.sentence}; waiting for it: {outage.advice}")
             elif not why and since is not None:
                 again = "now" if first else "again"
@@ -156,39 +136,12 @@ class OutageWatch:
         _in_background(server.close)
 
 
-def _kafka(settings: KafkaLogSettings) -> WatchedServer:
-    return WatchedServer(
-        name=f"Kafka at {settings.bootstrap}",
-        advice="start Kafka, or correct bootstrap in [log.kafka]",
-        why=lambda: kafka.why_unreachable(settings.bootstrap, settings.client),
-        close=_nothing,
-    )
-
-
-def _pulsar_log(log: PulsarLogSettings) -> WatchedServer:
-    return WatchedServer(
-        name=f"the log's Pulsar at {log.service_url}",
-        advice="start its brokers, or correct service_url in [log.pulsar]",
-        why=lambda: pulsar_log.why_unreachable(log),
-        close=_nothing,
-    )
-
-
-def _zookeeper(access: ZooKeeperAccess) -> WatchedServer:
-    look = ZooKeeperLook(access)
-    return WatchedServer(
-        name=f"ZooKeeper at {access.hosts}",
-        advice="start ZooKeeper, or correct hosts in [election]",
-        why=look.why,
-        close=look.close,
-    )
-
-
-def _pulsar(settings: Settings) -> WatchedServer:
+def _brokers(settings: Settings) -> WatchedServer | None:
+    if settings.pulsar is None:
+        return None
     admin = pulsar_admin(settings, answer_seconds=_EVERY_SECONDS)
-    urls = "" if settings.pulsar is None else ", ".join(settings.pulsar.admin_url)
     return WatchedServer(
-        name=f"Pulsar's admin API at {urls}",
+        name=f"Pulsar's admin API at {', '.join(settings.pulsar.admin_url)}",
         advice="start the brokers, or correct admin_url in [pulsar]",
         why=admin.why_unreachable,
         close=admin.close,
@@ -198,7 +151,3 @@ def _pulsar(settings: Settings) -> WatchedServer:
 def _in_background(close: Callable[[], None]) -> None:
     """Call *close*, for which nobody waits: it may wait for the server."""
     threading.Thread(target=close, name="close", daemon=True).start()
-
-
-def _nothing() -> None:
-    """Nothing to close."""

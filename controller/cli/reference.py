@@ -39,8 +39,8 @@ trimtab commands tail --json --no-follow | head
 - Long work shows a bar on a terminal. In a pipe or a file it prints a line now and then, with an estimate.
 - Commands that print an answer take `--json`: `docs/schemas/answer.*.json` describes what they print then, and
   `trimtab.*.json` what `commands tail --json` prints.
-- Tables fit the terminal: what does not fit beside other columns gets lines of its own, and no name is cut. In a pipe or a
-  file, lines are as long as they are, unless `COLUMNS` gives a width. Times are UTC.
+- Tables fit the terminal: what does not fit beside other columns gets lines of its own, and no name is cut. In a pipe
+  or a file, lines are as long as they are, unless `COLUMNS` gives a width. Times are UTC.
 - The environment variable `NO_COLOR` switches colours off.
 
 ## Logs

@@ -12,6 +12,12 @@ from controller.model.names import is_untouchable
 
 #: The subject of verdicts on the whole cluster.
 CLUSTER: Final = "cluster"
+#: ``by`` of each verdict that holds back all commands of an interval, in the order in which the rules are asked: those
+#: of this module, then those of decide.py.  ``trimtab explain`` shows them.
+REFUSALS: Final = (
+    "loadBalancerEnabled", "controls", "mode", "operator", "guardrails.maintenance", "stale_after_seconds",
+    "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
+)  # fmt: skip
 #: Maximum number of namespaces that a verdict names.
 _TOLD: Final = 5
 

@@ -4,7 +4,7 @@ A new log system implements ``LogSystem`` in a folder of its own below controlle
 controller/adapters/opened.py gets a line for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from controller.model.decision import Decision
@@ -26,6 +26,18 @@ class JournalTail(NamedTuple):
 
     decisions: tuple[Decision, ...]
     epoch: int
+
+
+class WatchedServer(NamedTuple):
+    """A server that a system lies on, as whoever depends on it looks at it."""
+
+    #: As messages name it.
+    name: str
+    #: What to do where it cannot be reached.
+    advice: str
+    #: Why it cannot be reached, "" where it can; takes four seconds at most.  For one thread.
+    why: Callable[[], str]
+    close: Callable[[], None] = lambda: None
 
 
 class LogTail(Protocol):
@@ -62,6 +74,10 @@ class LogTail(Protocol):
 
 class LogSystem(Protocol):
     """A system that holds a log.  Each method opens something of its own; the caller closes what has a ``close``."""
+
+    def server(self) -> WatchedServer | None:
+        """The server that it lies on; None for a folder."""
+        ...
 
     def metrics(self) -> MetricsLog:
         """The writing end of the metrics and result topics."""
@@ -102,6 +118,10 @@ class LogSystem(Protocol):
 
 class ElectionSystem(Protocol):
     """A system in which controllers elect their leader; what else all processes of a cluster share lies there too."""
+
+    def server(self) -> WatchedServer | None:
+        """The server that it lies on; None for a folder."""
+        ...
 
     def leadership(self) -> Leadership:
         """This process's part in the election."""

@@ -23,6 +23,9 @@ class FolderSystem:
         self._folder, self._cluster = folder, settings.cluster.name
         self._whole_every_ms = settings.whole_every_ms
 
+    def server(self) -> None:
+        """See LogSystem."""
+
     def metrics(self) -> FolderMetricsLog:
         """See LogSystem."""
         return FolderMetricsLog(self._folder, cluster=self._cluster)
@@ -65,6 +68,9 @@ class FileElection:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    def server(self) -> None:
+        """See ElectionSystem."""
 
     def leadership(self) -> FileLeadership:
         """See ElectionSystem."""

@@ -8,7 +8,9 @@ from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, K
 from controller.adapters.kafka.records import KafkaRecords
 from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.kafka.unreachable import why_unreachable
 from controller.model.journal import JournalEntry
+from controller.ports.systems import WatchedServer
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 
@@ -19,6 +21,15 @@ class KafkaSystem:
     def __init__(self, log: KafkaLogSettings, settings: Settings) -> None:
         self._log, self._cluster = log, settings.cluster.name
         self._whole_every_ms, self._executor = settings.whole_every_ms, settings.executor
+
+    def server(self) -> WatchedServer:
+        """See LogSystem."""
+        log = self._log
+        return WatchedServer(
+            name=f"Kafka at {log.bootstrap}",
+            advice="start Kafka, or correct bootstrap in [log.kafka]",
+            why=lambda: why_unreachable(log.bootstrap, log.client),
+        )
 
     def metrics(self) -> KafkaMetricsLog:
         """See LogSystem."""

@@ -7,7 +7,9 @@ from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.adapters.zookeeper.unreachable import ZooKeeperLook
 from controller.ports.leadership import Leader
+from controller.ports.systems import WatchedServer
 from controller.settings.election import ElectionInZooKeeper
 from controller.settings.trimtab_toml import Settings
 
@@ -20,6 +22,16 @@ class ZooKeeperElection:
     def __init__(self, election: ElectionInZooKeeper, settings: Settings) -> None:
         self._access, self._path = election_access(election), election.path
         self._cluster, self._timeout = settings.cluster.name, election.session_timeout_seconds
+
+    def server(self) -> WatchedServer:
+        """See ElectionSystem."""
+        look = ZooKeeperLook(self._access)
+        return WatchedServer(
+            name=f"ZooKeeper at {self._access.hosts}",
+            advice="start ZooKeeper, or correct hosts in [election]",
+            why=look.why,
+            close=look.close,
+        )
 
     def leadership(self) -> ZooKeeperLeadership:
         """See ElectionSystem."""

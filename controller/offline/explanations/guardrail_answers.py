@@ -7,19 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
-from controller.cycle.guardrails import CLUSTER
+from controller.cycle.guardrails import CLUSTER, REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import Reason, Verdict
 from controller.status.reasons import MEANINGS
 from controller.status.told import reason_text
 from controller.wire.answers.explain import GivenAnswer
 
-#: What can hold back all commands of an interval, as its verdict names it, in the order of cycle/guardrails.py and
-#: cycle/decide.py.
-_REFUSALS: Final = (
-    "loadBalancerEnabled", "controls", "mode", "operator", "guardrails.maintenance", "stale_after_seconds",
-    "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
-)  # fmt: skip
 GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
 BUDGETS: Final = "guardrails: budgets"
 #: Whether a verdict is the "no" of a guardrail.
@@ -51,7 +45,7 @@ def not_asked(asked: str) -> GivenAnswer:
 
 def refusals(verdicts: Iterable[Verdict]) -> list[GivenAnswer]:
     """Whether anything may be issued in the interval of *verdicts*."""
-    return list(_chain(verdicts, [(by, _by(by)) for by in _REFUSALS]))
+    return list(_chain(verdicts, [(by, _by(by)) for by in REFUSALS]))
 
 
 def before_shedding(verdicts: Iterable[Verdict], policy: Policy) -> list[GivenAnswer]:

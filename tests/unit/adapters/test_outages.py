@@ -11,9 +11,10 @@ import pytest
 
 from controller.adapters import unreachable
 from controller.adapters.kafka.unreachable import why_unreachable
-from controller.adapters.outages import OutageWatch, Part, WatchedServer
+from controller.adapters.outages import OutageWatch, Part
 from controller.adapters.pulsar.http import PulsarHttp
 from controller.adapters.waiting import wait_for
+from controller.ports.systems import WatchedServer
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from controller.adapters.outages import Part, servers
+from controller.adapters.outages import Outage, Part, servers
 from controller.adapters.pulsar.log.unreachable import why_unreachable
 from controller.lab.servers import free_port
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -88,7 +88,7 @@ def test_an_outage_names_the_setting_to_correct(tmp_path_factory: pytest.TempPat
         }
     )
     watched = servers(settings, [Part.LOG])[Part.LOG]
-    assert str(watched.outage(watched.why())) == (
+    assert str(Outage.of(watched, watched.why())) == (
         f"the log's Pulsar at {found.service_url} cannot be reached: connection refused, nothing listens there;"
         " start its brokers, or correct service_url in [log.pulsar]"
     )

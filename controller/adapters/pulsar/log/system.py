@@ -11,7 +11,9 @@ from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarDeadLette
 from controller.adapters.pulsar.log.records import PulsarRecordLog
 from controller.adapters.pulsar.log.tail import PulsarTail
 from controller.adapters.pulsar.log.ticks import PulsarCollectorLog
+from controller.adapters.pulsar.log.unreachable import why_unreachable
 from controller.model.journal import JournalEntry
+from controller.ports.systems import WatchedServer
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
 
@@ -22,6 +24,14 @@ class PulsarSystem:
     def __init__(self, log: PulsarLogSettings, settings: Settings) -> None:
         self._log, self._cluster = log, settings.cluster.name
         self._whole_every_ms, self._executor = settings.whole_every_ms, settings.executor
+
+    def server(self) -> WatchedServer:
+        """See LogSystem."""
+        return WatchedServer(
+            name=f"the log's Pulsar at {self._log.service_url}",
+            advice="start its brokers, or correct service_url in [log.pulsar]",
+            why=lambda: why_unreachable(self._log),
+        )
 
     def metrics(self) -> PulsarMetricsLog:
         """See LogSystem."""
