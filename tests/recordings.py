@@ -7,7 +7,7 @@ from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.offline.record import Wanted, record
-from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
+from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 from tests.records import CLUSTER, T
@@ -42,6 +42,9 @@ class KeptLog:
             if each.timestamp_ms >= time_ms:
                 found[each.partition] = min(found[each.partition], each.offset)
         return found
+
+    def size(self, topic: RecordedTopic, extents: Extents) -> int | None:
+        return offsets_in(extents)
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         for each in self.topics.get(topic, ()):

@@ -97,6 +97,8 @@ def long_work(
 
 def work_line(what: str, total: float, done: float, written: Written, seconds: float, usual: float = 0.0) -> str:
     """How far *what* is after so many *seconds*: how much of it is done, and how long the rest will take."""
+    if not total and done:
+        return f"{what}: {written(done)} in {duration(seconds)}"
     if not total:
         return f"{what}: {duration(seconds)} so far{f', usually {duration(usual)}' if usual else ''}"
     if done < _ENOUGH * total:

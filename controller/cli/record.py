@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,19 +11,22 @@ from typing import Annotated, Final, TypeAlias, get_args
 
 import typer
 
+from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system, records_in
 from controller.adapters.outages import Part
-from controller.adapters.recordings.manifest import Manifest, recorded_settings
+from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import SettingsError, TrimtabError
+from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
-from controller.offline.record import Wanted, record
+from controller.offline.record import KnownBefore, Wanted, record
+from controller.offline.record_texts import FOLDED_TOPICS
 from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.answers.recordings import RecordAnswer
-from controller.wire.readable import counted
+from controller.wire.answers.recordings import KnownBeforeAnswer, RecordAnswer
+from controller.wire.readable import counted, utc
 
 _OFFSETS: Final = re.compile(r"(?P<topic>[a-z]+)/(?P<partition>\d{1,9})=(?P<first>\d{1,18}):(?P<end>\d{1,18})")
 _OFFSETS_FORM: Final = "TOPIC/PARTITION=FIRST:END, for example metrics/0=1200:2400; END does not belong to it"
@@ -57,6 +60,15 @@ _From: TypeAlias = Annotated[
     str | None, typer.Option("--from", help=f"From this time on: {FORMS}.", show_default=False)
 ]
 _To: TypeAlias = Annotated[str | None, typer.Option("--to", help="Up to this time.", show_default=False)]
+_Before: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=1_000_000,
+        help="With --from: read so many intervals before it, for what was known then; 0: keep nothing of that.",
+        show_default="all that the log has",
+    ),
+]
 _Topics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--topic", help=f"Only this topic; can be repeated: {_TOPICS}.", show_default="all of them"),
@@ -90,6 +102,7 @@ def record_log(
     conf: Conf = DEFAULT_CONF,
     since: _From = None,
     until: _To = None,
+    before: _Before = None,
     topic: _Topics = None,
     offsets: _Offsets = None,
     anonymise: Anonymise = False,
@@ -98,29 +111,33 @@ def record_log(
 ) -> None:
     """Copy the metrics, results, commands and journal into a folder of Parquet files with a manifest.
 
-    A recording that was broken off goes on when the same command is run again.
+    With --from it also keeps what a controller knew then: the log is read from its beginning for that, or as --before
+    says. A recording that was broken off goes on when the same command is run again.
 
     Exit codes: 0 the recording is complete; 1 it failed, or there is nothing to copy; 2 an option or the settings are
     invalid.
     """
     key = key_of(anonymise, key_file)
     settings = read_settings(conf)
-    wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}")
+    wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}", before)
     cluster, source, kept = settings.cluster.name, opened_log(settings, log), recorded_settings(settings)
+    known = partial(_known, source, wanted, kept, cluster, before) if _begins_midway(wanted, before) else None
     if key is None:
-        manifest = record(source, output, wanted, kept, cluster)
+        manifest = record(source, output, wanted, kept, cluster, known_before=known)
     else:
         wanted = replace(
             wanted, asked=f"--anonymise and other options or another key ({fingerprint(key, wanted.asked)})"
         )
         other = partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
-        manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other)
+        manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other, known_before=known)
     answer = _answer(output, manifest)
     if as_json:
         typer.echo(answer.as_line())
     else:
         parts = ", ".join(f"{number:,} {name}" for name, number in answer.records.items())
         typer.echo(f"{output}: records: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
+        for line in _known_lines(answer):
+            typer.echo(line)
 
 
 def key_of(anonymise: bool, path: Path | None) -> bytes | None:
@@ -146,13 +163,37 @@ def opened_log(settings: Settings, folder: Path | None) -> RecordLog:
     return log_system(settings).records()
 
 
-def _wanted(since: str | None, until: str | None, topics: Sequence[str], offsets: Sequence[str], log: str) -> Wanted:
+def _begins_midway(wanted: Wanted, before: int | None) -> bool:
+    """Whether what is *wanted* can be replayed and may begin in the midst of a run."""
+    needed = set(FOLDED_TOPICS.values())
+    return bool(wanted.from_ms is not None and before != 0 and needed <= set(wanted.topics)) and not (
+        needed & wanted.offsets.keys()
+    )
+
+
+def _known(
+    log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str, before: int | None
+) -> KnownBefore | None:
+    """What was known when the recording begins; None where the log begins later."""
+    with long_work("reading what was known before, intervals") as tell:
+        return known_before(log, wanted.from_ms or 0, settings.intervals, cluster, before=before, tell=tell)
+
+
+def _wanted(
+    since: str | None,
+    until: str | None,
+    topics: Sequence[str],
+    offsets: Sequence[str],
+    log: str,
+    before: int | None,
+) -> Wanted:
     now_ms = time.time_ns() // 1_000_000
     from_ms = None if since is None else time_of(since, now_ms=now_ms, of="--from")
     to_ms = None if until is None else time_of(until, now_ms=now_ms, of="--to")
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         raise typer.BadParameter("it is not after --from", param_hint="--to")
-    said = (("--from", since), ("--to", until), *(("--topic", each) for each in topics))
+    many = None if before is None else str(before)
+    said = (("--from", since), ("--to", until), ("--before", many), *(("--topic", each) for each in topics))
     asked = [*(f"{name} {value}" for name, value in said if value), *(f"--offsets {each}" for each in offsets)]
     return Wanted(
         topics=tuple(dict.fromkeys(_topic(each, "--topic") for each in topics)) or RECORDED_TOPICS,
@@ -184,7 +225,20 @@ def _offsets(texts: Sequence[str]) -> dict[RecordedTopic, dict[int, Extent]]:
     return found
 
 
+def _known_lines(answer: RecordAnswer) -> Iterator[str]:
+    known = answer.known_before
+    if known is not None:
+        read = f"{counted(known.intervals, 'interval')} from {utc(known.first)} to {utc(known.last)}"
+        yield f"what was known before is from {read}; averages of a controller that ran before that are not the same"
+        if known.undescribed:
+            yield (
+                f"{counted(known.undescribed, 'namespace')} with bundles: the log before has no state of them, so"
+                " nothing of them moves in a replay until the recording has one"
+            )
+
+
 def _answer(folder: Path, manifest: Manifest) -> RecordAnswer:
+    known = manifest.known_before
     times = [(file.first_ms, file.last_ms) for file in manifest.files]
     if not times:
         raise TrimtabError(f"{folder}: nothing was copied, the offsets hold no committed records")
@@ -195,6 +249,11 @@ def _answer(folder: Path, manifest: Manifest) -> RecordAnswer:
         first_ms=min(first for first, _ in times),
         last_ms=max(last for _, last in times),
         files=len(manifest.files),
-        bytes=sum(file.bytes for file in manifest.files),
+        bytes=sum(file.bytes for file in manifest.files) + (0 if known is None else known.bytes),
+        known_before=None
+        if known is None
+        else KnownBeforeAnswer(
+            intervals=known.intervals, first=known.first_ms, last=known.last_ms, undescribed=known.undescribed
+        ),
         unpacked_bytes=sum(file.unpacked_bytes for file in manifest.files),
     )

@@ -8,11 +8,12 @@ import typer
 
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import records_in
-from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
+from controller.adapters.recordings.manifest import KnownBeginning, RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cycle import Policy
+from controller.offline.record_texts import begin_of
 from controller.offline.replay import LogReplay, Replay, Replayed, batches
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
@@ -61,9 +62,10 @@ def replay_log(
     else:
         of_file = read_settings(conf or DEFAULT_CONF)
         settings, policy = recorded_settings(of_file), read_policy(of_file)
-    again = LogReplay(log, settings, policy)
+    again = LogReplay(log, settings, policy, begin_of(log))
     replayed = again.run() if fast else _on_spark(again, Replay(log, settings, policy), settings, policy)
-    answer = _answer(policy.cluster, replayed)
+    known = log.manifest.known_before if isinstance(log, Recording) else None
+    answer = _answer(policy.cluster, replayed, known)
     if as_json:
         typer.echo(answer.as_line())
     else:
@@ -90,13 +92,15 @@ def _on_spark(again: LogReplay, replay: Replay, settings: RecordedSettings, poli
     return replay.ended(None)
 
 
-def _answer(cluster: str, replayed: Replayed) -> ReplayedAnswer:
+def _answer(cluster: str, replayed: Replayed, known: KnownBeginning | None) -> ReplayedAnswer:
     told = replayed.comparison
     notes = []
-    if replayed.begins_midway:
+    if known is not None:
+        notes.append(_of_known(known))
+    elif replayed.begins_midway:
         notes.append(
-            "the recording begins in the midst of a run: the controller's averages began earlier, so entries differ"
-            " until the replay's are as old"
+            "the recording begins in the midst of a run and does not have what was known before: the controller's"
+            " averages began earlier, so entries differ until the replay's are as old; `trimtab record --from` keeps it"
         )
     if not replayed.has_journal:
         notes.append("there is no journal of this cluster, so nothing was compared")
@@ -112,6 +116,17 @@ def _answer(cluster: str, replayed: Replayed) -> ReplayedAnswer:
         first_difference=None if first is None else EntryDifferenceAnswer(interval=first.interval, what=first.what),
         notes=notes,
     )
+
+
+def _of_known(known: KnownBeginning) -> str:
+    """What a recording has of the time before it, and what not."""
+    told = (
+        "the recording begins with averages and states from"
+        f" {counted(known.intervals, 'interval')} before it, the first {utc(known.first_ms)}"
+    )
+    if known.undescribed:
+        told += f"; of {counted(known.undescribed, 'namespace')} with bundles the log had no state"
+    return told
 
 
 def _print(answer: ReplayedAnswer) -> None:

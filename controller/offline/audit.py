@@ -153,6 +153,10 @@ class LogPart:
             for partition, part in self.extents(topic).items()
         }
 
+    def size(self, topic: RecordedTopic, extents: Extents) -> int | None:
+        """See RecordLog."""
+        return self._log.size(topic, extents)
+
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""
         return self._log.read(topic, extents)

@@ -1,5 +1,6 @@
 """Copies a log into a recording: the same records, byte for byte, or with their names replaced."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -7,17 +8,28 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from controller.adapters.long_work import long_work, pieces
-from controller.adapters.recordings.manifest import Manifest, RecordedExtent, RecordedSettings
+from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import (
+    LARGEST_FILE,
+    KnownBeginning,
+    Manifest,
+    RecordedExtent,
+    RecordedSettings,
+)
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
+from controller.offline.record_texts import FOLDED_TOPICS
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog
 from controller.wire.readable import utc
 
-#: Makes what replaces names, of the part of the metrics topic that is copied, and of the journal of that time.
-AnonymiserOf: TypeAlias = Callable[[Extents, Extents], Anonymiser]
+#: Makes what replaces names, of the part of the metrics topic that is copied, of the journal of that time, and of what
+#: was known before.
+AnonymiserOf: TypeAlias = Callable[[Extents, Extents, Sequence[bytes]], Anonymiser]
 #: So many records are copied between two words about how far it is.
 _TOLD_EVERY: Final = 500
+_FROM_THE_BEGINNING: Final[Mapping[RecordedTopic, Mapping[int, int]]] = {topic: {} for topic in FOLDED_TOPICS.values()}
+_AGAIN: Final = "delete it and record again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +42,26 @@ class Wanted:
     to_ms: int | None = None
     #: Topic -> partition -> offsets, instead of what the time says; other partitions of such a topic are left out.
     offsets: Mapping[RecordedTopic, Extents] = field(default_factory=dict)
+    #: Topic -> partition -> the first offset, instead of what *from_ms* says.
+    first: Mapping[RecordedTopic, Mapping[int, int]] = field(default_factory=dict)
     #: As the user asked for it: a recording that was broken off is continued if this is the same.
     asked: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownBefore:
+    """What a controller knew when a recording begins."""
+
+    #: Records of metrics from which a fold begins with what was known: averages, states of namespaces and brokers.
+    records: tuple[bytes, ...]
+    #: Topic -> partition -> the first offset that they do not tell of.
+    first: Mapping[RecordedTopic, Mapping[int, int]]
+    #: They tell of so many intervals, from the first to the last one, T in epoch ms.
+    intervals: int
+    first_ms: int
+    last_ms: int
+    #: Namespaces with bundles whose state is not known.
+    undescribed: int
 
 
 def record(
@@ -43,13 +73,15 @@ def record(
     *,
     anonymiser_of: AnonymiserOf | None = None,
     anonymised: bool = False,
+    known_before: Callable[[], KnownBefore | None] | None = None,
     writer: RecordingWriter | None = None,
 ) -> Manifest:
     """Copy what is *wanted* of *log* into *folder*, or go on with that; returns the manifest.
 
     *settings* are kept in the manifest.  With *anonymiser_of* names are replaced, and only metrics and results are
     copied; then no true name lies in the folder at any time, if *wanted* asks without one.  *anonymised*: *log*,
-    *settings* and *cluster* have other names already.  *writer*: of *folder*.
+    *settings* and *cluster* have other names already.  *known_before* reads what was known when it begins, which is
+    kept in it; None where the log begins later, so that it begins with the log.  *writer*: of *folder*.
     TrimtabError where there is nothing to copy, or where the log lost records since the recording was begun.
     """
     with writer or RecordingWriter(folder) as out:
@@ -60,29 +92,62 @@ def record(
                 f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
                 " same options to go on, or choose another folder with -o"
             )
+        # All names count for the pseudonyms, so a recording without names that goes on reads them again.
+        known = None
+        if known_before is not None and (out.begun is None or anonymiser_of is not None):
+            known = known_before()
+            wanted = replace(wanted, first=_FROM_THE_BEGINNING if known is None else known.first)
         begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
-        other = None if anonymiser_of is None else anonymiser_of(*_names_of(log, wanted, settings, begun))
+        begin = () if known is None else known.records
+        other = None
+        if anonymiser_of is not None:
+            other = anonymiser_of(_whole(begun, "metrics"), wanted_extents(log, wanted, "journal", settings), begin)
+            begin = other.begin(begin)
+        content = b"".join(each + b"\n" for each in begin)
         if out.begun is None:
             begun = begun.model_copy(update={"anonymised": anonymised}) if other is None else other.manifest(begun)
-            out.begin(wanted.asked, begun)
-        total = sum(each.end - each.first for extents in out.manifest.topics.values() for each in extents)
-        left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
-        with long_work("recording, records", total, pieces) as tell:
-            done = total - sum(extent.end - extent.first for extents in left.values() for extent in extents.values())
-            for topic, extents in left.items():
-                for number, found in enumerate(log.read(topic, extents) if extents else ()):
-                    out.add(topic, found if other is None else other.rewrite(topic, found))
-                    if number % _TOLD_EVERY == 0:
-                        tell(done + number)
-                out.end_topic(topic)
-                done += sum(extent.end - extent.first for extent in extents.values())
+            out.begin(wanted.asked, begun.model_copy(update={"known_before": _about(known, content)}), content)
+        elif other is not None and begun.known_before != _about(known, content):
+            raise TrimtabError(f"{log.where}: what was known before is gone since the recording was begun: {_AGAIN}")
+        _copy(log, out, other)
         return out.finish()
 
 
-def _names_of(log: RecordLog, wanted: Wanted, settings: RecordedSettings, begun: Manifest) -> tuple[Extents, Extents]:
-    """What of the metrics topic and of the journal tells the names in the recording that was *begun*."""
-    metrics = {each.partition: Extent(each.first, each.end) for each in begun.topics.get("metrics", ())}
-    return metrics, wanted_extents(log, wanted, "journal", settings)
+def _copy(log: RecordLog, out: RecordingWriter, other: Anonymiser | None) -> None:
+    """Copy what is left of it, with the names of *other*."""
+    left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
+    sizes = [log.size(topic, extents) for topic, extents in left.items()]
+    total, done = sum(each or 0 for each in sizes) if None not in sizes else 0, 0
+    with long_work("recording, records", total, pieces) as tell:
+        for topic, extents in left.items():
+            for found in log.read(topic, extents) if extents else ():
+                out.add(topic, found if other is None else other.rewrite(topic, found))
+                done += 1
+                if done % _TOLD_EVERY == 0:
+                    tell(done)
+            out.end_topic(topic)
+
+
+def _about(known: KnownBefore | None, content: bytes) -> KnownBeginning | None:
+    """What the manifest says of what was *known*, which is stored as *content*."""
+    if known is None:
+        return None
+    if len(content) > LARGEST_FILE:
+        raise RecordingError(
+            f"what was known before has {len(content)} bytes, allowed: {LARGEST_FILE}: record without it, --before 0"
+        )
+    return KnownBeginning(
+        bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        intervals=known.intervals,
+        first_ms=known.first_ms,
+        last_ms=known.last_ms,
+        undescribed=known.undescribed,
+    )
+
+
+def _whole(begun: Manifest, topic: RecordedTopic) -> Extents:
+    return {each.partition: Extent(each.first, each.end) for each in begun.topics.get(topic, ())}
 
 
 def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:
@@ -121,7 +186,7 @@ def wanted_extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, setting
     if begin is not None and topic == "journal":
         # Entries hold what changed in the memory: back to one that holds it whole.
         begin = max(0, begin - (settings.whole_every_intervals + 1) * settings.intervals.period_ms)
-    first = {} if begin is None else log.since(topic, begin)
+    first = wanted.first[topic] if topic in wanted.first else {} if begin is None else log.since(topic, begin)
     end = {} if wanted.to_ms is None else log.since(topic, wanted.to_ms)
     return {each: _within(at, first.get(each, at.first), end.get(each, at.end)) for each, at in there.items()}
 
@@ -139,6 +204,6 @@ def _left(log: RecordLog, out: RecordingWriter, topic: RecordedTopic) -> Extents
         if partition not in there or there[partition].first > extent.first or there[partition].end < extent.end:
             raise TrimtabError(
                 f"{log.where}: records of {topic}, partition {partition}, from offset {extent.first} on are gone since"
-                " the recording was begun: delete it and record again"
+                f" the recording was begun: {_AGAIN}"
             )
     return left

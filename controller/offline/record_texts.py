@@ -34,6 +34,11 @@ def record_texts(log: RecordLog, source: int, part: Extents | None = None) -> It
         yield RecordText(source, each.partition, each.offset, time_ms, each.value)
 
 
+def begin_of(log: RecordLog) -> tuple[bytes, ...]:
+    """Records of metrics that count before all of *log*: of a recording what was known when it begins."""
+    return log.begin if isinstance(log, Recording) else ()
+
+
 def known_texts(begin: Sequence[bytes]) -> Iterator[RecordText]:
     """Records of metrics that count before all others: what was known when a log begins."""
     for number, value in enumerate(begin, start=-len(begin)):

@@ -32,6 +32,11 @@ class Extent(NamedTuple):
 Extents: TypeAlias = Mapping[int, Extent]
 
 
+def offsets_in(extents: Extents) -> int:
+    """How many offsets *extents* have."""
+    return sum(each.end - each.first for each in extents.values())
+
+
 class RecordLog(Protocol):
     """A log, or a recording of one, that is read as it lies there.  Reading has no effect on others.
 
@@ -49,6 +54,10 @@ class RecordLog(Protocol):
 
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """Of each partition the first offset of the records from *time_ms* (epoch ms) on; the end where none are."""
+        ...
+
+    def size(self, topic: RecordedTopic, extents: Extents) -> int | None:
+        """About how many records *extents* hold; None where offsets do not tell."""
         ...
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from controller.model.errors import TrimtabError
-from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
+from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 
 _PATTERNS: Mapping[RecordedTopic, str] = {
     "metrics": "*.jsonl",
@@ -40,6 +40,10 @@ class FolderRecords:
             return {}
         earlier = [path for path in self._files(topic) if _interval_of(path) < time_ms]
         return {0: sum(len(_records_in(path, topic)) for path in earlier)}
+
+    def size(self, topic: RecordedTopic, extents: Extents) -> int:  # noqa: ARG002  # alike in all topics
+        """See RecordLog."""
+        return offsets_in(extents)
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""

@@ -10,7 +10,7 @@ from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS, c
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.topics import topics_there
 from controller.adapters.kafka.words import failure
-from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
+from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.settings.log import KafkaLogSettings
 
 _GROUP: Final = "trimtab-reader"
@@ -43,6 +43,10 @@ class KafkaRecords:
             return int(found.offset) if found.offset >= 0 else _ends(consumer, partition)[1]
 
         return self._asked(topic, first)
+
+    def size(self, topic: RecordedTopic, extents: Extents) -> int:  # noqa: ARG002  # alike in all topics
+        """See RecordLog."""
+        return offsets_in(extents)
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog.  A consumer for each partition: they stay abreast by their records' times."""

@@ -24,13 +24,13 @@ from pydantic import Field
 
 from controller.adapters import files
 from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import MANIFEST, MOST_FILES
+from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES, lines_in
 from controller.model.errors import WireError
 from controller.wire.base import Millis, Name, Record, encode, validate
 
 #: Bytes of such a file at most.
 LARGEST_INCIDENT: Final = 1 << 30
-_ABOUT, _BEGIN, _RECORDING = "incident.json", "begin.jsonl", "recording"
+_ABOUT, _BEGIN, _RECORDING = "incident.json", BEGIN, "recording"
 _LARGEST_ABOUT: Final = 1 << 20
 _PARTS: Final = re.compile(r"recording/(manifest\.json|(metrics|results|commands|journal)/[0-9]{6}\.parquet)", re.ASCII)
 _PLAIN: Final = 0o644
@@ -100,8 +100,7 @@ def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
             about = validate(IncidentAbout, parts[_ABOUT])
         except WireError as error:
             raise RecordingError(f"{path}, {_ABOUT}: {error.detail}") from error
-        begin = tuple(line for line in parts[_BEGIN].split(b"\n") if line)
-        yield UnpackedIncident(about, begin, folder / _RECORDING)
+        yield UnpackedIncident(about, lines_in(parts[_BEGIN]), folder / _RECORDING)
 
 
 def _unpack(path: Path, folder: Path) -> dict[str, bytes]:

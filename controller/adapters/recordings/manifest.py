@@ -24,9 +24,12 @@ from controller.strategies.catalogue import is_python_name
 from controller.wire.base import Count, Millis, Name, Record, bad_value, encode, read_object, validate
 
 MANIFEST: Final = "manifest.json"
-#: The version of the format that is written, and those that are read.  In version 1 each row is whole.
-FORMAT_VERSION: Final = 2
-_VERSIONS: Final = (1, FORMAT_VERSION)
+#: What was known when a recording begins: a record of metrics on each line.
+BEGIN: Final = "begin.jsonl"
+#: The version of the format that is written, and those that are read.  In version 1 each row is whole; up to version 2
+#: nothing was known when a recording begins.
+FORMAT_VERSION: Final = 3
+_VERSIONS: Final = (1, 2, FORMAT_VERSION)
 #: Bytes of a manifest at most: that of ten thousand files has 5 MB.
 _LARGEST_MANIFEST: Final = 32 << 20
 #: Files of a recording at most.
@@ -95,6 +98,23 @@ class RecordingFile(Record):
         return self
 
 
+class KnownBeginning(Record):
+    """What was known when a recording begins that begins in the midst of a log."""
+
+    bytes: Annotated[int, Field(ge=0, le=LARGEST_FILE)]
+    """Size of begin.jsonl."""
+    sha256: _Sha256
+    """Of begin.jsonl, in hex."""
+    intervals: Count
+    """So many intervals before the recording were read for it."""
+    first_ms: Millis
+    """T of the first of them."""
+    last_ms: Millis
+    """T of the last of them: the recording begins with the next one."""
+    undescribed: Count
+    """Namespaces whose bundles were listed, but whose state was not in the log."""
+
+
 class RecordedSettings(Record):
     """The settings that decisions depend on."""
 
@@ -136,7 +156,7 @@ class Manifest(Record):
     """What lies in a recording."""
 
     format: Literal["trimtab-recording"] = "trimtab-recording"
-    version: Literal[1, 2] = FORMAT_VERSION
+    version: Literal[1, 2, 3] = FORMAT_VERSION
     cluster: Name
     """The Pulsar cluster's name."""
     made_by: str = ""
@@ -148,6 +168,8 @@ class Manifest(Record):
     to_ms: Millis | None = None
     """The time up to which they were asked for; none: up to the end there was."""
     settings: RecordedSettings
+    known_before: KnownBeginning | None = None
+    """What was known when it begins; none: it begins with the log, or nobody asked."""
     topics: dict[RecordedTopic, _Extents]
     """What was copied of each topic, by partition."""
     files: Annotated[tuple[RecordingFile, ...], Field(max_length=MOST_FILES)]
@@ -205,6 +227,11 @@ def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
             f"{path}: the recording has format version {_shown(version)}, this trimtab reads up to {FORMAT_VERSION}:"
             " read it with the trimtab that wrote it"
         )
+
+
+def lines_in(begin: bytes) -> tuple[bytes, ...]:
+    """The records in the content of begin.jsonl."""
+    return tuple(line for line in begin.split(b"\n") if line)
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:

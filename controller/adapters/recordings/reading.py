@@ -10,12 +10,15 @@ import pyarrow as pa
 
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import (
+    BEGIN,
     LARGEST_FILE,
     MANIFEST,
+    KnownBeginning,
     Manifest,
     RecordedExtent,
     RecordingFile,
     content_of,
+    lines_in,
     read_manifest,
 )
 from controller.adapters.recordings.records_file import SplitRecord, records_of, split_records_of, unpacked
@@ -61,6 +64,11 @@ class Recording:
                 found[partition] = min(found[partition], int(offsets[partitions == partition].min()))
         return found
 
+    def size(self, topic: RecordedTopic, extents: Extents) -> int:
+        """See RecordLog."""
+        parts = [part for file in self.manifest.of_topic(topic) for part in file.partitions]
+        return sum(part.records for part in parts if _meet(part, extents.get(part.partition)))
+
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""
         for file in self.manifest.of_topic(topic):
@@ -75,18 +83,33 @@ class Recording:
         for file in self.manifest.of_topic(topic):
             yield from split_records_of(self.table(file), self._folder / file.path)
 
+    @property
+    def begin(self) -> tuple[bytes, ...]:
+        """Records of metrics that count before all others: what was known when it begins."""
+        about = self.manifest.known_before
+        if about is None:
+            return ()
+        path = self._folder / BEGIN
+        content = content_of(path, LARGEST_FILE)
+        self._check_sum(path, content, about)
+        return lines_in(content)
+
     def table(self, file: RecordingFile) -> pa.Table:
         """The records of *file*, a row each: see controller.adapters.recordings.records_file.SCHEMA."""
         path = self._folder / file.path
         content = content_of(path, LARGEST_FILE)
-        if len(content) != file.bytes or hashlib.sha256(content).hexdigest() != file.sha256:
-            raise RecordingError(
-                f"{path}: has {len(content)} bytes and another SHA-256 than {MANIFEST} says ({file.bytes} bytes): it"
-                " was cut off or changed; copy the recording again"
-            )
+        self._check_sum(path, content, file)
         table = unpacked(content, path)
         _check(table, file, path)
         return table
+
+    @staticmethod
+    def _check_sum(path: Path, content: bytes, said: RecordingFile | KnownBeginning) -> None:
+        if len(content) != said.bytes or hashlib.sha256(content).hexdigest() != said.sha256:
+            raise RecordingError(
+                f"{path}: has {len(content)} bytes and another SHA-256 than {MANIFEST} says ({said.bytes} bytes): it"
+                " was cut off or changed; copy the recording again"
+            )
 
 
 class _Place(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Final, Literal, Self
 from controller.adapters import files
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import (
+    BEGIN,
     FORMAT_VERSION,
     LARGEST_FILE,
     MANIFEST,
@@ -41,7 +42,7 @@ FILE_RECORDS: Final = 100_000
 class RecordingProgress(Record):
     """How far a recording has come."""
 
-    version: Literal[2] = FORMAT_VERSION
+    version: Literal[3] = FORMAT_VERSION
     asked: str
     """What was asked for; only the same is continued."""
     manifest: Manifest
@@ -69,8 +70,15 @@ class RecordingWriter:
         """What the recording was asked for that is to be continued; None where this is a new one."""
         return None if self._progress is None else self._progress.asked
 
-    def begin(self, asked: str, manifest: Manifest) -> None:
-        """Begin a new recording of what *manifest* says in its topics; *asked* is kept as ``begun``."""
+    def begin(self, asked: str, manifest: Manifest, known: bytes = b"") -> None:
+        """Begin a new recording of what *manifest* says in its topics; *asked* is kept as ``begun``.
+
+        *known*: what was known before, if *manifest* tells of it.
+        """
+        if manifest.known_before is not None:
+            files.replace(self._folder / BEGIN, known)
+        else:
+            (self._folder / BEGIN).unlink(missing_ok=True)
         self._keep(RecordingProgress(asked=asked, manifest=manifest))
         for topic in RECORDED_TOPICS:
             (self._folder / topic).mkdir(exist_ok=True)
@@ -187,20 +195,23 @@ def _progress_in(folder: Path) -> RecordingProgress | None:
         # A process that was killed right behind the manifest left it.
         (folder / PROGRESS).unlink(missing_ok=True)
         raise SettingsError(f"{folder} holds a complete recording already: choose another folder with -o")
-    path = folder / PROGRESS
-    if not path.exists():
-        others = sorted(each.name for each in folder.iterdir() if each.name != _LOCK and not _is_temporary(each))
+    begun = folder / PROGRESS
+    if not begun.exists():
+        # What was known before is written first, so a killed process may have left it.
+        ours = (_LOCK, BEGIN)
+        others = sorted(each.name for each in folder.iterdir() if each.name not in ours and not _is_temporary(each))
         if others:
             raise SettingsError(f"{folder} is not empty, it holds {others[0]!r}: choose another folder with -o")
         return None
     try:
-        progress = validate(RecordingProgress, content_of(path, _LARGEST_PROGRESS))
+        progress = validate(RecordingProgress, content_of(begun, _LARGEST_PROGRESS))
     except WireError as error:
-        raise RecordingError(f"{path}: {error.detail}: delete {folder} and record again") from error
-    for file in progress.manifest.files:
-        content = content_of(folder / file.path, LARGEST_FILE)
-        if hashlib.sha256(content).hexdigest() != file.sha256:
-            raise RecordingError(f"{folder / file.path}: was changed: delete {folder} and record again")
+        raise RecordingError(f"{begun}: {error.detail}: delete {folder} and record again") from error
+    known = progress.manifest.known_before
+    sums = {file.path: file.sha256 for file in progress.manifest.files} | ({BEGIN: known.sha256} if known else {})
+    for path, sha256 in sums.items():
+        if hashlib.sha256(content_of(folder / path, LARGEST_FILE)).hexdigest() != sha256:
+            raise RecordingError(f"{folder / path}: was changed: delete {folder} and record again")
     for place in (folder, *(folder / topic for topic in RECORDED_TOPICS)):
         for left in place.glob(".*"):
             if _is_temporary(left):

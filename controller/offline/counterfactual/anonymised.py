@@ -14,7 +14,7 @@ from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
-from controller.offline.pseudonyms.anonymise import REMOVED, Anonymiser
+from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.pseudonyms.log import AnonymisedLog
 from controller.ports.records import StoredRecord
 from controller.wire.journal import encode_entry
@@ -32,8 +32,7 @@ class AnonymisedIncident:
 
 def anonymised(load: RecordedLoadLog, other: Anonymiser) -> AnonymisedIncident:
     """What *load* holds, with the names of *other*."""
-    values = [other.rewrite("metrics", _stored(0, -1, each)).value for each in load.begin]
-    begin = tuple(value for value in values if value != REMOVED)
+    begin = other.begin(load.begin)
     told = [_stored(number, each.interval, encode_entry(other.journal.entry(each)))
             for number, each in enumerate(load.decided())]  # fmt: skip
     renamed = replace(

@@ -13,6 +13,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.model.errors import SettingsError
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.replay import ReplayPolicy
+from controller.offline.record_texts import begin_of
 from controller.offline.recording import Recorded, cluster_of
 from controller.offline.scenarios.shipped import strategy_options
 from controller.ports.records import RecordLog
@@ -110,7 +111,8 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
 
 
 def _opened(records: RecordLog, cluster: str, settings: RecordedSettings, *, known: bool) -> OpenedRecording:
-    log = RecordedLoadLog(records=records, cluster=cluster, settings=settings.intervals)
+    begin = begin_of(records)
+    log = RecordedLoadLog(records=records, cluster=cluster, settings=settings.intervals, begin=begin)
     return OpenedRecording(log=log, settings=settings, known=known)
 
 

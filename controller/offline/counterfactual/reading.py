@@ -49,6 +49,8 @@ class RecordedLoadLog:
     begin: tuple[bytes, ...] = ()
     #: Topic -> the part of it that is read; a topic that is not here is read whole.
     parts: Mapping[RecordedTopic, Extents] = field(default_factory=dict)
+    #: Bundles at or above it keep their topics one by one.
+    detail: DetailLimits = _ALL
 
     @property
     def period_ms(self) -> int:
@@ -74,11 +76,11 @@ class RecordedLoadLog:
         period_ms = self.period_ms
         options = FoldOptions(
             bundle_ttl_ms=self.settings.bundle_ttl_intervals * period_ms,
-            detail=_ALL,
+            detail=self.detail,
             state_ttl=self.settings.state_ttl_intervals,
         )
         decoder = TextDecoder(
-            cluster=self.cluster, period_ms=period_ms, max_bytes=self.settings.max_record_bytes, detail=_ALL
+            cluster=self.cluster, period_ms=period_ms, max_bytes=self.settings.max_record_bytes, detail=self.detail
         )
         state = ShardState(shard=0, shards=1)
         for sweeps, others in self._batches(decoder):

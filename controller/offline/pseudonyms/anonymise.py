@@ -8,7 +8,8 @@ tests/unit/offline/test_anonymised_fields.py tells, and a new one fails it until
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,7 @@ class Anonymiser:
     """Rewrites the records of one cluster in *log*.
 
     The names in *metrics* are gathered first, and the commands in *journal*, which results belong to: offsets of both.
+    *begin*: records of metrics that tell what was known before.
     """
 
     def __init__(
@@ -49,13 +51,15 @@ class Anonymiser:
         log: RecordLog,
         metrics_extents: Extents,
         journal_extents: Extents,
+        begin: Sequence[bytes] = (),
         *,
         settings: RecordedSettings,
         cluster: str,
         key: bytes,
     ) -> None:
         self._settings, self._cluster = settings, cluster
-        brokers, namespaces = _names(log, metrics_extents)
+        values = chain(begin, (record.value for record in log.read("metrics", metrics_extents)))
+        brokers, namespaces = _names(values)
         self._names = Pseudonyms(key, brokers=brokers)
         self._isolation = IsolationPseudonyms(self._names, brokers, namespaces)
         self.cluster = self._names.text("clu", cluster)
@@ -73,6 +77,12 @@ class Anonymiser:
         value = self._decoded(topic, record)
         key = None if record.key is None else self._names.text("key", record.key.decode("latin-1")).encode()
         return record._replace(key=key, headers=(), value=REMOVED if value is None else self._renamed(value))
+
+    def begin(self, values: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Records of metrics, *values*, with other names; those that cannot be used are left out."""
+        stored = (StoredRecord(partition=0, offset=0, timestamp_ms=-1, key=None, value=value) for value in values)
+        renamed = (self.rewrite("metrics", each).value for each in stored)
+        return tuple(value for value in renamed if value != REMOVED)
 
     def _decoded(self, topic: RecordedTopic, record: StoredRecord) -> Any:
         """What *record* holds; None where it is not to be kept."""
@@ -204,11 +214,10 @@ def plain_versions(versions: str) -> str:
     return ", ".join(sorted({found for each in versions.split(",") if (found := plain_version(each.strip()))}))
 
 
-def _names(log: RecordLog, extents: Extents) -> tuple[set[str], set[str]]:
-    """The brokers and the namespaces that records of the metrics topic in *extents* list."""
+def _names(values: Iterable[bytes]) -> tuple[set[str], set[str]]:
+    """The brokers and the namespaces that records of the metrics topic, *values*, list."""
     brokers, namespaces = set[str](), set[str]()
-    for record in log.read("metrics", extents):
-        value = record.value
+    for value in values:
         if b'"roster"' in value or b'"namespace_state"' in value:
             try:
                 fields = read_object(value)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
-from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
+from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord, offsets_in
 
 
 class AnonymisedLog:
@@ -28,6 +28,10 @@ class AnonymisedLog:
         if topic == "journal":
             return {0: sum(record.timestamp_ms < time_ms for record in self._journal)}
         return self._log.since(topic, time_ms) if topic in ANONYMISED else {}
+
+    def size(self, topic: RecordedTopic, extents: Extents) -> int | None:
+        """See RecordLog."""
+        return offsets_in(extents) if topic == "journal" else self._log.size(topic, extents)
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""

@@ -3,6 +3,19 @@
 from controller.wire.answers.base import JsonAnswer
 
 
+class KnownBeforeAnswer(JsonAnswer):
+    """What a recording holds of the time before it."""
+
+    intervals: int
+    """How many intervals were read for it."""
+    first: int
+    """T of the first of them, epoch ms."""
+    last: int
+    """T of the last of them, epoch ms."""
+    undescribed: int
+    """Namespaces whose bundles were listed, but whose state was not in the log."""
+
+
 class RecordAnswer(JsonAnswer):
     """``trimtab record --json``."""
 
@@ -20,6 +33,8 @@ class RecordAnswer(JsonAnswer):
     """Of all files."""
     unpacked_bytes: int
     """Of the records in them."""
+    known_before: KnownBeforeAnswer | None
+    """With --from: what was known then; null where it begins with the log, or nothing was kept."""
 
 
 class EntryDifferenceAnswer(JsonAnswer):

@@ -30,6 +30,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (60e6, 1e7, 3600.0, 0.0, "fetching: 10 MB of 60 MB, about 5.0 h left"),
         (0.0, 0.0, 7.0, 0.0, "fetching: 7 s so far"),
         (0.0, 0.0, 7.0, 20.0, "fetching: 7 s so far, usually 20 s"),
+        (0.0, 2e6, 7.0, 0.0, "fetching: 2 MB in 7 s"),
     ],
 )
 def test_a_line_says_how_far_it_is_and_how_long_the_rest_takes(

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from controller.adapters.opened import log_system
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.cli.app import app as main_app
 from controller.cli.record import record_log
 from controller.model.errors import SettingsError
 from controller.ports.records import RECORDED_TOPICS
@@ -140,3 +141,19 @@ def test_a_key_that_is_too_short_or_too_long(conf: Path, tmp_path: Path, size: i
     answer = run("--conf", conf, "-o", tmp_path / "new", "--anonymise", "--key-file", tmp_path / "key")
     assert isinstance(answer.exception, SettingsError)
     assert run("--conf", conf, "-o", tmp_path / "new", "--key-file", tmp_path / "key").exit_code == 2
+
+
+def test_from_the_midst_of_a_run_it_says_what_it_knows_of_before_and_replays_as_the_live_run(
+    conf: Path, tmp_path: Path
+) -> None:
+    since = ("--from", "2025-01-01T00:03Z")
+    answer = run("--conf", conf, "-o", tmp_path / "new", *since)
+    assert "from 3 intervals from 2025-01-01T00:00:00Z to 2025-01-01T00:02:00Z; averages" in answer.stdout
+    said = json.loads(run("--conf", conf, "-o", tmp_path / "two", *since, "--before", "1", "--json").stdout)
+    assert said["knownBefore"]["intervals"] <= 2
+    raw = json.loads(run("--conf", conf, "-o", tmp_path / "raw", *since, "--before", "0", "--json").stdout)
+    assert raw["knownBefore"] is None
+    replayed = CliRunner().invoke(main_app, ["replay", str(tmp_path / "new"), "--fast"])
+    assert replayed.exit_code == 0, replayed.output
+    assert "begins with averages and states from 3 intervals before it" in replayed.stdout
+    assert "2 of 2 entries equal, byte for byte" in replayed.stdout

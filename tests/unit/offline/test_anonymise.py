@@ -179,7 +179,7 @@ def test_every_kind_of_record_has_other_names_or_nothing() -> None:
             ]
         }
     )
-    other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
+    other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {}, ())
     renamed = [other.rewrite("metrics", each) for each in log.topics["metrics"]]
     for each in renamed:
         assert not [name for name in (*NAMES, b"topic-0", b"acme") if name in each.value + (each.key or b"")], (
@@ -227,7 +227,7 @@ def test_a_policy_that_thousands_of_namespaces_name_is_read_once_and_stays_short
     values = [as_bytes(namespace_state(namespace=f"tenant/ns-{i}", isolationPolicies=[policy])) for i in range(50)]
     log = KeptLog({"metrics": [stored(i, value, at=T) for i, value in enumerate(values)]})
     with patch("controller.offline.pseudonyms.isolation.matches", wraps=matches) as matching:
-        other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
+        other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {}, ())
         renamed = [other.rewrite("metrics", each).value for each in log.topics["metrics"]]
     assert matching.call_count <= 50
     assert max(map(len, renamed)) < 1000
@@ -236,7 +236,7 @@ def test_a_policy_that_thousands_of_namespaces_name_is_read_once_and_stays_short
 def test_an_expression_that_is_not_understood_stays_one() -> None:
     policy = {"namespaces": ["tenant/ns", "tenant/(?U)x"], "primary": ["[a-z&&[^b]]"], "secondary": []}
     log = KeptLog({"metrics": [stored(0, as_bytes(namespace_state(isolationPolicies=[policy])), at=T)]})
-    other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {})
+    other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {}, ())
     told = json.loads(other.rewrite("metrics", log.topics["metrics"][0]).value)["isolationPolicies"][0]
     assert [java_pattern(each) is None for each in told["namespaces"]] == [False, True]
     assert [java_pattern(each) is None for each in told["primary"]] == [True]

@@ -1,0 +1,125 @@
+"""Where a part of a log begins: behind the ticks of an interval, and what was known there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controller.aggregate.shard_state import DetailLimits, ShardState
+from controller.model.names import namespace_of
+from controller.offline.counterfactual.known_before import known_in
+from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog
+from controller.offline.record import KnownBefore
+from controller.offline.record_texts import FOLDED_TOPICS, begin_of
+from controller.ports.records import Extent, RecordedTopic, RecordLog
+from controller.settings.trimtab_toml import IntervalSettings
+from controller.wire.metrics import TickRecord
+
+#: No topic is kept: averages and states do not need them.
+_NONE = DetailLimits(topics=float("inf"), sessions=float("inf"), msg_rate=float("inf"), throughput=float("inf"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogStart:
+    """Behind the ticks of an interval."""
+
+    state: ShardState
+    #: Topic -> partition -> the first offset behind them.
+    first: dict[RecordedTopic, dict[int, int]]
+    #: How many intervals were read, and T of the first and of the last one, epoch ms.
+    intervals: int
+    first_ms: int
+    last_ms: int
+
+
+def start_before(
+    log: RecordLog,
+    since: int,
+    settings: IntervalSettings,
+    cluster: str,
+    *,
+    before: int | None = None,
+    tell: Callable[[float], None] = lambda _: None,
+) -> LogStart | None:
+    """Behind the last interval before *since*, epoch ms; None where the log has none.
+
+    *before*: only so many intervals before it are read, for averages; None: all that the log has.  *tell* takes how
+    many are read.  One interval at a time is in memory.
+    """
+    begin = begin_of(log)
+    parts = {} if before is None else _parts_since(log, since - (before + 1) * settings.period_ms)
+    load = RecordedLoadLog(records=log, cluster=cluster, settings=settings, begin=begin, parts=parts, detail=_NONE)
+    start, ticks = None, list[_Tick]()
+    for step in load.folded():
+        ticks += _ticks(step)
+        closed = [snapshot.interval for snapshot in step.closed]
+        if closed and closed[-1] >= since:
+            break
+        if closed:
+            start = _behind(start, step, closed, [tick for tick in ticks if tick.interval <= closed[-1]])
+            ticks = [tick for tick in ticks if tick.interval > closed[-1]]
+            tell(start.intervals)
+    return start
+
+
+def _behind(start: LogStart | None, step: FoldedBatch, closed: Sequence[int], ticks: Sequence["_Tick"]) -> LogStart:
+    """Behind *step*, which has *closed* intervals; *ticks* are those of them that *start* does not know."""
+    first: dict[RecordedTopic, dict[int, int]] = {topic: {} for topic in FOLDED_TOPICS.values()}
+    if start is not None:
+        first |= {topic: dict(offsets) for topic, offsets in start.first.items()}
+    for tick in ticks:
+        first[tick.topic][tick.partition] = tick.offset + 1
+    return LogStart(
+        state=step.state,
+        first=first,
+        intervals=len(closed) + (0 if start is None else start.intervals),
+        first_ms=closed[0] if start is None else start.first_ms,
+        last_ms=closed[-1],
+    )
+
+
+def known_before(
+    log: RecordLog,
+    since: int,
+    settings: IntervalSettings,
+    cluster: str,
+    *,
+    before: int | None = None,
+    tell: Callable[[float], None] = lambda _: None,
+) -> KnownBefore | None:
+    """What a controller knew when it read the first interval from *since* (epoch ms) on; see ``start_before``.
+
+    None where the log has no interval before that.
+    """
+    start = start_before(log, since, settings, cluster, before=before, tell=tell)
+    if start is None:
+        return None
+    seen = {namespace_of(name) for name in start.state.bundles.names}
+    return KnownBefore(
+        records=tuple(known_in(start.state, cluster)),
+        first=start.first,
+        intervals=start.intervals,
+        first_ms=start.first_ms,
+        last_ms=start.last_ms,
+        undescribed=len(seen - {state.namespace for state in start.state.namespaces}),
+    )
+
+
+class _Tick(NamedTuple):
+    topic: RecordedTopic
+    partition: int
+    offset: int
+    interval: int
+
+
+def _ticks(step: FoldedBatch) -> Iterator[_Tick]:
+    for located in step.records:
+        if isinstance(located.record, TickRecord):
+            yield _Tick(FOLDED_TOPICS[located.source], located.partition, located.offset, located.record.interval)
+
+
+def _parts_since(log: RecordLog, time_ms: int) -> dict[RecordedTopic, dict[int, Extent]]:
+    found: dict[RecordedTopic, dict[int, Extent]] = {}
+    for topic in FOLDED_TOPICS.values():
+        since = log.since(topic, max(0, time_ms))
+        found[topic] = {each: Extent(since.get(each, at.first), at.end) for each, at in log.extents(topic).items()}
+    return found
