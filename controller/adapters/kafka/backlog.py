@@ -6,6 +6,7 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
+from controller.adapters.kafka.offsets import ends_of, offset_since
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.words import failure
 from controller.adapters.ticked import PARTITION, interval_ticked
@@ -55,22 +56,17 @@ def _ahead(
         listed = consumer.list_topics(timeout=_ANSWER_SECONDS).topics
         for topic in topics:
             for partition in listed[topic].partitions if topic in listed else ():
-                at = ck.TopicPartition(topic, partition)
-                low, end = consumer.get_watermark_offsets(at, timeout=_ANSWER_SECONDS)
+                low, end = ends_of(consumer, topic, partition, _ANSWER_SECONDS)
                 first = read.get(topic, {}).get(partition, low)
                 if start_ms is not None:
-                    first = _offset_at(consumer, topic, partition, start_ms, end)
+                    since = offset_since(consumer, topic, partition, start_ms, _ANSWER_SECONDS)
+                    first = end if since is None else since
                 found[topic, partition] = min(max(first, low), end), end
     except ck.KafkaException as error:
         raise failure(f"Kafka at {bootstrap}", error, client, operation="Read", topics=topics) from error
     finally:
         consumer.close()
     return found
-
-
-def _offset_at(consumer: Any, topic: str, partition: int, time_ms: int, end: int) -> int:
-    [at] = consumer.offsets_for_times([ck.TopicPartition(topic, partition, time_ms)], timeout=_ANSWER_SECONDS)
-    return int(at.offset) if at.offset >= 0 else end
 
 
 def _ticks(settings: KafkaLogSettings, cluster: str, period_ms: int, first: int) -> int:

@@ -18,6 +18,7 @@ from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import executor_group, result_writer
+from controller.adapters.kafka.offsets import ends_of
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.words import DENIED, failure, text
@@ -127,9 +128,7 @@ class KafkaInbox:
         if now - looked_at < _LOOK_AGAIN_SECONDS or partition not in self._committed:
             return epoch
         try:
-            _, high = self._consumer.get_watermark_offsets(
-                ck.TopicPartition(self._commands, partition), timeout=_LOOK_AGAIN_SECONDS
-            )
+            _, high = ends_of(self._consumer, self._commands, partition, _LOOK_AGAIN_SECONDS)
             if high != end:
                 begin = max(self._read.get(partition, 0), high - _LAST_EVENTS)
                 records = read_all(
@@ -236,10 +235,7 @@ class KafkaInbox:
             raise TakenOverError(f"{self._results} has {results} partitions now, so all commands can be answered")
 
     def _oldest(self, partition: int) -> int:
-        low, _ = self._consumer.get_watermark_offsets(
-            ck.TopicPartition(self._commands, partition), timeout=PATIENCE_SECONDS
-        )
-        return int(low)
+        return ends_of(self._consumer, self._commands, partition, PATIENCE_SECONDS)[0]
 
     def _answered(self, partition: int) -> set[str]:
         answered = set()

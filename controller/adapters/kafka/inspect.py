@@ -10,17 +10,14 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
+from controller.adapters.kafka.offsets import ends_of
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.words import failure, silence, text
-from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
 
 #: Offsets read at a time from a partition's end: at first, and at most.
 WINDOWS: Final = (256, 16_384)
 _ANSWER_SECONDS: Final = 5.0
-_RETRY_SECONDS: Final = 0.05
-#: Errors of a new topic whose leader does not know it yet.
-_BEGINNING: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +135,7 @@ def newest_first(
         found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
         if found.error is not None:
             raise failure(where, found.error, client, operation="Read", topics=[topic])
-        ends = {partition: _ends(consumer, topic, partition) for partition in found.partitions}
+        ends = {partition: ends_of(consumer, topic, partition, _ANSWER_SECONDS) for partition in found.partitions}
     except ck.KafkaException as error:
         raise failure(where, error, client, operation="Read", topics=[topic], group="trimtab-reader") from error
     finally:
@@ -160,17 +157,3 @@ def newest_first(
             yield record
 
     yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
-
-
-def _ends(consumer: Any, topic: str, partition: int) -> tuple[int, int]:
-    """The first offset there is, and the one after the last.  The leader of a new topic needs a moment."""
-
-    def ask() -> tuple[int, int]:
-        low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_SECONDS)
-        return low, high
-
-    return retry(ask, _ANSWER_SECONDS, again_after=_is_beginning, every=_RETRY_SECONDS)
-
-
-def _is_beginning(error: BaseException) -> bool:
-    return isinstance(error, ck.KafkaException) and error.args[0].code() in _BEGINNING

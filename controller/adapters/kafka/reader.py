@@ -17,6 +17,7 @@ from controller.adapters.kafka.client import (
     Headers,
     connection_options,
 )
+from controller.adapters.kafka.offsets import ends_of, offset_since
 from controller.adapters.kafka.topics import topics_there
 from controller.adapters.kafka.words import failure, silence
 from controller.model.errors import TrimtabError
@@ -86,37 +87,27 @@ class Reader:
             there = topics_there(self._consumer, bootstrap, client, topic).get(topic)
             if there is None:
                 raise TrimtabError(f"{self._name} does not exist")
+            wanted = range(there.partitions) if partition is None else (partition,)
+            self._consumer.assign([self._start(topic, each, offset, since_ms) for each in wanted])
+        except ck.KafkaException as error:
+            self._consumer.close()
+            raise self._meaning(error) from error
         except BaseException:
             self._consumer.close()
             raise
-        wanted = range(there.partitions) if partition is None else (partition,)
         #: How many are read; None: one alone.
         self._partitions = there.partitions if partition is None else None
         self._next_look = Deadline.after(_LOOK_SECONDS)
-        self._consumer.assign([self._start(topic, each, offset, since_ms) for each in wanted])
         self._unfinished = set(wanted)
         self._heard = time.monotonic()
 
     def _start(self, topic: str, partition: int, offset: int | None, since_ms: int | None) -> ck.TopicPartition:
-        start = ck.TopicPartition(topic, partition)
         if since_ms is not None:
-            offset = self._offset_of(ck.TopicPartition(topic, partition, since_ms))
+            offset = offset_since(self._consumer, topic, partition, since_ms, PATIENCE_SECONDS)
         if offset is None:
             # Looked up now: librdkafka resolves "end" later, and would skip the records appended until then.
-            try:
-                _, offset = self._consumer.get_watermark_offsets(start, timeout=PATIENCE_SECONDS)
-            except ck.KafkaException as error:
-                raise self._meaning(error) from error
-        start.offset = offset
-        return start
-
-    def _offset_of(self, time: ck.TopicPartition) -> int | None:
-        """Where the records begin that were appended at the *time* in its offset or later; None: at the end."""
-        try:
-            [found] = self._consumer.offsets_for_times([time], timeout=PATIENCE_SECONDS)
-        except ck.KafkaException as error:
-            raise self._meaning(error) from error
-        return found.offset if found.offset >= 0 else None
+            _, offset = ends_of(self._consumer, topic, partition, PATIENCE_SECONDS)
+        return ck.TopicPartition(topic, partition, offset)
 
     def poll(self, timeout_seconds: float) -> KafkaRecord | None:
         """The next record, or None when none came within *timeout_seconds* or a partition's end was reached."""

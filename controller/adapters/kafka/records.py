@@ -7,6 +7,7 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS, connection_options
+from controller.adapters.kafka.offsets import ends_of, offset_since
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.topics import topics_there
 from controller.adapters.kafka.words import failure
@@ -32,15 +33,16 @@ class KafkaRecords:
 
     def extents(self, topic: RecordedTopic) -> Extents:
         """See RecordLog."""
-        return self._asked(topic, lambda consumer, partition: Extent(*_ends(consumer, partition)))
+        return self._asked(
+            topic, lambda consumer, name, partition: Extent(*ends_of(consumer, name, partition, PATIENCE_SECONDS))
+        )
 
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """See RecordLog."""
 
-        def first(consumer: Any, partition: ck.TopicPartition) -> int:
-            at = ck.TopicPartition(partition.topic, partition.partition, time_ms)
-            [found] = consumer.offsets_for_times([at], timeout=PATIENCE_SECONDS)
-            return int(found.offset) if found.offset >= 0 else _ends(consumer, partition)[1]
+        def first(consumer: Any, name: str, partition: int) -> int:
+            found = offset_since(consumer, name, partition, time_ms, PATIENCE_SECONDS)
+            return ends_of(consumer, name, partition, PATIENCE_SECONDS)[1] if found is None else found
 
         return self._asked(topic, first)
 
@@ -72,17 +74,12 @@ class KafkaRecords:
         try:
             there = topics_there(consumer, log.bootstrap, log.client, name).get(name)
             partitions = range(0 if there is None else there.partitions)
-            return {each: ask(consumer, ck.TopicPartition(name, each)) for each in partitions}
+            return {each: ask(consumer, name, each) for each in partitions}
         except ck.KafkaException as error:
             where = f"{self.where}, topic {name!r}"
             raise failure(where, error, log.client, operation="Read", topics=[name], group=_GROUP) from error
         finally:
             consumer.close()
-
-
-def _ends(consumer: Any, partition: ck.TopicPartition) -> tuple[int, int]:
-    low, high = consumer.get_watermark_offsets(partition, timeout=PATIENCE_SECONDS)
-    return int(low), int(high)
 
 
 def _name(log: KafkaLogSettings, topic: RecordedTopic) -> str:
