@@ -5,12 +5,14 @@ jars.  Its name says which Java and which jars it is of: a JVM would not use one
 jars, and start as if there were none.
 """
 
+import fcntl
 import hashlib
 import logging
 import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +29,14 @@ _WRITE: Final = "-XX:ArchiveClassesAtExit="
 _MADE_AFTER_SECONDS: Final = 60.0
 #: Making one takes less than half of this.
 _MEMORY_BYTES: Final = 3 << 30
+#: After a try that failed, the next one; seconds.
+_AGAIN_AFTER_SECONDS: Final = 86_400
+#: The shell ends at once, so that what it has started is no child of this process: whoever ends kills its children, and
+#: a command that ends within two minutes would never get an archive.
+_IN_BACKGROUND: Final = (
+    *("sh", "-c", '"$@" </dev/null >/dev/null 2>&1 &', "sh"),
+    *("nice", "-n", "19", sys.executable, "-m", "streaming.make_class_archive"),
+)
 _MACHINE: Final = Path("/proc/meminfo")
 _LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 
@@ -64,6 +74,32 @@ def make_in_background(archive: Path, after_seconds: float = _MADE_AFTER_SECONDS
     later.start()
 
 
+def lock_of(archive: Path) -> Path:
+    """Whoever makes *archive* holds this lock."""
+    return archive.with_suffix(".lock")
+
+
+def failure_of(archive: Path) -> Path:
+    """Says why *archive* could not be made."""
+    return archive.with_suffix(".none")
+
+
+def is_to_be_made(archive: Path, now: float | None = None) -> bool:
+    """Whether there is no *archive*, no process makes it now, it can be written, and no try failed in the last day."""
+    if archive.exists():
+        return False
+    with suppress(OSError):  # none has failed
+        if (time.time() if now is None else now) - failure_of(archive).stat().st_mtime < _AGAIN_AFTER_SECONDS:
+            return False
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with lock_of(archive).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held by another process; or nothing can be written there
+        return False
+    return True
+
+
 def free_memory(machine: Path = _MACHINE, limit: Path = _LIMIT, used: Path = _USED) -> int:
     """Bytes that this machine has, and its container's limit leaves; 0 where Linux does not say."""
     try:
@@ -76,12 +112,14 @@ def free_memory(machine: Path = _MACHINE, limit: Path = _LIMIT, used: Path = _US
 
 
 def _make(archive: Path) -> None:
-    if archive.exists() or free_memory() < _MEMORY_BYTES:
+    if free_memory() < _MEMORY_BYTES or not is_to_be_made(archive):
         return
-    command = ["nice", "-n", "19", sys.executable, "-m", "streaming.make_class_archive"]
-    log.info("making an archive of Spark's classes in the background, once: later starts take half of the time")
+    log.info(
+        "making an archive of Spark's classes in the background, once: later starts take half of the time; it goes on"
+        " if this command ends first"
+    )
     with suppress(OSError):  # it is tried again after the next start
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(_IN_BACKGROUND, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)
 
 
 def _java() -> Path:

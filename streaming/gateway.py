@@ -88,11 +88,11 @@ def jvm_pid() -> int:
     return int(gateway.proc.pid)
 
 
-def end_in_order() -> None:
-    """Close the standard input of this process's JVM, and wait until the JVM has ended by itself."""
+def end_in_order() -> int:
+    """Close the standard input of this process's JVM, and wait until it has ended by itself; returns its exit code."""
     gateway: Any = SparkContext._gateway
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    return int(gateway.proc.wait())
 
 
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:

@@ -6,6 +6,8 @@ JVM write the classes that it has loaded.
 
 import fcntl
 import os
+import shutil
+import sys
 import tempfile
 import time
 import zipfile
@@ -31,6 +33,8 @@ from streaming.spark_home import spark_home
 _SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
 #: How long an archive is kept that is not the newest one.
 _KEPT_SECONDS: Final = 30 * 86_400
+#: After this long nobody works in a folder any more.
+_LEFT_SECONDS: Final = 86_400
 #: The packages of the connector that reading a topic loads classes of.
 _KAFKA: Final = (
     "org/apache/kafka/clients/",
@@ -44,30 +48,59 @@ _KAFKA: Final = (
 def make(target: Path) -> None:
     """Keep the classes at *target*, unless another process does that now; the JVM of this process ends."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_suffix(".lock").open("w") as lock, suppress(BlockingIOError):
+    with class_archive.lock_of(target).open("w") as lock, suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _make(target)
+        try:
+            _make(target)
+            class_archive.failure_of(target).unlink(missing_ok=True)
+        except Exception as error:
+            class_archive.failure_of(target).write_text(f"{error}\n")
+            raise
 
 
 def _make(target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".archive-") as scratch:
+    _delete_old(target)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=_scratch(target)) as scratch:
         written = Path(scratch) / target.name
         os.environ[class_archive.OPTIONS] = class_archive.option_to_write(written)
         connector: Sequence[Path] = ()
         with suppress(TrimtabError):  # without a network there is an archive all the same
             connector = jars.fetch(CONNECTOR)
         _use(read_settings(_SCENARIO), connector)
-        end_in_order()
-        with suppress(FileNotFoundError):  # a JVM without class data sharing writes none
-            written.replace(target)
-    _delete_old(target)
+        exit_code = end_in_order()
+        if exit_code != 0 or not written.exists():
+            raise TrimtabError(
+                f"Spark's JVM wrote no archive of its classes (exit code {exit_code}): it was killed, the disk is full,"
+                " or this Java has no class data sharing.  Spark starts without it, and more slowly"
+            )
+        written.replace(target)
+
+
+def _scratch(target: Path) -> str:
+    """How the names of folders begin that processes work in that make *target*."""
+    return f".archive-{target.stem}-"
 
 
 def _delete_old(newest: Path) -> None:
-    """Delete archives of other jars and Javas after a month: one that is still used is made again."""
+    """Delete what processes left that were killed, and archives of other jars and Javas after a month.
+
+    One that is still used is made again.
+    """
+    for left in newest.parent.glob(".archive-*"):
+        # Whoever has the lock of the newest one is the only one that makes it; others may make theirs.
+        if left.name.startswith(_scratch(newest)) or _age(left) > _LEFT_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
     for archive in newest.parent.glob("spark-*.jsa"):
-        if archive != newest and time.time() - archive.stat().st_mtime > _KEPT_SECONDS:
+        if archive != newest and _age(archive) > _KEPT_SECONDS:
             archive.unlink(missing_ok=True)
+
+
+def _age(file: Path) -> float:
+    """Seconds since *file* was changed; 0 where another process has just deleted it."""
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _use(settings: Settings, connector: Sequence[Path]) -> None:
@@ -95,4 +128,7 @@ def _load(session: SparkSession, names: Iterator[str]) -> None:
 
 
 if __name__ == "__main__":
-    make(class_archive.path(spark_home()))
+    try:
+        make(class_archive.path(spark_home()))
+    except TrimtabError as error:
+        sys.exit(str(error))
