@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from controller.adapters.pulsar.log import inbox as inboxes
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.inbox import PulsarInbox
 from controller.adapters.pulsar.log.owned import OwnedPartition
@@ -89,6 +90,23 @@ def answers(log: PulsarLogSettings) -> dict[str, list[str]]:
 
 def all_are_answered(log: PulsarLogSettings) -> bool:
     return len(answers(log)) == len(COMMANDS)
+
+
+def test_an_executor_tells_which_partitions_it_has_now(pulsar: PulsarCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inboxes, "_REFRESH_SECONDS", 0.2)
+    log = own_topics(pulsar)
+
+    def are(*assigned: int) -> bool:
+        return [each.assigned for each in opened if not each.take(1, 0.0)] == list(assigned)
+
+    with closing(PulsarInbox(log, settings(), cluster="standalone")) as first:
+        opened = [first]
+        wait_for(lambda: are(PARTITIONS), 30, every=0.1)
+        with closing(PulsarInbox(log, settings(), cluster="standalone")) as second:
+            opened.append(second)
+            wait_for(lambda: are(PARTITIONS // 2, PARTITIONS // 2), 30, every=0.1)
+        opened.pop()
+        wait_for(lambda: are(PARTITIONS), 30, every=0.1)
 
 
 def test_an_executor_whose_partition_another_one_has_neither_acts_nor_answers(log: PulsarLogSettings) -> None:

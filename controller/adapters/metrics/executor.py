@@ -48,7 +48,9 @@ class ExecutorMetrics(ProcessMetrics):
             buckets=DELAY_SECONDS,
         )
         self._partitions = self.gauge(
-            "trimtab_executor_partitions", "Partitions of the command topic that this executor has."
+            "trimtab_executor_partitions",
+            "Partitions of the command topic that this executor has now; on a log in Pulsar, what the brokers said at"
+            " most ten seconds ago.",
         )
         self._restarts = self.counter(
             "trimtab_executor_restarts_total",

@@ -34,6 +34,7 @@ _LIST_SECONDS: Final = 5.0
 #: More names than any cluster has; a longer list is an error.
 _MOST_BROKERS: Final = 20_000
 _SHOWN: Final = 300
+NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -225,11 +226,11 @@ class PulsarHttp:
             f" {self.section}" + (f"; the active brokers could not be listed: {problem}" if problem else "")
         )
 
-    def _get(self, path: str, at: str = "") -> Any:
-        return _json(self._call("GET", path, {}, at=at), path)
+    def _get(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> Any:
+        return _json(self._call("GET", path, query, at=at), path)
 
-    def _object(self, path: str, at: str = "") -> dict[str, Any]:
-        found = self._get(path, at)
+    def _object(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> dict[str, Any]:
+        found = self._get(path, at, query)
         if not isinstance(found, dict):
             raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
         return found

@@ -138,6 +138,7 @@ TOPIC = f"persistent://{LOG.namespace}/metrics"
 CALLS: dict[str, Callable[[LogAdmin, LogExtents], object]] = {
     "policies": lambda admin, _: admin.policies("a/b"),
     "cursors": lambda admin, _: admin.cursors("a/b", "journal"),
+    "active consumers": lambda admin, _: admin.active_consumers("a/b", "commands", "s"),
     "partitions": lambda _, extents: extents.partitions(TOPIC),
     "extent": lambda _, extents: extents.extent(TOPIC, 0),
     "since": lambda _, extents: extents.since(TOPIC, 0, 1),
@@ -148,6 +149,8 @@ BODIES: tuple[object, ...] = (
     {"partitions": "1"}, {"ledgerId": 1e400, "entryId": 0}, {"ledgerId": [], "entryId": {}}, {"ledgerId": 10**40},
     {"lastConfirmedEntry": "9" * 5000 + ":1", "ledgers": []}, {"lastConfirmedEntry": "3:1", "ledgers": {"a": 1}},
     {"lastConfirmedEntry": None, "ledgers": None, "partitions": 1, "ledgerId": 1, "entryId": 1},
+    {"partitions": {f"c-partition-{'9' * 5000}": {"subscriptions": {"s": {"activeConsumerName": "a"}}}}},
+    {"partitions": {"c-partition-1": {"subscriptions": {"s": {"activeConsumerName": []}}}, "c": {"subscriptions": 1}}},
 )  # fmt: skip
 
 

@@ -16,12 +16,13 @@ from uuid import uuid4
 import pulsar
 
 from controller.adapters.deadline import Deadline
+from controller.adapters.pulsar.http import PulsarError
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.messages import AS_THEY_ARE, properties_of
 from controller.adapters.pulsar.log.owned import OwnedPartition
 from controller.adapters.pulsar.log.reader import MARK, place_of
-from controller.adapters.pulsar.log.topics import create_topics, executors_control
+from controller.adapters.pulsar.log.topics import create_topics, executors_control, log_admin
 from controller.adapters.pulsar.log.words import DENIED, failure, meaning
 from controller.model.errors import SettingsError
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 #: How often to check for new partitions of the command topic, and of the topics that need as many.
 _REFRESH_SECONDS: Final = 10.0
+#: For the answer about who has which partition; commands wait meanwhile.
+_STATS_SECONDS: Final = 2.0
 _IDLE_SECONDS: Final = 0.05
 #: Events that wait in this process: few, since another executor gets them again when a partition changes hands.
 _QUEUE: Final = 20
@@ -48,6 +51,10 @@ class PulsarInbox:
         self._connection = LogConnection(settings)
         self._consumers: dict[int, pulsar.Consumer] = {}
         self._owned: dict[int, OwnedPartition] = {}
+        self._admin = log_admin(settings)
+        #: Partitions that the subscription sends to this executor, as the brokers said last.
+        self._active: set[int] = set()
+        self._told_unknown = False
         #: Partition -> the last event taken that is not answered.
         self._taken: dict[int, pulsar.MessageId] = {}
         self._next_look = Deadline(0.0)
@@ -63,13 +70,14 @@ class PulsarInbox:
                 )
             self._look()
         except BaseException:
+            self._admin.close()
             self._connection.close()
             raise
 
     @property
     def assigned(self) -> int | None:
-        """See Inbox.  Pulsar tells an executor of its partitions by their events alone."""
-        return len(self._owned)
+        """See Inbox.  The brokers are asked every ten seconds: the client library does not tell what is taken away."""
+        return len(self._active)
 
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
         """See Inbox."""
@@ -118,6 +126,7 @@ class PulsarInbox:
         """See Inbox."""
         for owned in self._owned.values():
             owned.close()
+        self._admin.close()
         self._connection.close()
 
     def _take(self, partition: int, most: int) -> list[Delivery]:
@@ -136,6 +145,7 @@ class PulsarInbox:
                 self._owned[partition] = OwnedPartition(
                     self._connection, partition, cluster=self._cluster, patience_seconds=self._patience_seconds
                 )
+                self._active.add(partition)
                 log.info("reading the commands of partition %d from %s", partition, message.message_id())
             at = message.message_id()
             self._taken[partition] = at
@@ -149,10 +159,26 @@ class PulsarInbox:
         if not self._next_look.passed:
             return
         self._next_look = Deadline.after(_REFRESH_SECONDS)
-        settings, connection = self._log, self._connection
-        commands = connection.existing(settings.commands_topic)
-        if commands == len(self._consumers):
+        commands = self._connection.existing(self._log.commands_topic)
+        if commands != len(self._consumers):
+            self._subscribe_to_new(commands)
+        self._ask_who_is_active()
+
+    def _ask_who_is_active(self) -> None:
+        """For ``assigned`` alone: what is unknown keeps nobody from work."""
+        name, namespace = self._log.commands_topic, self._log.namespace
+        try:
+            found = self._admin.within(_STATS_SECONDS).active_consumers(namespace, name, self._subscription)
+        except PulsarError as error:
+            if not self._told_unknown:
+                log.warning("%s: how many partitions this executor has is not known: %s", where(self._log, name), error)
+            self._told_unknown = True
             return
+        self._told_unknown = False
+        self._active = {partition for partition, consumer in found.items() if consumer == self._name}
+
+    def _subscribe_to_new(self, commands: int) -> None:
+        settings, connection = self._log, self._connection
         others = {name: connection.existing(name) for name in (settings.results_topic, executors_control(settings))}
         usable = min(commands, *others.values())
         if commands > usable and commands != self._without_results:

@@ -6,6 +6,7 @@ admin API works all the same once somebody has created the topics.
 
 import json
 import logging
+import re
 from typing import Any, Final
 
 import pulsar
@@ -22,6 +23,9 @@ log = logging.getLogger(__name__)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 _DENIED: Final = frozenset({401, 403})
+_PARTITION: Final = re.compile(r"-partition-([0-9]{1,9})\Z")
+#: The lists of producers and consumers may be long; older brokers send them all the same.
+_STATS_OF_PARTITIONS: Final = {"perPartition": "true", "excludePublishers": "true", "excludeConsumers": "true"}
 
 
 class LogAdmin(PulsarHttp):
@@ -50,6 +54,26 @@ class LogAdmin(PulsarHttp):
     def cursors(self, namespace: str, name: str) -> tuple[str, ...]:
         """The names of the subscriptions of a topic."""
         return self._names(f"/admin/v2/persistent/{namespace}/{name}/subscriptions")
+
+    def active_consumers(self, namespace: str, name: str, subscription: str) -> dict[int, str]:
+        """Partition of a topic -> the consumer that a Failover *subscription* sends its messages to; where it has one.
+
+        Whoever may consume may ask.  Pulsar: SubscriptionStats.activeConsumerName
+        """
+        path = f"/admin/v2/persistent/{namespace}/{name}/partitioned-stats"
+        found = dict[int, str]()
+        for topic, stats in _field(self._object(path, query=_STATS_OF_PARTITIONS), "partitions").items():
+            consumer = _field(_field(stats, "subscriptions"), subscription).get("activeConsumerName")
+            number = _PARTITION.search(topic)
+            if isinstance(consumer, str) and consumer and number:
+                found[int(number[1])] = consumer
+        return found
+
+
+def _field(told: Any, name: str) -> dict[str, Any]:
+    """The object *name* in what a broker told; empty where there is none."""
+    found = told.get(name) if isinstance(told, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def log_admin(settings: PulsarLogSettings) -> LogAdmin:
