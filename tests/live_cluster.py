@@ -9,6 +9,7 @@ from unittest.mock import Mock
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.opened import election_system, log_system
 from controller.cli.controls import change
+from controller.cli.shared.console import command_line
 from controller.engine import DecidedInterval, take_over
 from controller.model.controls import OperatorControls
 from controller.model.decision import Command
@@ -131,6 +132,7 @@ class LiveCluster:
             now_ms=lambda: self.interval,
             sleep=lambda _: self.advance(),
             say=self.said.append,
+            command=command_line,
             by="ada",
             holder=holder,
         )

@@ -3,6 +3,7 @@
 import re
 import time
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -15,7 +16,7 @@ from controller.adapters.outages import Part
 from controller.cli.controls import change, user
 from controller.cli.plan import tell_plan
 from controller.cli.shared import failures
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
@@ -102,16 +103,16 @@ def apply(
         require(settings, Part.LOG, Part.ELECTION)
     if repair:
         source = source_of_log(settings, before=intervals)
-        tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, as_json=as_json)
+        tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
         return
     store = election_system(settings).controls()
     try:
-        around = _surroundings(settings, store, intervals, by or user(), quiet=as_json)
+        around = _surroundings(settings, conf, store, intervals, by or user(), quiet=as_json)
         run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=tolerance / 100)
         if check:
             _tell_check(run, as_json=as_json)
         else:
-            _carry_out(settings, store, run, as_json=as_json)
+            _carry_out(settings, conf, store, run, as_json=as_json)
     finally:
         store.close()
 
@@ -142,7 +143,9 @@ def _number(plan: Plan, step: int | None) -> int:
     return 0 if step is None else step - 1
 
 
-def _surroundings(settings: Settings, store: ControlStore, intervals: int, by: str, *, quiet: bool) -> Surroundings:
+def _surroundings(
+    settings: Settings, conf: Path, store: ControlStore, intervals: int, by: str, *, quiet: bool
+) -> Surroundings:
     out = console()
 
     def source() -> PlanSource:
@@ -159,6 +162,7 @@ def _surroundings(settings: Settings, store: ControlStore, intervals: int, by: s
         now_ms=lambda: time.time_ns() // 1_000_000,
         sleep=time.sleep,
         say=say,
+        command=partial(command_line, conf=conf),
         by=by,
         holder=str(uuid.uuid4()),
     )
@@ -179,14 +183,17 @@ def _tell_check(run: PlanRun, *, as_json: bool) -> None:
         )
 
 
-def _carry_out(settings: Settings, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
+def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
     mode, paused, choice = store.read()[0].in_force(mode=settings.decisions.mode, paused=settings.decisions.paused)
     if paused and choice is None:
-        raise TrimtabError("decisions.paused is set, so nothing is issued: run `trimtab resume`")
+        resume = command_line("resume", conf=conf)
+        raise TrimtabError(f"decisions.paused is set, so nothing is issued: run `{resume}`")
     if mode != "active":
-        raise TrimtabError(f"the mode is {mode}, in which nothing moves: run `trimtab mode active`")
+        active = command_line("mode", "active", conf=conf)
+        raise TrimtabError(f"the mode is {mode}, in which nothing moves: run `{active}`")
     if election_system(settings).leader() is None:
-        raise TrimtabError("no controller runs, and the controllers issue the commands: start `trimtab run`")
+        run_it = command_line("run", conf=conf)
+        raise TrimtabError(f"no controller runs, and the controllers issue the commands: start `{run_it}`")
     with signals.interrupts(exit_code=signals.INTERRUPTED):
         done = run.run()
     _tell(run, done, as_json=as_json)

@@ -13,7 +13,7 @@ import typer
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.doctor.before_acting import refuse_rivals
@@ -54,8 +54,9 @@ def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
         return
-    _say(f"Paused {settings.cluster.name}: no commands from the next interval on, until `trimtab resume`.")
-    _say("Executors still execute the commands that were issued before; `trimtab stop-all` stops those, too.")
+    resumed, stop = (command_line(name, conf=conf) for name in ("resume", "stop-all"))
+    _say(f"Paused {settings.cluster.name}: no commands from the next interval on, until `{resumed}`.")
+    _say(f"Executors still execute the commands that were issued before; `{stop}` stops those, too.")
 
 
 def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json: _AsJson = False) -> None:
@@ -140,7 +141,7 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
         try:
             change(store, lambda now: replace(now, pause=choice, orders=None), may_replace=True)
             if not as_json:
-                _say(f"Paused {settings.cluster.name}: no commands until `trimtab resume`.")
+                _say(f"Paused {settings.cluster.name}: no commands until `{command_line('resume', conf=conf)}`.")
         except TrimtabError as error:
             # Still stop the commands in flight.
             failure = f"the pause could not be stored, so a running controller still issues new commands: {error}"

@@ -9,7 +9,7 @@ import typer
 
 from controller.adapters.files import create
 from controller.adapters.places import SHIPPED
-from controller.cli.shared.console import DEFAULT_CONF
+from controller.cli.shared.console import DEFAULT_CONF, command_line
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.starter import Values, starter
 from controller.settings.trimtab_toml import read_settings
@@ -145,7 +145,10 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def _next_steps(folder: Path, log: Log) -> list[str]:
-    conf = "" if folder == DEFAULT_CONF.parent else f" --conf {folder / _SETTINGS}"
+
+    def trimtab(*words: str) -> str:
+        return command_line(*words, conf=folder / _SETTINGS)
+
     servers = {
         Log.KAFKA: "addresses of Kafka, ZooKeeper and the brokers",
         Log.PULSAR: "addresses of the brokers and of ZooKeeper",
@@ -157,9 +160,9 @@ def _next_steps(folder: Path, log: Log) -> list[str]:
         "What to do next:",
         f"1. Read {folder / _SETTINGS}: the cluster's name, the {servers}, and their credentials.",
         f"2. Replace {folder / _RULES} by the file of your brokers: strategies and thresholds are read from it.",
-        f"3. trimtab doctor{conf}     says what else is missing, and what to change on the brokers.",
-        f"4. trimtab collect{conf}    and beside it",
-        f"   trimtab run{conf}        decides, and moves nothing: the mode is dry_run.",
-        f"5. trimtab status{conf}     shows what it would do.  To move load: `trimtab execute{conf}`, then",
-        f"   `trimtab mode active{conf}`.",
+        f"3. {trimtab('doctor')}     says what else is missing, and what to change on the brokers.",
+        f"4. {trimtab('collect')}    and beside it",
+        f"   {trimtab('run')}        decides, and moves nothing: the mode is dry_run.",
+        f"5. {trimtab('status')}     shows what it would do.  To move load: `{trimtab('execute')}`, then",
+        f"   `{trimtab('mode', 'active')}`.",
     ]

@@ -163,33 +163,31 @@ def plan(
     if sizes:
         _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, as_json=as_json)
         return
-    _tell_plan(source, asked, output, now_ms, deadline_ms, as_json=as_json)
-
-
-def _tell_plan(
-    source: PlanSource, asked: Asked, output: Path | None, now_ms: int, deadline_ms: int | None, *, as_json: bool
-) -> None:
     with long_work("making the plan"):
         found = planned_cluster(source, asked)
-    tell_plan(found, output, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
+    tell_plan(found, output, conf, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
 
 
 def tell_plan(
     found: PlannedCluster,
     output: Path | None,
+    conf: Path,
     *,
     as_json: bool,
     now_ms: int = 0,
     deadline_ms: int | None = None,
 ) -> None:
-    """Write *found* to *output*, and print it; exit code 1 where it does not do all that it is to do."""
+    """Write *found* to *output*, and print it; exit code 1 where it does not do all that it is to do.
+
+    *conf* are the settings with which it is to be carried out.
+    """
     if output is not None:
         _write(output, encode_plan(found.plan))
     answer = plan_answer(found, file="" if output is None else str(output), now_ms=now_ms, deadline_ms=deadline_ms)
     if as_json:
         typer.echo(answer.as_line())
     else:
-        print_plan(console(), answer)
+        print_plan(console(), answer, conf)
     if answer.in_time is False or found.stays:
         raise typer.Exit(_NOT_IN_TIME)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.shared.reachable import require
 from controller.model.decision import Command
@@ -65,14 +66,14 @@ def status(
     if asked is not None:
         _print_bundle(*asked, as_json=as_json)
     elif found is not None:
-        _tell(found, as_json=as_json)
+        _tell(found, conf, as_json=as_json)
 
 
-def _tell(found: ClusterStatus, *, as_json: bool) -> None:
+def _tell(found: ClusterStatus, conf: Path, *, as_json: bool) -> None:
     if as_json:
         typer.echo(_answer(found).as_line())
     else:
-        _print(found)
+        _print(found, conf)
 
 
 def _asked_of(settings: Settings, bundle: str) -> tuple[str, LiveBundle | None, LastDecision]:
@@ -123,15 +124,16 @@ def _answer(found: ClusterStatus) -> StatusAnswer:
     )
 
 
-def _print(found: ClusterStatus) -> None:
+def _print(found: ClusterStatus, conf: Path) -> None:
     now_ms = time.time() * 1000
+    run, collect = (f"start `{command_line(name, conf=conf)}`" for name in ("run", "collect"))
     rows = [
         ("cluster", found.cluster),
-        ("leader", f"unknown: {found.leader_unknown}" if found.leader_unknown else _leader(found.leader, now_ms)),
+        ("leader", f"unknown: {found.leader_unknown}" if found.leader_unknown else _leader(found.leader, now_ms, run)),
         ("epoch", str(found.epoch) if found.epoch else "none: no controller has led yet"),
-        ("decided", _decided(found, now_ms)),
+        ("decided", _decided(found, now_ms, run, collect)),
         *guardrail_rows(found.guardrails).items(),
-        ("ticked", _ticked(found, now_ms)),
+        ("ticked", _ticked(found, now_ms, collect)),
     ]
     if found.imbalance is not None:
         even = found.imbalance
@@ -152,19 +154,19 @@ def _print(found: ClusterStatus) -> None:
         print_line(out, _of_command(command, result), first="  ", rest="    ")
 
 
-def _leader(leader: Leader | None, now_ms: float) -> str:
+def _leader(leader: Leader | None, now_ms: float, run: str) -> str:
     if leader is None:
-        return "none: no controller runs; start `trimtab run`"
+        return f"none: no controller runs; {run}"
     who = f"{leader.host}, process {leader.process}" if leader.host else "a process that does not say who it is"
     return f"{who}, since {utc(leader.since_ms)}, {ago(now_ms, leader.since_ms)}"
 
 
-def _decided(found: ClusterStatus, now_ms: float) -> str:
+def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str:
     last = found.last
     if last is None:
         if found.leader is None:
-            return "nothing decided yet" + ("" if found.leader_unknown else "; start `trimtab run`")
-        wait = "start `trimtab collect`" if found.ticked is None else "a decision follows each interval that ends"
+            return "nothing decided yet" + ("" if found.leader_unknown else f"; {run}")
+        wait = collect if found.ticked is None else "a decision follows each interval that ends"
         return f"nothing decided yet; {wait}"
     controls = last.controls
     notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
@@ -172,9 +174,9 @@ def _decided(found: ClusterStatus, now_ms: float) -> str:
     return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {in_number(last.decision.summary)}"
 
 
-def _ticked(found: ClusterStatus, now_ms: float) -> str:
+def _ticked(found: ClusterStatus, now_ms: float, collect: str) -> str:
     if found.ticked is None:
-        return "never: no interval has ended; start `trimtab collect`"
+        return f"never: no interval has ended; {collect}"
     return f"{utc(found.ticked)}, {ago(now_ms, found.ticked)}"
 
 

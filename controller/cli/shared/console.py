@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -21,6 +22,12 @@ DEFAULT_CONF: Final = Path("conf/trimtab.toml")
 
 #: The option --conf, as ``conf: Conf = DEFAULT_CONF``.
 Conf: TypeAlias = Annotated[Path, typer.Option(help="The settings file.")]
+
+
+def command_line(*words: str | Path, conf: Path = DEFAULT_CONF) -> str:
+    """``trimtab`` with *words* and the settings *conf*, as a shell takes it: for what is to be run next."""
+    of_conf = () if conf == DEFAULT_CONF else ("--conf", conf)
+    return shlex.join(map(str, ("trimtab", *words, *of_conf)))
 
 
 class _Console(Console):

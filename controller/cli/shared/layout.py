@@ -7,7 +7,7 @@ the line is printed whole.
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,8 +19,9 @@ from rich.text import Text
 _NARROWEST_PROSE, _WIDEST_PROSE = 20, 100
 #: Between columns, and between a name and its value.
 _GAP: Final = "  "
-#: The space between a number and its unit, and what stands for it while lines are broken.
+#: The space between a number and its unit, a command, and what stands for a space while lines are broken.
 _BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=(?:%|s|ms|min|h|days|bytes/s|[kMG]B/s|msg/s)(?:\W|$))")
+_COMMAND: Final = re.compile(r"`[^`]*`")
 _TIE: Final = "\N{NO-BREAK SPACE}"
 
 
@@ -74,13 +75,26 @@ def print_table(
         before = row
 
 
-def print_fields(out: Console, fields: Iterable[tuple[str, str]], *, label: int = 0, indent: int = 0) -> None:
-    """Print each field on a line: its name, padded to *label* characters, and its value, wrapped between words."""
+def print_fields(
+    out: Console,
+    fields: Iterable[tuple[str, str]],
+    *,
+    label: int = 0,
+    indent: int = 0,
+    whole: Collection[str] = (),
+) -> None:
+    """Print each field on a line: its name, padded to *label* characters, and its value, wrapped between words.
+
+    The values of those named *whole* are not wrapped: what is to be copied must stay on one line.
+    """
     pairs = list(fields)
     label = max([label, *(cell_len(name) for name, _ in pairs)])
     for name, value in pairs:
         first = f"{' ' * indent}{name}{' ' * (label - cell_len(name))}{_GAP}"
-        print_line(out, value, first=first, rest=" " * cell_len(first))
+        if name in whole:
+            out.print(Text(first + value), soft_wrap=True)
+        else:
+            print_line(out, value, first=first, rest=" " * cell_len(first))
 
 
 def print_line(out: Console, text: str, *, first: str = "", rest: str = "", style: str = "") -> None:
@@ -92,8 +106,8 @@ def print_line(out: Console, text: str, *, first: str = "", rest: str = "", styl
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """*text* in lines of *width* characters, broken between words, but not between a number and its unit."""
-    tied = _BEFORE_UNIT.sub(_TIE, text)
+    """*text* in lines of *width* characters, broken between words, but not before a unit and not in a command."""
+    tied = _COMMAND.sub(lambda found: found[0].replace(" ", _TIE), _BEFORE_UNIT.sub(_TIE, text))
     lines = textwrap.wrap(tied, max(width, 1), break_long_words=False, break_on_hyphens=False)
     return [line.replace(_TIE, " ") for line in lines] or [""]
 

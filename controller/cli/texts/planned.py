@@ -1,9 +1,11 @@
 """Prints plans: what they do to each broker, their waves, whom they disturb, and what is proved of them."""
 
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
+from controller.cli.shared.console import command_line
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.cli.texts.frontier import frontier_levels, print_frontier
 from controller.offline.plans.planner import PlannedCluster
@@ -24,6 +26,7 @@ from controller.wire.readable import counted, lasting, utc
 
 #: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
 _FEW: Final = 10
+_NEXT: Final = "next"
 
 
 def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: int | None) -> PlanAnswer:
@@ -85,8 +88,8 @@ def move_answer(plan: Plan, move: PlannedMove) -> PlannedMoveAnswer:
     )
 
 
-def print_plan(out: Console, answer: PlanAnswer) -> None:
-    """Print *answer* for a person who is to approve it."""
+def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
+    """Print *answer* for a person who is to approve it; *conf* are the settings with which it is carried out."""
     _print_moves(out, answer)
     header = columns("broker", "before", "by", "after", "highest on the way", "bundles")
     changed = [each for each in answer.brokers if each.before != each.after]
@@ -115,7 +118,7 @@ def print_plan(out: Console, answer: PlanAnswer) -> None:
         print_line(out, f"stays: {len(answer.stays) - _FEW} more; --json names all")
     for note in answer.notes:
         print_line(out, note)
-    print_fields(out, _summary(answer))
+    print_fields(out, [*_summary(answer), *_next(answer, conf)], whole=[_NEXT] if answer.file else [])
 
 
 def _print_moves(out: Console, answer: PlanAnswer) -> None:
@@ -173,17 +176,17 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
         rows.append(("deadline", f"{utc(answer.deadline_ms)}: {said}"))
     if answer.file:
         rows.append(("file", answer.file))
-    return [*rows, ("hash", answer.sha256), *_next(answer)]
+    return [*rows, ("hash", answer.sha256)]
 
 
-def _next(answer: PlanAnswer) -> list[tuple[str, str]]:
+def _next(answer: PlanAnswer, conf: Path) -> list[tuple[str, str]]:
     """What carries the plan out; nothing where it moves nothing."""
     if not answer.moves:
         return []
     if not answer.file:
-        return [("next", "to carry it out, make it again with -o plan.json: `trimtab apply` reads the file")]
-    step = " --step 1" if len(answer.steps) > 1 else ""
-    return [("next", f"trimtab apply {answer.file}{step} --hash {answer.sha256}")]
+        return [(_NEXT, "to carry it out, make it again with -o plan.json: `trimtab apply` reads the file")]
+    step = ["--step", "1"] if len(answer.steps) > 1 else []
+    return [(_NEXT, command_line("apply", answer.file, *step, "--hash", answer.sha256, conf=conf))]
 
 
 def rightsizing_answer(source: PlanSource, found: Rightsizing) -> RightsizingAnswer:

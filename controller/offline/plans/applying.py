@@ -49,6 +49,8 @@ class Surroundings:
     sleep: Callable[[float], None]
     #: Say something to the person.
     say: Callable[[str], None]
+    #: trimtab with these words, as a shell takes it.
+    command: Callable[..., str]
     #: Who runs it, and a name of this process that no other has.
     by: str
     holder: str
@@ -87,8 +89,8 @@ class PlanRun:
         late = self.around.now_ms() - found.interval
         if late > _STALE * self.plan.period_ms + _MINUTE_MS:
             raise PlanHaltedError(
-                f"the newest load is {late // _MINUTE_MS} min old, so no move is issued: see whether `trimtab collect`"
-                " and `trimtab run` work"
+                f"the newest load is {late // _MINUTE_MS} min old, so no move is issued: see whether"
+                f" `{self.around.command('collect')}` and `{self.around.command('run')}` work"
             )
         if found.changed:
             raise PlanHaltedError(
@@ -150,9 +152,8 @@ class PlanRun:
         to = {self.plan.brokers[move.destination] for move in step.moves}
         drained = sorted(to & {each.broker for each in now.drained})
         if drained:
-            raise PlanHaltedError(
-                f"{_some(drained)} is drained and gets no bundles: run `trimtab release {drained[0]}` once it is back"
-            )
+            release = self.around.command("release", drained[0])
+            raise PlanHaltedError(f"{_some(drained)} is drained and gets no bundles: run `{release}` once it is back")
 
     def _drained(self, now: OperatorControls) -> tuple[Drained, ...]:
         """Brokers that get nothing from now on: also those that this step empties."""
@@ -168,7 +169,7 @@ class PlanRun:
         if not self._holding or step.task != EMPTY:
             return ""
         names = [self.plan.brokers[row] for row in step.brokers]
-        return f"; {_some(names)}: drained, no bundles before `trimtab release {names[0]}`"
+        return f"; {_some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
 
     def _seen(self) -> Today:
         """How the step stands, once every bundle that was issued is seen somewhere."""
@@ -184,7 +185,7 @@ class PlanRun:
 
     def _until_resumed(self, checked_at: int) -> None:
         """Hold without a move while the controllers are paused; what was checked before has to be checked again."""
-        self.around.say("paused: nothing is issued until `trimtab resume`")
+        self.around.say(f"paused: nothing is issued until `{self.around.command('resume')}`")
         while self._hold_empty(checked_at):
             self._pause()
         self.around.say("resumed")
@@ -195,7 +196,8 @@ class PlanRun:
         while (self.around.progress(self.sha256, interval).decided or 0) <= interval:
             if self.around.now_ms() - begun > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
                 raise PlanHaltedError(
-                    f"the controllers have decided nothing for {_PATIENCE} intervals: see `trimtab status`"
+                    f"the controllers have decided nothing for {_PATIENCE} intervals: see"
+                    f" `{self.around.command('status')}`"
                 )
             self._hold_empty(interval)
             self._pause()
@@ -247,7 +249,7 @@ class PlanRun:
             if now_ms - changed > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
                 raise PlanHaltedError(
                     f"nothing has changed for {_PATIENCE} intervals: {_told(states)}; the last decision: "
-                    f"{found.summary or 'none'}; `trimtab explain` says why a bundle stays"
+                    f"{found.summary or 'none'}; `{self.around.command('explain')}` says why a bundle stays"
                 )
             self._pause()
 

@@ -1,6 +1,8 @@
 """``trimtab apply`` and ``release``: what they refuse, and what a check and a repair say."""
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from controller.cli.apply import apply
 from controller.cli.controls import release
+from controller.cli.plan import plan
 from controller.model.controls import Drained
 from controller.model.errors import PlanRefusedError, TrimtabError
 from controller.offline.plans.applying import PlanHaltedError
@@ -25,7 +28,7 @@ BROKER = "broker-1:8080"
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> LiveCluster:
-    folder = tmp_path_factory.mktemp("apply")
+    folder = tmp_path_factory.mktemp("to apply")
     live = LiveCluster(settings_in(folder, broker_conf=QUIET, more=SETTINGS))
     plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
     (folder / "plan.json").write_bytes(encode_plan(plan))
@@ -91,7 +94,9 @@ def test_the_first_digits_of_the_hash_are_enough_and_others_are_refused(live: Li
 def test_without_a_controller_no_plan_is_carried_out(live: LiveCluster) -> None:
     result = run(live)
     assert isinstance(result.exception, TrimtabError)
-    assert "no controller runs" in str(result.exception)
+    found = re.fullmatch("no controller runs, .*: start `(.*)`", str(result.exception))
+    assert found is not None
+    assert shlex.split(found[1]) == ["trimtab", "run", "--conf", str(live.folder / "trimtab.toml")]  # type: ignore[attr-defined]
 
 
 def test_a_repaired_plan_is_written_and_nothing_is_issued(live: LiveCluster, tmp_path: Path) -> None:
@@ -101,6 +106,22 @@ def test_a_repaired_plan_is_written_and_nothing_is_issued(live: LiveCluster, tmp
     assert live.controls.orders is None
     assert run(live, "--repair").exit_code == 2
     assert run(live, "-o", tmp_path / "new.json").exit_code == 2
+
+
+def test_what_is_printed_to_be_run_next_runs_as_it_is_printed(
+    live: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    first, second = tmp_path / "my plan.json", tmp_path / "it's new.json"
+    app = typer.Typer()
+    app.command()(apply)
+    for printed in (run(live, "--drain", BROKER, "-o", first, command=plan), run(live, "--repair", "-o", second)):
+        assert printed.exit_code == 0, (printed.output, printed.exception)
+        [line] = [line for line in printed.stdout.splitlines() if line.startswith("next")]
+        program, command, *words = shlex.split(line.partition(" ")[2])
+        assert (program, command) == ("trimtab", "apply")
+        result = CliRunner().invoke(app, [*words, "--check"])
+        assert result.exit_code == 0, (line, result.output, result.exception)
 
 
 def test_a_step_that_the_plan_does_not_have_is_refused(live: LiveCluster) -> None:

@@ -38,13 +38,17 @@ def run(conf: Path, *words: str) -> Result:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["pause"], "Paused lab: no commands from the next interval on, until `trimtab resume`."),
+        (["pause"], "Paused lab: no commands from the next interval on, until `trimtab resume --conf trimtab.toml`."),
         (["resume"], "Resumed lab: commands may be issued from the next interval on."),
         (["mode", "observe"], "The mode of lab is observe from the next interval on."),
         (["stop-all"], "Epoch 1 starts: executors answer 'fenced' to older commands that they have not started."),
     ],
 )
-def test_what_was_set_is_told_in_80_columns_and_as_json(conf: Path, words: list[str], told: str) -> None:
+def test_what_was_set_is_told_in_80_columns_and_as_json(
+    conf: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
+) -> None:
+    monkeypatch.chdir(conf.parent)
+    conf = Path(conf.name)
     answer = run(conf, *words)
     assert answer.exit_code == 0, answer.output
     assert told in " ".join(answer.output.split())

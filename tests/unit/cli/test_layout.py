@@ -101,3 +101,9 @@ def test_a_pipe_has_lines_as_long_as_they_are_and_columns_counts(monkeypatch: py
     for nonsense in ("0", "wide", ""):
         monkeypatch.setenv("COLUMNS", nonsense)
         assert console().width > 100_000
+
+
+def test_a_command_stays_on_one_line() -> None:
+    out, file = at(30)
+    print_line(out, "it is paused: run `trimtab resume --conf 'my own.toml'` then")
+    assert file.getvalue().splitlines() == ["it is paused: run", "`trimtab resume --conf 'my own.toml'`", "then"]

@@ -151,9 +151,9 @@ def test_tables_show_brokers_waves_hash_and_proof() -> None:
 def test_the_last_line_is_what_to_do_next(tmp_path: Path) -> None:
     moves = ("--load", REPORTS, "--drain", "127.0.0.1:18082")
     assert run(*moves).stdout.splitlines()[-1].endswith("-o plan.json: `trimtab apply` reads the file")
-    file = tmp_path / "plan.json"
+    file = tmp_path / "my plan.json"
     (line,) = [line for line in run(*moves, "-o", file).stdout.splitlines() if line.startswith("next")]
-    assert line.split(maxsplit=1)[1] == f"trimtab apply {file} --hash {json.loads(file.read_bytes())['sha256']}"
+    assert line.split(maxsplit=1)[1] == f"trimtab apply '{file}' --hash {json.loads(file.read_bytes())['sha256']}"
 
 
 @pytest.mark.parametrize(
