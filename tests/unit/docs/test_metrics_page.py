@@ -103,6 +103,14 @@ def test_counters_are_asked_for_their_growth_and_parentheses_are_closed(where: s
         assert expression.count(opening) == expression.count(closing)
 
 
+def test_the_dashboard_shows_everything_that_is_known_of_moves_and_promises() -> None:
+    about_moves = {name for name in _ALL if re.search("_(audited|owner_changes|verified|prediction)_", f"{name}_")}
+    assert len(about_moves) > 8
+    asked = {name for each in panels().values() for text in each for name in _METRIC.findall(text)}
+    endings = "|".join(_OF_HISTOGRAMS)
+    assert about_moves <= {re.sub(f"({endings})$", "", name) for name in asked}
+
+
 def test_the_page_says_what_to_do_about_every_alert_and_no_other() -> None:
     rows = set(re.findall(r"^\| (Trimtab\w+) \|", PAGE.read_text(encoding="utf-8"), re.M))
     assert rows == set(rules())
