@@ -29,7 +29,9 @@ class AuditMetrics:
     def __init__(self, declared: DeclaredMetrics) -> None:
         self._moves = declared.counter(
             "trimtab_audited_moves_total",
-            "Moves by where the bundle was two intervals after the one decided on. `outcome`: arrived, elsewhere,"
+            "Moves by where the bundle was two intervals after the one decided on. This metric and the others of audits"
+            " know the moves that this process decided: after a takeover, those of the leader before are missing."
+            " `outcome`: arrived, elsewhere,"
             " stayed, split, merged, unlisted, not_recorded, too_many (docs/audit.md). `strategy`: who asked for the"
             " move; other: one of your own.",
             "strategy",
