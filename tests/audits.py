@@ -7,7 +7,7 @@ import numpy as np
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.states import States
 from controller.audit.auditor import AuditStep, MoveAuditor
-from controller.model.decision import Command, Decision, Reason, Verdict
+from controller.model.decision import Command, CommandMode, Decision, Reason, Verdict
 from controller.model.memory import InFlight, Memory
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.strategies.common.resource_usage import ResourceWeights
@@ -82,7 +82,13 @@ def _numbers(cpu: float) -> tuple[float, ...]:
 
 
 def move(
-    minute: int, bundle: str, source: str, destination: str, *, by: str = "ThresholdShedder", mode: str = "active"
+    minute: int,
+    bundle: str,
+    source: str,
+    destination: str,
+    *,
+    by: str = "ThresholdShedder",
+    mode: CommandMode = "active",
 ) -> Command:
     return Command(
         id=f"{minute} {bundle}",

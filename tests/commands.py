@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.model.decision import Command, Reason, Verdict
+from controller.model.decision import Action, Command, Reason, Verdict
 
 T = 1_735_689_600_000
 BUNDLE = "tenant/ns/0x40000000_0x80000000"
@@ -22,7 +22,7 @@ def split(bundle: str = BUNDLE, **changes: Any) -> Command:
     return _command("split", bundle, {**defaults, **changes})
 
 
-def _command(action: str, bundle: str, changes: dict[str, Any]) -> Command:
+def _command(action: Action, bundle: str, changes: dict[str, Any]) -> Command:
     fields: dict[str, Any] = {
         "id": f"{action} {bundle}",
         "cluster": "standalone",

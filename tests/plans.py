@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller.planning.plan import Plan, PlanStep
+from controller.planning.plan import Plan, PlanKind, PlanStep
 from controller.planning.problem import BalanceProblem
 from controller.planning.waves import WavePace
 from tests.balance_problems import seeded
 
 
-def plan_of(problem: BalanceProblem, steps: Sequence[PlanStep], kind: str = "drain", ceiling: float = 1.0) -> Plan:
+def plan_of(problem: BalanceProblem, steps: Sequence[PlanStep], kind: PlanKind = "drain", ceiling: float = 1.0) -> Plan:
     """*steps* for *problem*, with names for brokers and bundles."""
     n, m = len(problem.capacity), len(problem.owner)
     return Plan(

@@ -13,7 +13,7 @@ from typing import Final
 
 from controller.aggregate.snapshot import Snapshot
 from controller.audit.followed import FollowedMove, as_promised, clients_of, outcome_of, side_of, with_actual
-from controller.audit.moves import AuditedMove, MoveOutcome
+from controller.audit.moves import AuditedMove, MoveOutcome, Undoer
 from controller.audit.owner_changes import OwnerChange, OwnerWatch
 from controller.audit.seen_load import SeenLoad, Shift, drift
 from controller.cycle.commands import in_flight_entry
@@ -185,7 +185,7 @@ class MoveAuditor:
         move.source, move.destination = (with_actual(side, seen, brokers) for side in (move.source, move.destination))
         move.drift = None if move.before is None else drift(move.before, brokers)
 
-    def _undoer(self, move: FollowedMove, seen: SeenLoad) -> str:
+    def _undoer(self, move: FollowedMove, seen: SeenLoad) -> Undoer:
         """Who brought the bundle of *move* back to its source."""
         later = (each.command for each in self._of_bundle[move.command.bundle] if each.interval > move.interval)
         if any(each.destination in ("", move.command.source) and each.source == move.owner for each in later):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from controller.audit.moves import AuditedSide, MoveOutcome, Presence
+from controller.audit.moves import AuditedSide, MoveOutcome, Presence, Undoer
 from controller.audit.seen_load import BrokerColumns, CarriedLoad, SeenLoad
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
@@ -38,7 +38,7 @@ class FollowedMove:
     #: The broker that listed it last.
     owner: str = ""
     undone_at: int | None = None
-    undone_by: str = ""
+    undone_by: Undoer = ""
 
 
 def side_of(broker: str, before: BrokerColumns | None, after: BrokerColumns | None) -> AuditedSide:

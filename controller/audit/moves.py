@@ -10,6 +10,8 @@ from controller.audit.seen_load import BrokerFigures, CarriedLoad
 PredictedBy: TypeAlias = Literal["promise", "computed", ""]
 #: Whether a broker had data two intervals later; "": nobody has looked.
 Presence: TypeAlias = Literal["there", "no_data", "left", ""]
+#: Who undid a move; "broker_left": its broker was no longer active; "": nobody did.
+Undoer: TypeAlias = Literal["trimtab", "others", "broker_left", ""]
 
 
 class MoveOutcome(StrEnum):
@@ -95,9 +97,9 @@ class AuditedMove:
     later: int
     #: The bundle was back on its source within an hour; None: that hour is not over.
     undone: bool | None
-    #: When, epoch ms; and by whom: "trimtab", "broker_left" (its broker was no longer active) or "others".
+    #: When, epoch ms, and by whom.
     undone_at: int | None
-    undone_by: str
+    undone_by: Undoer
     #: A shorter sequence of moves would have led to the same end; None: that cannot be known yet.
     shorter: bool | None
 

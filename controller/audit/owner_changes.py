@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class OwnerChange(NamedTuple):
     source: str
     destination: str
     #: "broker_left": its broker was no longer active; else "others": a person, a client's lookup, another balancer.
-    why: str
+    why: Literal["others", "broker_left"]
 
 
 class OwnerWatch:
@@ -83,8 +83,7 @@ class OwnerWatch:
         return sorted(each for each in found if not self._explained(each.bundle, each.source, each.interval))
 
     def _change(self, seen: SeenLoad, bundle: str, was: str, now: str) -> OwnerChange:
-        why = "others" if was in seen.roster else "broker_left"
-        return OwnerChange(seen.interval, bundle, was, now, why)
+        return OwnerChange(seen.interval, bundle, was, now, "others" if was in seen.roster else "broker_left")
 
     def _explained(self, bundle: str, source: str, interval: int) -> bool:
         """Whether *bundle* may have left *source* by *interval* on a command."""

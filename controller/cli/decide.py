@@ -135,7 +135,7 @@ def _planned(command: Command) -> PlannedCommandAnswer:
             "unload_after_split": command.unload_after_split,
         }
     return PlannedCommandAnswer(
-        action=command.action,  # type: ignore[arg-type]  # one of the two that it allows, or an error
+        action=command.action,
         bundle=command.bundle,
         broker=command.source,
         **details,

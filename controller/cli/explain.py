@@ -20,7 +20,7 @@ from controller.offline.explanations.journalled import told_of_journal
 from controller.offline.explanations.of_load import told_of_load
 from controller.offline.flips import flips
 from controller.settings.trimtab_toml import read_settings
-from controller.wire.answers.explain import FlipAnswer
+from controller.wire.answers.explain import FlipAnswer, SubjectKind
 from controller.wire.readable import utc
 
 _NEWEST: Final = "last"
@@ -130,7 +130,7 @@ def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> Told:
         return told_of_journal(settings, time_ms, before=before)
 
 
-def _time(subject: str, kind: str, at: str | None) -> int | None:
+def _time(subject: str, kind: SubjectKind, at: str | None) -> int | None:
     """The time that is asked for, epoch ms; None: the newest decision."""
     now_ms = time.time_ns() // 1_000_000
     if kind != "interval" or subject == _NEWEST:
@@ -140,7 +140,7 @@ def _time(subject: str, kind: str, at: str | None) -> int | None:
     return time_of(subject, now_ms=now_ms, of="INTERVAL")
 
 
-def _kind(subject: str) -> str:
+def _kind(subject: str) -> SubjectKind:
     if subject == _NEWEST or is_time(subject):
         return "interval"
     if "/" not in subject:
@@ -152,7 +152,7 @@ def _kind(subject: str) -> str:
     return "bundle"
 
 
-def _refuse_unknown(told: Told, subject: str, kind: str) -> None:
+def _refuse_unknown(told: Told, subject: str, kind: SubjectKind) -> None:
     """Raise TrimtabError where nothing is known of *subject* although the load is."""
     if told.examined is None or kind == "interval":
         return

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
-from controller.model.decision import Command, Verdict
+from controller.model.decision import Action, Command, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import InFlight, Issued
 
@@ -13,13 +13,13 @@ from controller.model.memory import InFlight, Issued
 _COMMANDS: Final = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
 
 
-def command_id(cluster: str, interval: int, action: str, bundle: str) -> str:
+def command_id(cluster: str, interval: int, action: Action, bundle: str) -> str:
     """The id of the command for *action* on *bundle*, decided in *interval*."""
     return str(uuid.uuid5(_COMMANDS, f"{cluster}/{interval}/{action}/{bundle}"))
 
 
 def command_for(
-    action: str,
+    action: Action,
     bundle: str,
     source: str,
     why: Verdict,
@@ -28,7 +28,7 @@ def command_for(
     controls: Controls,
     **extra: Any,
 ) -> Command:
-    """The command for *action* ("unload", "split") on *bundle*, decided in *interval*; *extra*: its further fields."""
+    """The command for *action* on *bundle*, decided in *interval*; *extra*: its further fields."""
     return Command(
         id=command_id(policy.cluster, interval, action, bundle),
         action=action,
@@ -63,7 +63,7 @@ def charge(view: ClusterView, command: Command) -> Issued:
 
 
 def charge_for(
-    view: ClusterView, action: str, bundle: str, source: str, destination: str = "", *, disturbs: bool = True
+    view: ClusterView, action: Action, bundle: str, source: str, destination: str = "", *, disturbs: bool = True
 ) -> Issued:
     """The same for a command that is not made yet; *disturbs*: whether its connections count."""
     table, row = view.bundles, view.bundles.code_of[bundle]

@@ -54,9 +54,12 @@ class TimeLimits(NamedTuple):
     all: float = 30.0
 
 
+TIME_LIMITS: Final = TimeLimits()
+
+
 def gather(
     settings: Settings,
-    patience: TimeLimits = TimeLimits(),  # noqa: B008
+    patience: TimeLimits = TIME_LIMITS,
     away: Mapping[Part, Outage] = MappingProxyType({}),
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
@@ -104,7 +107,7 @@ def gather(
     )
 
 
-def pulsar_facts(settings: Settings, patience: TimeLimits = TimeLimits(), *, thorough: bool = True) -> PulsarFacts:  # noqa: B008
+def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thorough: bool = True) -> PulsarFacts:
     """What the brokers say of themselves; not *thorough*: their settings alone."""
     try:
         admin = pulsar_admin(settings, answer_seconds=patience.answer)

@@ -11,9 +11,9 @@ from controller.settings.trimtab_toml import Settings, read_settings
 SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
 
 
-def demo_settings(base: Path, scenario: Path = SCENARIO) -> Settings:
-    """The settings of *scenario* for one run in a new folder under *base*, so that runs do not share a log."""
-    settings = read_settings(scenario)
+def demo_settings(base: Path) -> Settings:
+    """The settings for one run in a new folder under *base*, so that runs do not share a log."""
+    settings = read_settings(SCENARIO)
     folder = new_run(base)
     log = FolderLogSettings(path=str(folder))
     moved = {

@@ -180,10 +180,10 @@ class PulsarCluster:
 
 @contextmanager
 def pulsar_cluster(
-    folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+    folder: Path, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
 ) -> Iterator[PulsarCluster]:
     """A cluster for the length of a block, with its state in *folder*."""
-    cluster = PulsarCluster(folder, port, processes=processes, settings=settings)
+    cluster = PulsarCluster(folder, processes=processes, settings=settings)
     cluster.start()
     try:
         yield cluster
@@ -191,16 +191,16 @@ def pulsar_cluster(
         cluster.stop()
 
 
-def distribution(folder: Path = jars.FOLDER) -> Path:
+def distribution() -> Path:
     """Where the jars of Pulsar's distribution lie; fetched by conf/jars.lock and unpacked where they do not yet.
 
     Only they are unpacked, and the archive is not kept.  Several processes may do this at once.
     """
     (archive,) = jars.read_lock("pulsar")
-    target = folder / f"pulsar-{archive.revision}-{archive.sha256[:12]}"
+    target = jars.FOLDER / f"pulsar-{archive.revision}-{archive.sha256[:12]}"
     if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder, prefix=".unpack-") as temporary:
+        jars.FOLDER.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=jars.FOLDER, prefix=".unpack-") as temporary:
             (path,) = jars.fetch("pulsar", Path(temporary))
             unpacked = Path(temporary) / "lib"
             unpacked.mkdir()

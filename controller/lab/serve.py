@@ -16,7 +16,7 @@ from controller.model.errors import TrimtabError
 
 app = typer.Typer(help="Start and stop a server on this machine.", no_args_is_help=True, add_completion=False)
 
-Action: TypeAlias = Annotated[
+ServerAction: TypeAlias = Annotated[
     Literal["start", "stop", "run"], typer.Argument(help="run: run until Ctrl-C; start: run until stop.")
 ]
 Folder: TypeAlias = Annotated[Path, typer.Option("--dir", help="Folder of the server's state.")]
@@ -48,14 +48,16 @@ class Service(Protocol):
 
 
 @app.command()
-def kafka(action: Action = "start", folder: Folder = FOLDER / "kafka", port: Port = KafkaServer.default_port) -> None:
+def kafka(
+    action: ServerAction = "start", folder: Folder = FOLDER / "kafka", port: Port = KafkaServer.default_port
+) -> None:
     """A Kafka broker that is its own controller."""
     _act(KafkaServer(folder, port), action)
 
 
 @app.command()
 def zookeeper(
-    action: Action = "start", folder: Folder = FOLDER / "zookeeper", port: Port = ZooKeeperServer.default_port
+    action: ServerAction = "start", folder: Folder = FOLDER / "zookeeper", port: Port = ZooKeeperServer.default_port
 ) -> None:
     """A ZooKeeper server by itself."""
     _act(ZooKeeperServer(folder, port), action)
@@ -63,7 +65,7 @@ def zookeeper(
 
 @app.command()
 def pulsar(
-    action: Action = "start",
+    action: ServerAction = "start",
     processes: Annotated[bool, typer.Option("--processes", help="Run each part in its own JVM.")] = False,
     folder: Folder = FOLDER / "pulsar",
     port: Annotated[int, typer.Option(help="HTTP port of the first broker; 0 picks a free one.")] = 8080,

@@ -291,14 +291,14 @@ maxClientCnxns=0
             return False
 
 
-def kafka_server(folder: Path, port: int = 0) -> AbstractContextManager[KafkaServer]:
+def kafka_server(folder: Path) -> AbstractContextManager[KafkaServer]:
     """A Kafka broker for the length of a block, with its state in *folder*."""
-    return _running(KafkaServer(folder, port))
+    return _running(KafkaServer(folder))
 
 
-def zookeeper_server(folder: Path, port: int = 0) -> AbstractContextManager[ZooKeeperServer]:
+def zookeeper_server(folder: Path) -> AbstractContextManager[ZooKeeperServer]:
     """A ZooKeeper server for the length of a block, with its state in *folder*."""
-    return _running(ZooKeeperServer(folder, port))
+    return _running(ZooKeeperServer(folder))
 
 
 @contextmanager

@@ -4,7 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import overload
+from typing import Literal, TypeAlias, overload
+
+#: What a command does.
+Action: TypeAlias = Literal["unload", "split"]
+#: Whether executors carry a command out, or say what they would do.
+CommandMode: TypeAlias = Literal["active", "dry_run"]
 
 
 class Reason(StrEnum):
@@ -191,13 +196,13 @@ class Command:
     """
 
     id: str
-    action: str  # "unload" or "split"
+    action: Action
     cluster: str
     bundle: str
     #: T, epoch ms; also the logical time of issue.
     interval: int
     expires_at_ms: int
-    mode: str  # "active" or "dry_run"
+    mode: CommandMode
     #: Precondition: this broker must still own the bundle.
     source: str
     why: Verdict

@@ -14,6 +14,8 @@ from controller.strategies.common.worker_group import NOTHING
 
 CONNECTORS: Final = 90
 TASKS_EACH: Final = 10
+#: Of the steps one in so many is shown.
+_SHOWN_EVERY: Final = 15
 WORKERS: Final = 3
 _NAMES: Final = tuple(f"connector-{i:02}" for i in range(1, CONNECTORS + 1))
 
@@ -40,10 +42,10 @@ def example_rows(release: str = "cooperative-2.6.3") -> list[ExampleRow]:
     ]
 
 
-def summary_rows(rows: Sequence[ExampleRow], every: int = 15) -> list[ExampleRow]:
-    """Each *every*-th of *rows*, and the sums of starting, of stopping and of both."""
+def summary_rows(rows: Sequence[ExampleRow]) -> list[ExampleRow]:
+    """Some of *rows*, and the sums of starting, of stopping and of both."""
     half = len(rows) // 2
-    few = [row for i, row in enumerate(rows) if i % half == 0 or (i + 1) % every == 0]
+    few = [row for i, row in enumerate(rows) if i % half == 0 or (i + 1) % _SHOWN_EVERY == 0]
     sums = [("start all", rows[:half]), ("stop all", rows[half:]), ("altogether", rows)]
     return few + [
         ExampleRow(

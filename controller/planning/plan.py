@@ -6,7 +6,7 @@ Only nouns, and what follows from them.  plan_steps.py makes the steps, plan_che
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
 from controller.planning.waves import Wave, WavePace
 
 #: What a plan is for.
+PlanKind: TypeAlias = Literal["balance", "drain", "join", "rolling_restart", "remove"]
 BALANCE: Final = "balance"
 DRAIN: Final = "drain"
 JOIN: Final = "join"
@@ -23,6 +24,7 @@ RESTART: Final = "rolling_restart"
 REMOVE: Final = "remove"
 KINDS: Final = (BALANCE, DRAIN, JOIN, RESTART, REMOVE)
 #: What a step does with its brokers: nothing to any one of them; all bundles leave them; they get bundles.
+StepTask: TypeAlias = Literal["spread", "empty", "fill"]
 SPREAD: Final = "spread"
 EMPTY: Final = "empty"
 FILL: Final = "fill"
@@ -33,7 +35,7 @@ TASKS: Final = (SPREAD, EMPTY, FILL)
 class PlanStep:
     """Waves that are carried out together; between two steps of a plan a person acts (restarts a broker)."""
 
-    task: str
+    task: StepTask
     #: Rows of the brokers that are emptied, or filled.
     brokers: tuple[int, ...] = ()
     waves: tuple[Wave, ...]
@@ -54,7 +56,7 @@ class Plan:
     cluster: str
     #: T of the load, epoch ms.
     interval: int
-    kind: str
+    kind: PlanKind
     #: What was asked for, in words.
     asked: str
     #: Length of the cluster's intervals.

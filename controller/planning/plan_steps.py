@@ -11,7 +11,7 @@ from controller.planning.bounds import lower_bounds, mean_level
 from controller.planning.certify import certified, planned
 from controller.planning.emptying import Emptied, emptied
 from controller.planning.objective import highest, loads, score
-from controller.planning.plan import EMPTY, FILL, SPREAD, PlanStep
+from controller.planning.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
 from controller.planning.restarting import RollingRestart, after_moves, rolling_restart
 from controller.planning.search import SearchLimits
@@ -156,7 +156,7 @@ def _step(
     moves: Sequence[PlannedMove],
     limits: PlanLimits,
     ceiling: float,
-    task: str,
+    task: StepTask,
     *,
     brokers: tuple[int, ...] = (),
     allowed: Allowed | None = None,

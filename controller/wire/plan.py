@@ -176,7 +176,7 @@ def plan_record(plan: Plan) -> PlanRecord:
     return PlanRecord(
         cluster=plan.cluster,
         interval=plan.interval,
-        kind=plan.kind,  # type: ignore[arg-type]  # one of them, or an error
+        kind=plan.kind,
         asked=plan.asked,
         period_ms=plan.period_ms,
         wave_seconds=plan.pace.wave_seconds,
@@ -202,7 +202,7 @@ def _rows(values: Floats) -> tuple[tuple[float, ...], ...]:
 def _step_record(step: PlanStep) -> StepRecord:
     certificate = step.certificate
     return StepRecord(
-        task=step.task,  # type: ignore[arg-type]  # one of them, or an error
+        task=step.task,
         brokers=step.brokers,
         waves=tuple(tuple((move.bundle, move.source, move.destination) for move in wave) for wave in step.waves),
         certificate=CertificateRecord(

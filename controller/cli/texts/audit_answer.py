@@ -42,7 +42,7 @@ def answer_of(found: MoveAudit, *, is_known: bool) -> AuditAnswer:
                 bundle=each.bundle,
                 source=each.source,
                 destination=each.destination,
-                why=each.why,  # type: ignore[arg-type]  # one of the two that it allows, or an error
+                why=each.why,
             )
             for each in found.changes
         ],
@@ -95,7 +95,7 @@ def _move(move: AuditedMove) -> AuditedMoveAnswer:
         helped=move.helped,
         undone=move.undone,
         undone_at=move.undone_at,
-        undone_by=move.undone_by,  # type: ignore[arg-type]  # one of those that it allows, or an error
+        undone_by=move.undone_by,
         shorter=move.shorter,
     )
 

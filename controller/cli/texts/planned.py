@@ -36,7 +36,7 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
     return PlanAnswer(
         cluster=plan.cluster,
         interval=plan.interval,
-        kind=plan.kind,  # type: ignore[arg-type]  # one of them, or an error
+        kind=plan.kind,
         sha256=hash_of(plan),
         file=file,
         moves=len(moves),
@@ -67,7 +67,7 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
 
 def _step(plan: Plan, number: int, step: PlanStep) -> PlanStepAnswer:
     return PlanStepAnswer(
-        task=step.task,  # type: ignore[arg-type]  # one of them, or an error
+        task=step.task,
         brokers=[plan.brokers[row] for row in step.brokers],
         seconds=plan.seconds_of(number),
         reached=step.certificate.reached,

@@ -80,7 +80,7 @@ def _reproduction(found: Reproduction) -> ReproductionAnswer:
 def _not_reproduced(each: NotReproduced) -> NotReproducedAnswer:
     return NotReproducedAnswer(
         interval=each.interval,
-        action=each.action,  # type: ignore[arg-type]  # one of the two that it allows, or an error
+        action=each.action,
         bundle=each.bundle,
         source=each.source,
         destination=each.destination,
@@ -103,7 +103,7 @@ def _replay(run: ReplayedRun, figures: dict[str, float]) -> ReplayAnswer:
 def _move(command: Command, *, uncertain: bool) -> ReplayedMoveAnswer:
     return ReplayedMoveAnswer(
         interval=command.interval,
-        action=command.action,  # type: ignore[arg-type]  # one of the two that it allows, or an error
+        action=command.action,
         bundle=command.bundle,
         source=command.source,
         destination=command.destination,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.model.decision import Command
+from controller.model.decision import Action, Command
 from controller.offline.counterfactual.replay import ReplayedDecision, ReplayedRun, moved
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.simulator.carrying_out import SimulatedMove
@@ -19,7 +19,7 @@ class NotReproduced:
 
     #: T, epoch ms.
     interval: int
-    action: str
+    action: Action
     bundle: str
     source: str
     destination: str

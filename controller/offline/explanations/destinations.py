@@ -10,7 +10,7 @@ from controller.offline.explanations.examined import Placed
 from controller.status.reasons import MEANINGS
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.protocols import Filter
-from controller.wire.answers.explain import BrokerForBundleAnswer
+from controller.wire.answers.explain import BrokerForBundleAnswer, DestinationAnswer
 
 #: The order of the answers.
 _ORDER: Final = ("chosen", "source", "yes", "no")
@@ -26,7 +26,7 @@ def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed)
         found.append(
             BrokerForBundleAnswer(
                 broker=name,
-                answer=said.answer,  # type: ignore[arg-type]  # one of the four
+                answer=said.answer,
                 by=said.by,
                 reason="" if said.against is None else said.against.reason,
                 kind="" if said.against is None else MEANINGS[said.against.reason].kind.value,
@@ -58,7 +58,7 @@ def ignored_filters(policy: Policy, placed: Placed) -> str:
 class _Said(NamedTuple):
     """The answer about one broker, who gives it, the filter that excludes it, and all that in words."""
 
-    answer: str
+    answer: DestinationAnswer
     by: str
     against: Filter | None
     text: str

@@ -24,7 +24,7 @@ from controller.offline.explanations.guardrail_answers import (
 )
 from controller.status.told import reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, VerdictAnswer
-from controller.wire.answers.explain import ExplainAnswer, GivenAnswer
+from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind
 from controller.wire.readable import counted, utc
 from controller.wire.results import Result
 
@@ -39,8 +39,7 @@ class Told:
 
     cluster: str
     interval: int
-    #: "journal" or "load".
-    source: str
+    source: ExplainedSource
     summary: str
     commands: tuple[tuple[Command, Result | None], ...]
     #: None: they are not kept any more, and could not be made again.
@@ -52,16 +51,16 @@ class Told:
     notes: tuple[str, ...] = ()
 
 
-def explain(told: Told, subject: str, kind: str) -> ExplainAnswer:
+def explain(told: Told, subject: str, kind: SubjectKind) -> ExplainAnswer:
     """The explanation of *subject*, of the *kind* bundle, broker or interval."""
     about = _About(told, subject, kind)
     answers = about.answers()
     return ExplainAnswer(
         cluster=told.cluster,
         subject=subject,
-        kind=kind,  # type: ignore[arg-type]  # one of the three, or an error
+        kind=kind,
         interval=told.interval,
-        source=told.source,  # type: ignore[arg-type]  # one of the two, or an error
+        source=told.source,
         summary=told.summary,
         because=about.because(answers),
         commands=[CommandAnswer.of(command, result) for command, result in about.commands],
@@ -80,7 +79,7 @@ def explain(told: Told, subject: str, kind: str) -> ExplainAnswer:
 class _About:
     """What is known about one subject."""
 
-    def __init__(self, told: Told, subject: str, kind: str) -> None:
+    def __init__(self, told: Told, subject: str, kind: SubjectKind) -> None:
         self._told, self._subject, self._kind = told, subject, kind
         self._all = told.verdicts or ()
         self.commands = [each for each in told.commands if self._names(each[0])]

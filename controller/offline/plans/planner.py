@@ -11,7 +11,7 @@ from controller.offline.plans.source import PlanSource
 from controller.planning.checker import flaws
 from controller.planning.from_view import StatedProblem
 from controller.planning.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves
-from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanStep
+from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanKind, PlanStep
 from controller.planning.plan_checker import plan_flaws
 from controller.planning.plan_steps import (
     MOST_MOVES,
@@ -33,8 +33,7 @@ from controller.wire.readable import counted
 class Asked:
     """What a person asks a plan for."""
 
-    #: One of the kinds in controller.planning.plan.
-    kind: str = BALANCE
+    kind: PlanKind = BALANCE
     #: Names of brokers to drain or to fill.
     brokers: tuple[str, ...] = ()
     #: Of a balance: the highest usage as a multiple of the mean.

@@ -1,13 +1,18 @@
 """A new plan for what is left of an old one, made for the cluster as it is: it has a hash of its own."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
-from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, Plan
+from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, SPREAD, Plan, PlanKind, StepTask
 
-_LONGEST = 900
+#: Characters of what was asked for that are kept.
+_LONGEST: Final = 900
+#: What a step did -> the kind of a plan for what is left of it.
+_KINDS: Final[Mapping[StepTask, PlanKind]] = {EMPTY: DRAIN, FILL: JOIN, SPREAD: BALANCE}
 
 
 def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -> PlannedCluster:
@@ -23,7 +28,7 @@ def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -
         ceiling=plan.ceiling,
         text=f"{plan.asked[:_LONGEST]}, repaired",
     )
-    kind = {EMPTY: DRAIN, FILL: JOIN}.get(step.task, BALANCE)
+    kind = _KINDS[step.task]
     moves = None
     if kind == BALANCE:
         left = today(plan, number, source, tolerance=tolerance).waves

@@ -1,7 +1,7 @@
 """The cluster that a plan is made for: from load reports or a recording, or from a live cluster's log."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -111,12 +111,12 @@ def source_of_load(
     )
 
 
-def source_of_log(settings: Settings, *, before: int, environment: Mapping[str, str] = os.environ) -> PlanSource:
+def source_of_log(settings: Settings, *, before: int) -> PlanSource:
     """The live cluster of *settings*, at the newest interval that ended; *before*: intervals read for averages.
 
     TrimtabError where the log has no interval, or cannot be read.
     """
-    policy, tail = read_policy(settings, environment), log_system(settings).tail()
+    policy, tail = read_policy(settings), log_system(settings).tail()
     interval = last_tick(settings)
     if interval is None:
         raise TrimtabError("the log has no interval yet: start `trimtab collect`, or give recorded load with --load")
@@ -129,7 +129,7 @@ def source_of_log(settings: Settings, *, before: int, environment: Mapping[str, 
     memory = policy.initial_memory(settings.decisions.seed) if last is None else last.memory
     if last is not None:
         policy = with_drained(policy, last.controls)
-    conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
+    conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
     return PlanSource(
         cluster=settings.cluster.name,
         period_ms=settings.intervals.period_ms,

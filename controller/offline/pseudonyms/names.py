@@ -25,6 +25,8 @@ _PORT: Final = re.compile(r":\d{1,5}\Z", re.ASCII)
 #: Octal digits that bring a topic's name to its place: three free bits each, and 32 bits to reach.
 _DIGITS: Final = 12
 _BITS: Final = 32
+#: Hex digits of a pseudonym.
+_LETTERS: Final = 10
 
 
 class Pseudonyms:
@@ -38,12 +40,12 @@ class Pseudonyms:
         self.topic = lru_cache(maxsize=1 << 20)(self._topic)
         self.namespace = lru_cache(maxsize=1 << 18)(self._namespace)
 
-    def text(self, kind: str, name: str, *, letters: int = 10) -> str:
+    def text(self, kind: str, name: str) -> str:
         """Another text for *name*, which is one of *kind*; "" for "" alone."""
         if not name:
             return ""
         said = hmac.new(self._key, f"{kind}\0{name}".encode(errors="surrogatepass"), hashlib.sha256)
-        return f"{kind}-{said.hexdigest()[:letters]}"
+        return f"{kind}-{said.hexdigest()[:_LETTERS]}"
 
     def broker(self, name: str) -> str:
         """``host:port`` with another host and the same port."""

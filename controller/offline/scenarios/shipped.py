@@ -30,11 +30,11 @@ def shipped(library: Path = LIBRARY) -> Iterator[tuple[str, Scenario]]:
         yield path.stem, read_scenario(path)
 
 
-def scenario_path(given: str, library: Path = LIBRARY) -> Path:
+def scenario_path(given: str) -> Path:
     """The file of the scenario *given* as a path, or as the name of one that comes with trimtab."""
     if given.endswith(_SUFFIX) or os.sep in given:
         return Path(given)
-    path = library / f"{given}{_SUFFIX}"
+    path = LIBRARY / f"{given}{_SUFFIX}"
     if not path.is_file():
         raise SettingsError(
             f"{given}: no scenario of that name comes with trimtab; give a file that ends in {_SUFFIX}, or a name that"

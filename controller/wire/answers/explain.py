@@ -6,6 +6,11 @@ from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswe
 from controller.wire.base import Number
 
 ReasonKind: TypeAlias = Literal["normal", "throttled", "configuration", "impossible", ""]
+SubjectKind: TypeAlias = Literal["bundle", "broker", "interval"]
+#: Where the decision that is explained comes from.
+ExplainedSource: TypeAlias = Literal["journal", "load"]
+#: What is said of a broker as the destination of a bundle: it goes there, it is there, it could go there, or not.
+DestinationAnswer: TypeAlias = Literal["yes", "no", "chosen", "source"]
 
 
 class JournalAnswer(JsonAnswer):
@@ -45,7 +50,7 @@ class BrokerForBundleAnswer(JsonAnswer):
     """What the filters and the placement say about a broker as the destination of the bundle."""
 
     broker: str
-    answer: Literal["yes", "no", "chosen", "source"]
+    answer: DestinationAnswer
     """chosen: the bundle goes there.  yes: it might.  source: it is there."""
     by: str
     """The filter or the placement that says no."""
@@ -86,10 +91,10 @@ class ExplainAnswer(JsonAnswer):
     cluster: str
     subject: str
     """A bundle, a broker, or "interval"."""
-    kind: Literal["bundle", "broker", "interval"]
+    kind: SubjectKind
     interval: int
     """T of the decision, epoch ms."""
-    source: Literal["journal", "load"]
+    source: ExplainedSource
     """journal: what was decided.  load: what would be decided on the load that was given."""
     summary: str
     because: str

@@ -5,7 +5,7 @@ from dataclasses import replace
 from controller.cycle import decide
 from controller.cycle.lapsed import with_lapsed_promises
 from controller.model.controls import Controls, OrderedMove, Orders
-from controller.model.decision import Command, Reason, Unload, Verdict
+from controller.model.decision import Action, Command, Reason, Unload, Verdict
 from controller.model.memory import Memory, NoMemory
 from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
 from controller.strategies.shedding.peak_shedder import PeakShedder
@@ -40,7 +40,7 @@ REMEMBERED = PeakHistory(
 MEMORY = replace(WARM, shedder=REMEMBERED)
 
 
-def command(bundle: str, source: str, destination: str, action: str = "unload") -> Command:
+def command(bundle: str, source: str, destination: str, action: Action = "unload") -> Command:
     why = Verdict(subject=source, reason=Reason.PLANNED, by="plan")
     return Command(
         id=bundle,

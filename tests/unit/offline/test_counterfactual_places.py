@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.states import States
-from controller.model.decision import Command, Reason, Verdict
+from controller.model.decision import Action, Command, Reason, Verdict
 from controller.model.names import BundleName
 from controller.model.records import BrokerState, NamespaceState
 from controller.offline.counterfactual.lookups import Lookups
@@ -60,7 +60,7 @@ def snapshot(number: int, owners: dict[str, str], roster: tuple[str, ...] = (A, 
     )
 
 
-def command(bundle: str, source: str, destination: str = "", *, number: int = 1, action: str = "unload") -> Command:
+def command(bundle: str, source: str, destination: str = "", *, number: int = 1, action: Action = "unload") -> Command:
     return Command(
         id=f"{number}/{action}/{bundle}",
         action=action,
