@@ -15,7 +15,7 @@ from controller.cli.shared.layout import columns, print_fields, print_line, prin
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
 from controller.cli.texts.numbers import compact, mean_text
-from controller.offline.counterfactual.comparison import compare_on_recording
+from controller.offline.counterfactual.comparison import add_recording, compare_on_recording
 from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.scenarios.compare import Comparison, compare
 from controller.offline.scenarios.report.page import Report
@@ -52,7 +52,7 @@ _Html: TypeAlias = Annotated[
         "--html",
         metavar="FILE",
         dir_okay=False,
-        help="Also write a report to this file: one page that loads nothing, with all runs of the first seed.",
+        help="Also write a report to this file: one page that loads nothing, with all runs of the first seed, or replays.",
         show_default=False,
     ),
 ]
@@ -78,17 +78,13 @@ def compare_strategies(
     options = {name: strategy_options(name) for name in names}
     if html is not None and not html.parent.is_dir():  # before the work of minutes, not after it
         raise typer.BadParameter(f"{html.parent}: no such folder; make it, or choose another file", param_hint="--html")
-    if html is not None and any(map(_is_recording, scenarios)):
-        raise typer.BadParameter(
-            "the report shows scenarios; recordings are compared in the table", param_hint="--html"
-        )
     paths = [Path(each) if _is_recording(each) else scenario_path(each) for each in scenarios]
     described = {path: read_scenario(path) for path in paths if not _is_recording(str(path))}
     report = Report()
     for number, path in enumerate(paths):
         scenario = described.get(path)
         if scenario is None:
-            shown = _on_recording(path, names)
+            shown = _on_recording(path, names, None if html is None else report)
         else:
             with long_work(f"simulating {path.stem}, runs", seeds * len(options)) as done:
                 compared = compare(scenario, options, seeds, done, None if html is None else report.take)
@@ -122,9 +118,11 @@ def _is_recording(given: str) -> bool:
     return given.endswith(INCIDENT_SUFFIX) or Path(given).is_dir()
 
 
-def _on_recording(path: Path, strategies: Sequence[str]) -> _Shown:
+def _on_recording(path: Path, strategies: Sequence[str], report: Report | None) -> _Shown:
     with opened_recording(path, None) as opened, long_work(f"replaying {path.stem}, intervals") as done:
         found = compare_on_recording(opened, strategies, done)
+    if report is not None:
+        add_recording(report, path.stem, found)
     return _Shown(path.stem, found.title, found.intervals, found.compared, found.notes, recorded=True)
 
 

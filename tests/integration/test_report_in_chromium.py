@@ -1,5 +1,6 @@
 """The report of `trimtab compare --html` in a real Chromium: no error, no request, no barrier, and quick."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.integration
 
 #: Milliseconds that a key may take until all charts show it; a slow machine gets ten times the 100 of a quick one.
 _MOST_MS: Final = 1_000
+RECORDINGS: Final = Path(__file__).parents[1] / "data" / "pulsar_recordings"
 _HOSTILE: Final = "</script><img src=x onerror=alert(1)> /*DATA*/ \u2028"
 _SCENARIO: Final = f"""
 title = "{_HOSTILE}"
@@ -37,13 +39,15 @@ every = 12
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of two scenarios with three strategies."""
+    """A report of two scenarios and a recording with three strategies."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "restarts.toml").write_text(_SCENARIO, encoding="utf-8")
     (folder / "calm.toml").write_text(_SCENARIO.partition("[[restarts]]")[0], encoding="utf-8")
     file = folder / "report.html"
-    words = ["compare", str(folder / "restarts.toml"), str(folder / "calm.toml"), "--seeds", "2", "--html", str(file)]
-    done = CliRunner().invoke(app, [*words, "--strategies", "ThresholdShedder,UniformLoadShedder,AvgShedder", "-q"])
+    words = [str(folder / "restarts.toml"), str(folder / "calm.toml"), str(RECORDINGS / "skewed"), "--html", str(file)]
+    done = CliRunner().invoke(
+        app, ["compare", *words, "--seeds", "2", "--strategies", "ThresholdShedder,UniformLoadShedder,AvgShedder", "-q"]
+    )
     assert done.exit_code == 0, done.output
     return file
 
@@ -114,6 +118,22 @@ def test_another_scenario_is_shown_on_demand(opened: tuple[Page, list[str]]) -> 
     page.select_option("#scenario", label="calm")
     assert is_drawn(page)
     assert page.locator(".card").count() == 3
+    assert len(heard) == 1
+
+
+def test_a_recording_is_shown_with_its_own_times_and_what_happened_first(opened: tuple[Page, list[str]]) -> None:
+    page, heard = opened
+    page.select_option("#scenario", label="skewed")
+    assert is_drawn(page)
+    assert page.locator(".card").count() == 4
+    assert page.text_content("#runs-title") == "Replays"
+    assert "One run each" in (page.text_content("#figures-note") or "")
+    page.focus("#cards")
+    page.keyboard.press("Home")
+    assert re.match(r"interval 0, 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.text_content("#at-time") or "")
+    page.select_option("#strategy", label="what happened")
+    page.click("button.move >> nth=0")
+    assert "Because: " in (page.text_content("#why") or "")
     assert len(heard) == 1
 
 

@@ -13,6 +13,7 @@ from controller.offline.counterfactual.reproduction import (
 )
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
 from controller.offline.scenarios.figures import figures_of
+from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario_parts import Burst, HotTopics
 
 #: The replay with the recorded settings, beside those of the strategies; no strategy has this name.
@@ -36,6 +37,10 @@ class Counterfactual:
     """What happened, and what would have."""
 
     surveyed: Survey
+    #: Usage above it is too much.
+    limit_percent: float
+    #: Its run and its figures.
+    happened_run: SimulatedRun
     happened: Mapping[str, float]
     #: None: nobody knows with which settings the recording was made.
     reproduction: Reproduction | None
@@ -80,6 +85,8 @@ def what_would_have_happened(
         )
     return Counterfactual(
         surveyed=surveyed,
+        limit_percent=limit_percent,
+        happened_run=replayed.happened,
         happened=figures_of(terms, replayed.happened),
         reproduction=reproduction,
         runs=runs,

@@ -4,17 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.offline.counterfactual.answer import what_would_have_happened
+from controller.model.decision import Command, Decision
+from controller.offline.counterfactual.answer import Counterfactual, what_would_have_happened
 from controller.offline.counterfactual.opened import OpenedRecording
-from controller.offline.counterfactual.survey import ReplaySpan
+from controller.offline.counterfactual.replay import ReplayedRun
+from controller.offline.counterfactual.survey import ReplaySpan, Survey
 from controller.offline.scenarios.compare import Comparison, FigureOverSeeds
-from controller.wire.readable import utc
+from controller.offline.scenarios.report.page import Report, ShownRecording
+from controller.wire.readable import counted, utc
 
 #: Stands beside the strategies; no strategy has this name.
 HAPPENED: Final = "what happened"
+_UNCOMMANDED: Final = "no command moved it: a lookup did, a split, or somebody by hand"
+_NOT_DECIDED: Final = "the recorded controller did not decide this interval, so the replay does not"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ComparedOnRecording:
     """Strategies on one recording."""
 
@@ -23,10 +28,13 @@ class ComparedOnRecording:
     #: With one run each: there is no chance in a replay.
     compared: Comparison
     notes: tuple[str, ...]
+    found: Counterfactual
 
 
 def compare_on_recording(
-    opened: OpenedRecording, strategies: Sequence[str], done: Callable[[int], None] = lambda _: None
+    opened: OpenedRecording,
+    strategies: Sequence[str],
+    done: Callable[[int], None] = lambda _: None,
 ) -> ComparedOnRecording:
     """Replay what was *opened* with each of *strategies*, beside what happened; *done* takes the number of intervals.
 
@@ -43,7 +51,49 @@ def compare_on_recording(
             figures={name: _as_one_run(of) for name, of in {HAPPENED: found.happened, **found.figures}.items()},
         ),
         notes=found.notes,
+        found=found,
     )
+
+
+def add_recording(report: Report, name: str, compared: ComparedOnRecording) -> None:
+    """Show in *report* what happened and every replay of the recording *name*."""
+    found, times = compared.found, compared.found.surveyed.intervals
+    report.take(HAPPENED, found.happened_run, _recorded_decisions(found.surveyed), _UNCOMMANDED)
+    for strategy, run in found.runs.items():
+        report.take(strategy, run.run, _replayed_decisions(times, run), _UNCOMMANDED)
+    shown = ShownRecording(
+        title=compared.title,
+        text=" ".join(f"Note: {note}." for note in compared.notes),
+        period_seconds=found.surveyed.period_ms // 1000,
+        limit_percent=found.limit_percent,
+        times=times,
+    )
+    report.add(name, shown, compared.compared)
+
+
+def _recorded_decisions(surveyed: Survey) -> list[Decision]:
+    """What was decided in each interval, as far as it was commanded."""
+    issued: dict[int, list[Command]] = {}
+    for command in surveyed.recorded:
+        issued.setdefault(command.interval, []).append(command)
+    return [
+        Decision(interval=each, commands=tuple(issued.get(each, ())), summary=_summary(len(issued.get(each, ()))))
+        for each in surveyed.intervals
+    ]
+
+
+def _replayed_decisions(times: Sequence[int], run: ReplayedRun) -> list[Decision]:
+    made = {each.interval: each for each in run.decisions}
+    return [
+        Decision(interval=each, commands=made[each].commands, verdicts=made[each].verdicts, summary=made[each].summary)
+        if each in made
+        else Decision(interval=each, summary=_NOT_DECIDED)
+        for each in times
+    ]
+
+
+def _summary(commands: int) -> str:
+    return counted(commands, "command") if commands else "no command"
 
 
 def _as_one_run(figures: Mapping[str, float]) -> dict[str, FigureOverSeeds]:

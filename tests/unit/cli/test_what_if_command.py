@@ -99,18 +99,22 @@ def test_compare_prints_the_same_figures_for_recordings(recording: Path) -> None
     assert "beats" not in shown
 
 
-def test_compare_has_no_report_of_recordings_yet(recording: Path, tmp_path: Path) -> None:
-    words = [
-        "compare",
-        str(recording),
-        "--strategies",
-        "OverloadShedder,AvgShedder",
-        "--html",
-        str(tmp_path / "x.html"),
-    ]
-    said = CliRunner().invoke(app, words)
-    assert said.exit_code == 2
-    assert "the report shows scenarios" in said.stderr
+def test_the_report_shows_what_happened_beside_the_replays(recording: Path, tmp_path: Path) -> None:
+    words = ["compare", str(recording), "--strategies", "OverloadShedder,UniformLoadShedder", "--json"]
+    said = CliRunner().invoke(app, [*words, "--html", str(tmp_path / "x.html")])
+    compared = CompareAnswer.model_validate(json.loads(said.stdout))
+    page = (tmp_path / "x.html").read_text()
+    (shown,) = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert (shown["name"], shown["intervals"], len(shown["times"])) == ("recording", 8, 8)
+    assert [run["strategy"] for run in shown["runs"]] == list(compared.figures)
+    for run in shown["runs"]:
+        assert len(run["moves"]) == compared.figures[run["strategy"]]["moves"].mean
+        assert len(run["ratio"]) == 8
+    happened = shown["runs"][0]
+    assert happened["moves"]
+    decided_in, reasons = happened["moves"][0][1], happened["reasons"]
+    assert int(happened["decided"][str(decided_in)][0].split()[0]) > 0, "so many commands were recorded then"
+    assert any("UniformLoadShedder" not in each and ": " in each for each in reasons)
 
 
 def test_a_part_of_the_recording_can_be_replayed(recording: Path) -> None:

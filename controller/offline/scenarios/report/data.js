@@ -49,8 +49,9 @@ function usageAt(run, scenario, interval, broker) {
   return [run.low[place] * scenario.percent_a_level, run.high[place] * scenario.percent_a_level];
 }
 
-/** The time of day of an interval, after the day's number. */
+/** The time of day of an interval, after the day's number; of a recording the time in UTC. */
 function timeOf(scenario, interval) {
+  if (scenario.times) return `interval ${interval}, ${new Date(scenario.times[interval]).toISOString().slice(0, 19)}Z`;
   const minutes = Math.round(scenario.start_hour * 60 + (interval * scenario.period_seconds) / 60);
   const two = (number) => String(number).padStart(2, "0");
   return `interval ${interval}, day ${Math.floor(minutes / 1440) + 1}, ${two(Math.floor(minutes / 60) % 24)}:${two(minutes % 60)}`;

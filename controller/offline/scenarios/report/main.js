@@ -19,6 +19,7 @@ function showScenario(number) {
   Object.assign(view, { scenario, interval: 0, strategy: 0, chosen: null });
   document.title = `trimtab: ${scenario.title}`;
   document.getElementById("about").textContent = [scenario.title, scenario.text].filter(Boolean).join(". ");
+  document.getElementById("runs-title").textContent = scenario.times ? "Replays" : "Runs of the first seed";
   showFigures(scenario);
   showLegend(scenario);
   view.cards = scenario.runs.map((run, nth) => newCard(run, nth));

@@ -17,8 +17,10 @@ function showFigures(scenario) {
   document.getElementById("figures").replaceChildren(made("thead", "", {}, [head]), made("tbody", "", {}, rows));
   const seeds = scenario.seeds.length;
   document.getElementById("figures-note").textContent =
-    `Means over ${seeds} ${seeds === 1 ? "seed" : "seeds, with 95 % intervals"}; the smaller, the better; ● is the best.` +
-    " “beats 2”: better than two others, so clearly that chance gives it in 5 of 100 comparisons at most.";
+    scenario.times
+      ? "One run each, for there is no chance in a replay; the smaller, the better; ● is the best."
+      : `Means over ${seeds} ${seeds === 1 ? "seed" : "seeds, with 95 % intervals"}; the smaller, the better; ● is the best.` +
+        " “beats 2”: better than two others, so clearly that chance gives it in 5 of 100 comparisons at most.";
 }
 
 /** Bars of each broker: before the moves of *interval* came, as predicted from them, two intervals later. */

@@ -2,20 +2,72 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from controller.model.decision import Decision
 from controller.offline.scenarios.compare import Comparison
-from controller.offline.scenarios.report.shown_run import ABSENT, PERCENT_A_LEVEL, ShownRun, shown_run
+from controller.offline.scenarios.report.shown_run import ABSENT, OF_A_SPLIT, PERCENT_A_LEVEL, ShownRun, shown_run
 from controller.offline.scenarios.simulate import SimulatedRun
-from controller.settings.scenario import Scenario
 
 _TEMPLATE: Final = "page.html"
 #: In the order in which they need each other.
 _SCRIPTS: Final = ("data.js", "draw.js", "moves.js", "main.js")
 #: What would end the script element that holds the data, or change how it is read.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class ShownLoad(Protocol):
+    """What a report tells of the load that all runs had: a Scenario has it."""
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """More about it, or nothing."""
+        ...
+
+    @property
+    def period_seconds(self) -> int:
+        """Length of an interval."""
+        ...
+
+    @property
+    def start_hour(self) -> float:
+        """Time of day of the first interval."""
+        ...
+
+    @property
+    def limit_percent(self) -> float:
+        """Usage above it is too much."""
+        ...
+
+    @property
+    def intervals(self) -> int:
+        """How many there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRecording:
+    """ShownLoad of a recording."""
+
+    title: str
+    text: str
+    period_seconds: int
+    limit_percent: float
+    #: T of each interval, epoch ms.
+    times: tuple[int, ...]
+    start_hour: float = 0.0
+
+    @property
+    def intervals(self) -> int:
+        """See ShownLoad."""
+        return len(self.times)
 
 
 class Report:
@@ -26,12 +78,17 @@ class Report:
         self._runs: list[ShownRun] = []
         self._brokers: tuple[str, ...] = ()
 
-    def take(self, strategy: str, run: SimulatedRun, decisions: Sequence[Decision]) -> None:
-        """Show *run* of *strategy*, in which each interval had its one of *decisions*, with the next scenario added."""
-        self._runs.append(shown_run(strategy, run, decisions))
+    def take(
+        self, strategy: str, run: SimulatedRun, decisions: Sequence[Decision], uncommanded: str = OF_A_SPLIT
+    ) -> None:
+        """Show *run* of *strategy*, in which each interval had its one of *decisions*, with the next scenario added.
+
+        *uncommanded*: why a bundle moves that no command moved.
+        """
+        self._runs.append(shown_run(strategy, run, decisions, uncommanded))
         self._brokers = run.brokers
 
-    def add(self, name: str, scenario: Scenario, compared: Comparison) -> None:
+    def add(self, name: str, scenario: ShownLoad, compared: Comparison) -> None:
         """Add *scenario*, of which all runs were taken."""
         runs = [run.as_fields() for run in self._runs]
         self._scenarios.append(_fields(name, scenario, compared) | {"brokers": self._brokers, "runs": runs})
@@ -50,7 +107,7 @@ class Report:
         return page.replace("/*STYLE*/", style).replace("/*SCRIPT*/", script).replace("/*DATA*/", data)
 
 
-def _fields(name: str, scenario: Scenario, compared: Comparison) -> dict[str, Any]:
+def _fields(name: str, scenario: ShownLoad, compared: Comparison) -> dict[str, Any]:
     return {
         "name": name,
         "title": scenario.title,
@@ -59,6 +116,7 @@ def _fields(name: str, scenario: Scenario, compared: Comparison) -> dict[str, An
         "start_hour": scenario.start_hour,
         "limit_percent": scenario.limit_percent,
         "intervals": scenario.intervals,
+        "times": scenario.times if isinstance(scenario, ShownRecording) else None,
         "percent_a_level": PERCENT_A_LEVEL,
         "absent": ABSENT,
         "seeds": list(compared.seeds),

@@ -24,6 +24,8 @@ MOST_MOVES: Final = 20_000
 MOST_EXPLAINED: Final = 400
 #: Verdicts of an interval, and characters of a text.
 _MOST_VERDICTS, _LONGEST = 12, 240
+#: Why a bundle moves that no command moved, in a scenario.
+OF_A_SPLIT: Final = "it is a part of a split bundle, which is unloaded"
 #: Verdicts about commands of earlier intervals.
 _ABOUT_RESULTS: Final = {Reason.SETTLED, Reason.FAILED, Reason.LOST}
 
@@ -55,15 +57,20 @@ class ShownRun:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def shown_run(strategy: str, run: SimulatedRun, decisions: Sequence[Decision]) -> ShownRun:
-    """What is shown of *run*, in which each interval had its one of *decisions*."""
+def shown_run(
+    strategy: str, run: SimulatedRun, decisions: Sequence[Decision], uncommanded: str = OF_A_SPLIT
+) -> ShownRun:
+    """What is shown of *run*, in which each interval had its one of *decisions*.
+
+    *uncommanded*: why a bundle moves that no command moved.
+    """
     step = -(-len(run.usage) // COLUMNS)
     low, high = _levels(run.usage, step)
     issued = _issued(decisions)
     bundles, reasons = _Table(), _Table()
     moves = []
     for move in run.moves[:MOST_MOVES]:
-        decided, why = _cause(issued, move.bundle, move.interval)
+        decided, why = _cause(issued, move.bundle, move.interval, uncommanded)
         numbers = (move.interval, decided, bundles.number(move.bundle), move.source, move.destination)
         moves.append((*numbers, round(move.usage, 2), move.connections, reasons.number(why)))
     return ShownRun(
@@ -107,10 +114,10 @@ def _issued(decisions: Sequence[Decision]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def _cause(issued: dict[str, list[tuple[int, str]]], bundle: str, came: int) -> tuple[int, str]:
+def _cause(issued: dict[str, list[tuple[int, str]]], bundle: str, came: int, uncommanded: str) -> tuple[int, str]:
     """Interval and reason of the unload that moved *bundle*: the last one before the interval in which it *came*."""
     before = [each for each in issued.get(bundle, ()) if each[0] < came]
-    return before[-1] if before else (came - 1, "it is a part of a split bundle, which is unloaded")
+    return before[-1] if before else (came - 1, uncommanded)
 
 
 def _decided(decisions: Sequence[Decision]) -> dict[int, tuple[str, ...]]:
