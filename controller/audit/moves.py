@@ -123,6 +123,8 @@ class MoveSums:
     arrived: int = 0
     elsewhere: int = 0
     stayed: int = 0
+    #: Those of them that came to another broker later.
+    late: int = 0
     #: Split, merged or not listed any more.
     gone: int = 0
     #: Nobody could look two intervals later.
@@ -156,6 +158,7 @@ class MoveSums:
                 self.elsewhere += 1
             case MoveOutcome.STAYED:
                 self.stayed += 1
+                self.late += bool(move.came_to)
             case MoveOutcome.SPLIT | MoveOutcome.MERGED | MoveOutcome.UNLISTED:
                 self.gone += 1
             case _:

@@ -57,6 +57,7 @@ def _sums(sums: MoveSums) -> AuditSumsAnswer:
         arrived=sums.arrived,
         elsewhere=sums.elsewhere,
         stayed=sums.stayed,
+        late=sums.late,
         gone=sums.gone,
         unknown=sums.unknown,
         helped=sums.helped,

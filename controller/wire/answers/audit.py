@@ -95,6 +95,8 @@ class AuditSumsAnswer(JsonAnswer):
     arrived: int
     elsewhere: int
     stayed: int
+    late: int
+    """Those of them that came to another broker later than two intervals after the decision."""
     gone: int
     """Split, merged or not listed any more."""
     unknown: int

@@ -8,7 +8,7 @@ import pytest
 
 from controller.aggregate.snapshot import Snapshot
 from controller.audit.auditor import MOST_FOLLOWED, MoveAuditor
-from controller.audit.moves import AuditedMove
+from controller.audit.moves import AuditedMove, MoveSums
 from controller.audit.seen_load import BrokerFigures
 from controller.model.decision import Command, Decision
 from controller.model.memory import Memory
@@ -250,6 +250,16 @@ def test_a_bundle_whose_new_broker_left_is_undone_by_that() -> None:
 def test_a_bundle_that_never_left_is_not_undone() -> None:
     (only,) = through_an_hour({}, sent((0, "b-1", "b-3")))
     assert (only.outcome, only.undone, only.shorter) == ("stayed", False, False)
+
+
+@pytest.mark.parametrize(("comes", "stayed", "late"), [({}, 1, 0), ({4: "b-3"}, 1, 1), ({1: "b-3"}, 0, 0)])
+def test_sums_tell_moves_that_came_later_from_those_that_never_came(
+    comes: dict[int, str], stayed: int, late: int
+) -> None:
+    sums = MoveSums()
+    for each in through_an_hour(comes, sent((0, "b-1", "b-3"))):
+        sums.add(each)
+    assert (sums.stayed, sums.late) == (stayed, late)
 
 
 @pytest.mark.parametrize(
