@@ -8,8 +8,8 @@ from pyspark.sql.streaming.state import GroupState
 
 from controller.aggregate import state_blob
 from controller.aggregate.shard import FoldOptions, ShardState, check_shards, fold
+from controller.wire.packed_rows import rows_from_columns
 from controller.wire.refused import refused_spans
-from controller.wire.rows import rows_from_columns
 from streaming.compressed import compressed, decompressed
 from streaming.schemas import SHARD_OUTPUT
 

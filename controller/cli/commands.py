@@ -19,7 +19,7 @@ from controller.cli.shared.reachable import outages_told, require
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
-from controller.status.told import does, reason_text
+from controller.status.texts import does, reason_text
 from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, parse_event, to_command
 from controller.wire.dead_letter import Source
 from controller.wire.readable import utc

@@ -13,7 +13,7 @@ from controller.model.decision import Command, Decision
 from controller.offline.decide import LoadDecision, decide_on_load
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.status.told import reason_text, verdict_cells
+from controller.status.texts import reason_text, verdict_cells
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer

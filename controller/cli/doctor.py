@@ -16,7 +16,7 @@ from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import gather
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.answers.offline import DoctorAnswer, FindingAnswer
+from controller.wire.answers.doctor import DoctorAnswer, FindingAnswer
 from controller.wire.readable import counted
 
 _COLUMNS: Final = (

@@ -16,8 +16,8 @@ from controller.cli.texts.explanation import print_explanation
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
 from controller.offline.explanations.explanation import Told, explain
-from controller.offline.explanations.journalled import told_of_journal
-from controller.offline.explanations.of_load import told_of_load
+from controller.offline.explanations.from_journal import told_of_journal
+from controller.offline.explanations.from_load import told_of_load
 from controller.offline.flips import flips
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.explain import FlipAnswer, SubjectKind

@@ -18,7 +18,7 @@ from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import read_settings
 from controller.status.decisions import DecisionFilter, FoundDecision, decisions
-from controller.status.told import became, does, reason_text, verdict_text
+from controller.status.texts import became, does, reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
 from controller.wire.readable import in_number, utc

@@ -24,7 +24,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.policy import read_assignment
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
-from controller.status.told import decision_fields, decision_rows, live_fields, live_rows
+from controller.status.texts import decision_fields, decision_rows, live_fields, live_rows
 from controller.wire.answers.status import LookupAnswer
 from controller.wire.readable import counted, utc
 

@@ -22,7 +22,7 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
 from controller.status.cluster import ClusterStatus, cluster_status
 from controller.status.guardrails import guardrail_answer, guardrail_rows
-from controller.status.told import became, bundle_answer, bundle_rows, does
+from controller.status.texts import became, bundle_answer, bundle_rows, does
 from controller.wire.answers.base import CommandAnswer
 from controller.wire.answers.status import (
     ImbalanceAnswer,

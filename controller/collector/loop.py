@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
@@ -217,8 +218,7 @@ class Collector:
                 interval=current.interval,
                 sweep_id=f"{broker}@{current.interval}#{uuid4().hex[:12]}",
             )
-            now_ms = int(self._now_ms())
-            if not self._calls.submit(broker, lambda name=name, now_ms=now_ms: self._sweeper.sweep(name, now_ms)):  # type: ignore[misc]
+            if not self._calls.submit(broker, partial(self._sweeper.sweep, name, int(self._now_ms()))):
                 self._failed(broker, "it has not come to the end of an earlier answer")
 
     def _take(self, call: FinishedCall) -> None:

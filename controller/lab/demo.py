@@ -23,7 +23,7 @@ from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
-from controller.status.told import reason_text
+from controller.status.texts import reason_text
 from controller.wire.readable import counted, in_number
 
 T = TypeVar("T")

@@ -77,9 +77,12 @@ def flips(made: Redecision, subject: str, kind: str) -> tuple[Flip, ...]:
             return None
         return commands if bool(commands) is not before else None
 
+    def is_flip(change: Callable[[float], Redecision], value: float) -> bool:
+        return tried(change, value) is not None
+
     found = []
     for each in _changes(made, subject, kind):
-        after = _nearest(each, lambda value, each=each: tried(each.change, value) is not None)  # type: ignore[misc]
+        after = _nearest(each, partial(is_flip, each.change))
         if after is not None:
             commands = tried(each.change, after) or []
             found.append(

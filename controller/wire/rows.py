@@ -1,25 +1,21 @@
-"""Records as rows of the fold: from Spark's columns, or from decoded records one by one.
+"""Decoded records as rows of the fold, one by one.
 
-Both ways give the same rows for the same records; an integration test holds them against each other.
+wire/packed_rows.py makes rows of the columns that the query's Java has packed.  Both give the same rows for the same
+records: tests/integration/test_rows_in_spark_and_python.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.aggregate.name_column import NameColumn
 from controller.aggregate.rows import (
     BUNDLE,
     FACT,
-    METRICS,
-    RATES,
-    REFUSED,
     REPORT,
     REPORT_BUNDLE,
     STATS,
@@ -30,18 +26,13 @@ from controller.aggregate.rows import (
 )
 from controller.aggregate.shard import DetailLimits
 from controller.model import records as model
-from controller.model.errors import WireError
 from controller.model.load import Floats
 from controller.model.names import topic_hash
 from controller.wire import metrics, results
 from controller.wire.arrow_load import arrow_load, in_stats
-from controller.wire.base import reader
 from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleStats, BundleTotals, SweepHeader
 
 _NO_LOAD = np.zeros(len(STATS))
-_BYTES_OF_STATS = 8 * len(STATS)
-#: Whole numbers of a topic in the column ``topics``.
-_TOPIC_NUMBERS = 5
 
 
 def fact_of(record: Any) -> model.Fact:
@@ -109,150 +100,6 @@ def _seed(record: metrics.BundleData) -> model.BundleSeed:
         long_term_samples=LONG_TERM_SAMPLES,
         long_term=load,
     )
-
-
-# ---- from Spark's columns ----
-
-
-def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, period_ms: int, files: bool) -> Rows:
-    """Rows from the columns of streaming.schemas.ROW, unpacked; those of refused records are left out.
-
-    Facts that do not decode are left out of ``facts``: see ``Rows.unread``.  ``files``: the log is a folder, and
-    ``file`` orders before ``offset``.  O(bytes); nothing in Python a bundle but its name, nothing a topic.
-    """
-    columns = _without_refused(columns)
-    packed = _Packed(columns)
-    stats, detail_size = _bundle_columns(columns, packed.loaded, packed.at)
-    return Rows(
-        kind=packed.kind[packed.at],
-        source=packed.numbers("source"),
-        partition=packed.numbers("partition"),
-        offset=packed.of_topics(0, packed.numbers("offset")),
-        file=packed.texts("file") if files else None,
-        interval=packed.numbers("interval"),
-        broker=packed.lines("broker", packed.of_topics(1, packed.zero)),
-        sweep=packed.texts("sweep"),
-        chunk=packed.numbers("chunk"),
-        chunks=packed.numbers("chunks"),
-        last_update=packed.numbers("last_update"),
-        bundle=packed.lines("bundles", packed.of_topics(2, packed.nth)),
-        stats=stats,
-        topic=np.stack([packed.of_topics(column, packed.zero) for column in (3, 4)], axis=1),
-        detail_size=detail_size,
-        detail_position=_unpacked(columns["detail_position"], "<i8"),
-        detail_load=_unpacked(columns["detail_load"], "<f8").reshape(-1, len(RATES)),
-        numbers=_numbers(columns, packed.kind, packed.start),
-        facts=_facts(columns, packed.kind, packed.start, cluster, period_ms),
-    )
-
-
-def _without_refused(columns: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    good = columns["kind"] != REFUSED
-    return columns if good.all() else {name: column[good] for name, column in columns.items()}
-
-
-class _Packed:
-    """The packed rows of *columns*, and which rows each unpacks to."""
-
-    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        self._columns = columns
-        #: (packed,)
-        self.kind = columns["kind"].astype(np.int64)
-        self.loaded = np.isin(self.kind, (BUNDLE, TOPIC, REPORT_BUNDLE))
-        size = np.ones(len(self.kind), np.int64)
-        size[self.loaded] = [len(stats) // _BYTES_OF_STATS for stats in columns["stats"][self.loaded]]
-        #: (packed,) the first row that each unpacks to.
-        self.start = np.cumsum(size) - size
-        #: (rows,) the packed row that each comes from, and its place among the rows that come from there.
-        self.at = np.repeat(np.arange(len(self.kind)), size)
-        self.nth = np.arange(len(self.at)) - self.start[self.at]
-        self.zero = np.zeros(len(self.at), np.int64)
-        self._by_topic = self.kind[self.at] == TOPIC
-        self._topics = _unpacked(columns["topics"], "<i8").reshape(-1, _TOPIC_NUMBERS)
-
-    def numbers(self, name: str) -> NDArray[np.int64]:
-        """A column of numbers: each row has that of its packed row, as in :meth:`texts`."""
-        return self._columns[name].astype(np.int64)[self.at]
-
-    def texts(self, name: str) -> NameColumn:
-        """A column of texts."""
-        return NameColumn(names=self._columns[name].tolist(), codes=self.at)
-
-    def lines(self, name: str, line: NDArray[np.int64]) -> NameColumn:
-        """A column of texts of many lines: each row has one, that *line*."""
-        texts = self._columns[name].tolist()
-        first = np.cumsum([0, *(text.count("\n") + 1 for text in texts)])
-        # No name has a line break (controller.wire.base.Name).  A row without names has an empty one: a line too.
-        return NameColumn(names="\n".join(texts).split("\n"), codes=first[self.at] + line)
-
-    def of_topics(self, column: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
-        """*others*, (rows,), but that *column* of ``topics`` in TOPIC rows."""
-        found = others.copy()
-        found[self._by_topic] = self._topics[:, column]
-        return found
-
-
-def _bundle_columns(
-    columns: Mapping[str, NDArray[Any]], loaded: NDArray[np.bool_], at: NDArray[np.int64]
-) -> tuple[Floats, NDArray[np.int64]]:
-    """(rows, 7) stats and (rows,) the number of topics in detail; 0 in rows that are not *loaded*, or not detailed.
-
-    *at*: of each row the place in *columns* that it is unpacked from.
-    """
-    stats, detail_size = np.zeros((len(at), len(STATS))), np.zeros(len(at), np.int64)
-    stats[loaded[at]] = _unpacked(columns["stats"], "<i8").reshape(-1, len(STATS))
-    detailed = np.array([sizes is not None for sizes in columns["detail_size"]], np.bool_)
-    detail_size[detailed[at]] = _unpacked(columns["detail_size"], "<i8")
-    return stats, detail_size
-
-
-def _numbers(
-    columns: Mapping[str, NDArray[Any]], packed: NDArray[np.int64], start: NDArray[np.int64]
-) -> dict[int, Floats]:
-    """Row -> what a broker says of itself; *packed* and *start* as in :func:`_facts`."""
-    reports = np.flatnonzero((packed == SWEEP) | (packed == REPORT)).tolist()
-    return {int(start[i]): np.frombuffer(columns["numbers"][i], "<f8") for i in reports}
-
-
-def _facts(
-    columns: Mapping[str, NDArray[Any]],
-    packed: NDArray[np.int64],
-    start: NDArray[np.int64],
-    cluster: str,
-    period_ms: int,
-) -> dict[int, Any]:
-    """Row -> the fact in it; *packed* is each column's kind, *start* the row that it unpacks to."""
-    facts = {}
-    for i in np.flatnonzero((packed == TICK) | (packed == FACT)).tolist():
-        fact = _fact_in(columns["body"][i], int(columns["source"][i]), cluster, period_ms)
-        if fact is not None:
-            facts[int(start[i])] = fact
-    return facts
-
-
-def _unpacked(column: NDArray[Any], kind: str) -> NDArray[Any]:
-    return np.frombuffer(b"".join(packed for packed in column if packed is not None), kind)
-
-
-# A tick comes to every shard, and its roster names every broker: it is read once for all shards of a worker.
-@lru_cache(maxsize=16)
-def _fact_in(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
-    try:
-        return _read_fact(body, source, cluster, period_ms)
-    except WireError:
-        return None
-
-
-@reader
-def _read_fact(body: str, source: int, cluster: str, period_ms: int) -> model.Fact | None:
-    decode = metrics.decode_metric if source == METRICS else results.decode_result
-    value = body.encode()
-    # The query has already refused records that are too long or ahead of their append time.
-    record = decode(value, cluster=cluster, period_ms=period_ms, max_bytes=len(value))
-    return None if record is None else fact_of(record)
-
-
-# ---- from decoded records ----
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from controller.simulator.encode import KeyValue, arrow_records, json_records, n
 from controller.wire.base import encode
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
-from controller.wire.rows import rows_from_columns
+from controller.wire.packed_rows import rows_from_columns
 from streaming.assembly import Assembly
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions, rows

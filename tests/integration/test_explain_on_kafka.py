@@ -13,7 +13,7 @@ from controller.adapters.opened import log_system
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
 from controller.offline.explanations.explanation import explain
-from controller.offline.explanations.journalled import told_of_journal
+from controller.offline.explanations.from_journal import told_of_journal
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.decisions import DecisionFilter, decisions
 from controller.wire.base import read_object

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.wire.metrics import MetricRecord, decode_metric
-from controller.wire.rows import Located, rows_from_columns, rows_from_records
+from controller.wire.packed_rows import rows_from_columns
+from controller.wire.rows import Located, rows_from_records
 from streaming.decode import DecodeOptions, rows, suspects
 from tests.folds import NO_DETAIL
 from tests.fuzz.readers import JSON_METRICS, MAX_BYTES, sweeps_in_arrow

@@ -22,8 +22,9 @@ from controller.aggregate.rows import BUNDLE, FACT, METRICS, REPORT, REPORT_BUND
 from controller.aggregate.shard import DetailLimits
 from controller.model.errors import WireError
 from controller.wire.metrics import MetricRecord, decode_metric
+from controller.wire.packed_rows import rows_from_columns
 from controller.wire.results import Result, decode_result
-from controller.wire.rows import Located, rows_from_columns, rows_from_records
+from controller.wire.rows import Located, rows_from_records
 from streaming import dead_letters
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions, rows, suspects

@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 
 from controller.aggregate.rows import METRICS, TOPIC, Rows
 from controller.wire.metrics import decode_metric
-from controller.wire.rows import Located, rows_from_columns, rows_from_records
+from controller.wire.packed_rows import rows_from_columns
+from controller.wire.rows import Located, rows_from_records
 from streaming.decode import DecodeOptions, rows
 from tests.folds import NO_DETAIL
 from tests.integration.test_rows_in_spark_and_python import plain

@@ -13,7 +13,7 @@ from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.base import encode
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
-from controller.wire.rows import rows_from_columns
+from controller.wire.packed_rows import rows_from_columns
 from streaming import decode
 from streaming.decode import DecodeOptions
 

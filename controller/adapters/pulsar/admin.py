@@ -6,7 +6,7 @@ Nothing is repeated here: no call of the API is idempotent, and only the caller 
 import json
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -176,7 +176,7 @@ class PulsarAdmin(PulsarHttp):
         secure = self._urls[0].startswith("https:")
         url = str(cluster.get("brokerServiceUrlTls" if secure else "brokerServiceUrl") or "")
         for place in url.partition("://")[2].split(",") if url else ():
-            if not self._found(lambda place=place: self._trusted.has_host(place)):  # type: ignore[misc]
+            if not self._found(partial(self._trusted.has_host, place)):
                 raise PulsarError(
                     f"the cluster's data names {url:.200} as its service URL, and {place:.100} is neither a host of"
                     " admin_url in [pulsar] nor an active broker's: set service_url in [collector] where it is right"

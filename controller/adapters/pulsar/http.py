@@ -4,7 +4,7 @@ Redirects are followed here: brokers send callers on to each other with 307, and
 drop the credentials when the host changes.  One client serves all threads.
 
 Every request goes through ``_send``, and that sends nothing to an address that is neither an admin URL of the settings
-nor an active broker (pulsar_trusted).
+nor an active broker (see trusted.py).
 """
 
 import base64

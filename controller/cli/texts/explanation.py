@@ -10,7 +10,7 @@ from controller.cli.shared.console import console
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.model.decision import Reason
 from controller.status.reasons import MEANINGS
-from controller.status.told import became, does, verdict_cells
+from controller.status.texts import became, does, verdict_cells
 from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, FlipAnswer, GivenAnswer
 from controller.wire.readable import amounts, in_number, utc
 

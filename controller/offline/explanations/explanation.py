@@ -22,7 +22,7 @@ from controller.offline.explanations.guardrail_answers import (
     refusals,
     yes,
 )
-from controller.status.told import reason_text, verdict_text
+from controller.status.texts import reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, VerdictAnswer
 from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind
 from controller.wire.readable import counted, utc

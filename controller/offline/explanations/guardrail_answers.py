@@ -11,7 +11,7 @@ from controller.cycle.guardrails import CLUSTER, REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import Reason, Verdict
 from controller.status.reasons import MEANINGS
-from controller.status.told import reason_text
+from controller.status.texts import reason_text
 from controller.wire.answers.explain import GivenAnswer
 
 GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"

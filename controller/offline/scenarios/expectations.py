@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from controller.offline.scenarios.figures import figures_of, value_of
-from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
+from controller.offline.scenarios.simulate import SimulatedRun, Variant, simulate, variant_of
 from controller.settings.expectation import Expectation
 from controller.settings.scenario import Scenario
 
@@ -60,12 +60,14 @@ def judge(scenario: Scenario, seeds: int, done: Callable[[int], None] = lambda _
     variants = [variant_of(scenario)]
     if scenario.cure is not None:
         variants.append(variant_of(scenario, cured=True))
-    runs: list[list[SimulatedRun]] = []
-    for variant in variants:
-        runs.append([])
-        for seed in numbers:
-            before = (len(numbers) * (len(runs) - 1) + len(runs[-1])) * scenario.intervals
-            runs[-1].append(simulate(scenario, variant, seed, lambda more, before=before: done(before + more)))  # type: ignore[misc]
+
+    def run(variant: Variant, seed: int, runs_before: int) -> SimulatedRun:
+        return simulate(scenario, variant, seed, lambda more: done(runs_before * scenario.intervals + more))
+
+    runs = [
+        [run(variant, seed, row * len(numbers) + nth) for nth, seed in enumerate(numbers)]
+        for row, variant in enumerate(variants)
+    ]
     without, with_cure = runs[0], runs[1] if scenario.cure is not None else []
     judged = [
         JudgedExpectation(

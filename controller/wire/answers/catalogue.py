@@ -13,11 +13,11 @@ from controller.wire.answers.bench import (
     SlopeAnswer,
     TimingAnswer,
 )
+from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer, JournalAnswer
 from controller.wire.answers.offline import (
     CheckAnswer,
     DecideAnswer,
-    DoctorAnswer,
     OptionAnswer,
     RebalanceAnswer,
     RebalanceExampleAnswer,

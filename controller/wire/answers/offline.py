@@ -1,4 +1,4 @@
-"""The answers of commands that need no running cluster: decide, rebalance, ticks, options, strategies; and doctor."""
+"""The answers of commands that need no running cluster: decide, rebalance, ticks, options, strategies."""
 
 from typing import Literal
 
@@ -139,24 +139,3 @@ class CheckAnswer(JsonAnswer):
     """How many were tried for each law, at most."""
     kept: bool
     laws: list[LawAnswer]
-
-
-class FindingAnswer(JsonAnswer):
-    """A finding of the doctor."""
-
-    code: str
-    severity: Literal["error", "warning", "ok"]
-    objects: list[str]
-    """Brokers, topics, folders, servers, by name."""
-    seen: str
-    wanted: str
-    advice: str
-    """The command, or the setting, that mends it."""
-
-
-class DoctorAnswer(JsonAnswer):
-    """``trimtab doctor --json``."""
-
-    healthy: bool
-    """No errors; with --strict, no warnings either."""
-    findings: list[FindingAnswer]

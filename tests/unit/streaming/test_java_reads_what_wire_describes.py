@@ -16,7 +16,7 @@ from controller.aggregate import rows
 from controller.model.names import LONGEST_NAME
 from controller.wire import base, metrics
 from controller.wire.metrics import BrokerLoadRecord, LocalBrokerDataRecord, TickRecord, TopicStats
-from controller.wire.rows import rows_from_columns
+from controller.wire.packed_rows import rows_from_columns
 from controller.wire.sweep import BrokerSweep
 from streaming import jvm
 from streaming.schemas import ROW

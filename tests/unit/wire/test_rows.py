@@ -32,8 +32,9 @@ from controller.model.records import (
 )
 from controller.wire.arrow_load import in_stats
 from controller.wire.metrics import decode_metric
+from controller.wire.packed_rows import rows_from_columns
 from controller.wire.results import decode_result
-from controller.wire.rows import Located, fact_of, rows_from_columns, rows_from_records
+from controller.wire.rows import Located, fact_of, rows_from_records
 from tests.records import (
     CLUSTER,
     LEFT,

@@ -1,0 +1,26 @@
+"""The answer of ``trimtab doctor``."""
+
+from typing import Literal
+
+from controller.wire.answers.base import JsonAnswer
+
+
+class FindingAnswer(JsonAnswer):
+    """A finding of the doctor."""
+
+    code: str
+    severity: Literal["error", "warning", "ok"]
+    objects: list[str]
+    """Brokers, topics, folders, servers, by name."""
+    seen: str
+    wanted: str
+    advice: str
+    """The command, or the setting, that mends it."""
+
+
+class DoctorAnswer(JsonAnswer):
+    """``trimtab doctor --json``."""
+
+    healthy: bool
+    """No errors; with --strict, no warnings either."""
+    findings: list[FindingAnswer]
