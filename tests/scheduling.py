@@ -85,7 +85,7 @@ SLOW: Final = frozenset(
         "offline/test_applying",
         "offline/test_counterfactual_replay",
         "offline/test_flips",
-        "offline/test_journalled",
+        "offline/test_explanations_from_journal",
         "offline/test_shipped_scenarios",
         "offline/test_usage_model",
         "planning/test_maintenance_plans",

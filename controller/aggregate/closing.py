@@ -22,7 +22,7 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
     roster = state.clock.rosters[interval].roster or ()
     active = {broker for broker, _ in roster}
     over = (state.headers.due >= 0) & (state.headers.due <= interval)
-    headers = [h for h in state.headers.take(over).said(state.pool) if h.broker in active]
+    headers = [h for h in state.headers.take(over).named(state.pool) if h.broker in active]
     state, results = _with_known_facts(state, interval)
 
     is_due = (state.claims.due >= 0) & (state.claims.due <= interval)
@@ -64,8 +64,8 @@ def _snapshot(
         roster=tuple(broker for broker, _ in roster),
         unswept=tuple(broker for broker, sweep in roster if not sweep),
         brokers=tuple(_brokers(headers, roster, interval)) if state.shard == 0 else (),
-        namespaces=state.namespaces.said(),
-        broker_states=state.brokers.said(),
+        namespaces=state.namespaces.for_snapshot(),
+        broker_states=state.brokers.for_snapshot(),
         results=tuple(results),
         torn=tuple(sorted((source, partition) for due, source, partition in state.torn if due == interval)),
         late=state.late,

@@ -59,7 +59,7 @@ class States(Collection[S], Generic[S]):
         kept = zip(self, self.written.tolist(), strict=True)
         return self._of({_name_of(state): (state, at) for state, at in kept if at >= closes})
 
-    def said(self) -> Self:
+    def for_snapshot(self) -> Self:
         """A copy without ``written``, as snapshots have it."""
         return type(self)(text=self.text)
 

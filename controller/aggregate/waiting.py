@@ -53,7 +53,7 @@ class WaitingHeaders(WaitingRows):
         """Only these rows."""
         return type(self)(**{name: array[mask] for name, array in self.columns().items()})
 
-    def said(self, pool: Sequence[str]) -> Iterator[ReportHeader]:
+    def named(self, pool: Sequence[str]) -> Iterator[ReportHeader]:
         """Each row, with the names of its broker and sweep from *pool*."""
         numbers = self.numbers.tolist()
         columns = {name: array.tolist() for name, array in self.columns().items() if name not in ("upto", "numbers")}

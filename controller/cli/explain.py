@@ -15,9 +15,9 @@ from controller.cli.shared.times import FORMS, is_time, time_of
 from controller.cli.texts.explanation import print_explanation
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
-from controller.offline.explanations.explanation import Told, explain
-from controller.offline.explanations.from_journal import told_of_journal
-from controller.offline.explanations.from_load import told_of_load
+from controller.offline.explanations.explanation import ExplainedDecision, explain
+from controller.offline.explanations.from_journal import journalled_decision
+from controller.offline.explanations.from_load import decision_on_load
 from controller.offline.flips import flips
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.explain import FlipAnswer, SubjectKind
@@ -105,7 +105,7 @@ def explain_subject(
     if load:
         if time_ms is not None:
             raise typer.BadParameter("the last interval of --load is explained; leave out the time", param_hint="--at")
-        told = told_of_load(load, strategy or _SHEDDER, broker_conf, period_ms=period_seconds * 1000, rounds=rounds)
+        told = decision_on_load(load, strategy or _SHEDDER, broker_conf, period_ms=period_seconds * 1000, rounds=rounds)
     elif strategy or broker_conf is not None:
         why = "need --load: of a journal, --conf names the controller's"
         raise typer.BadParameter(why, param_hint="--strategy, --broker-conf")
@@ -123,11 +123,11 @@ def explain_subject(
         print_explanation(answer, show_all=show_all)
 
 
-def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> Told:
+def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> ExplainedDecision:
     settings = read_settings(conf)
     with long_work("reading the journal and the log"):
         require(settings, Part.LOG)
-        return told_of_journal(settings, time_ms, before=before)
+        return journalled_decision(settings, time_ms, before=before)
 
 
 def _time(subject: str, kind: SubjectKind, at: str | None) -> int | None:
@@ -152,7 +152,7 @@ def _kind(subject: str) -> SubjectKind:
     return "bundle"
 
 
-def _refuse_unknown(told: Told, subject: str, kind: SubjectKind) -> None:
+def _refuse_unknown(told: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
     """Raise TrimtabError where nothing is known of *subject* although the load is."""
     if told.examined is None or kind == "interval":
         return

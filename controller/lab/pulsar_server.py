@@ -121,7 +121,7 @@ class PulsarCluster:
         return f"{LOOPBACK}:{self._zookeeper}"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """See ``serve.Service``."""
         pids = ", ".join(f"{part.name} {part.pid()}" for part in self.parts.values())
         return (

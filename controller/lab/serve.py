@@ -30,7 +30,7 @@ class Service(Protocol):
     folder: Path
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Where it serves, its processes and logs: one line, or more."""
 
     @property
@@ -84,7 +84,7 @@ def _act(service: Service, action: str) -> None:
 
 def _start(service: Service) -> None:
     service.start()
-    typer.echo(service.told)
+    typer.echo(service.summary)
 
 
 def _stop(service: Service) -> None:

@@ -60,7 +60,7 @@ class Server(ABC):
         return f"{_LOOPBACK}:{self.port}"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """See ``serve.Service``."""
         return f"{self.name} at {self.address}, pid {self.pid()}, log {self.log}"
 

@@ -78,12 +78,12 @@ ASSIGNMENT_LAWS: Final = (
         sentence="Every topic has one bundle, and the same one when it is asked for alone.",
         examples=splittings(),
         flaw=_no_bundle,
-        told=_told,
+        describe=_told,
     ),
     Law(
         sentence="After a split, topics lie where assign finds them, and those whose bundle has another range move.",
         examples=splittings(),
         flaw=_lies_elsewhere,
-        told=_told,
+        describe=_told,
     ),
 )

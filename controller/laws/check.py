@@ -86,7 +86,7 @@ def _broken(strategy: Any, law: Law, examples: int) -> Iterable[BrokenLaw]:
         yield BrokenLaw(sentence=law.sentence, flaw="asked again about the same, it answers differently", example=())
         return
     flaw = flaw_in(strategy, law, example) or "asked again about the same, it answers differently"
-    yield BrokenLaw(sentence=law.sentence, flaw=flaw, example=tuple(law.told(example)))
+    yield BrokenLaw(sentence=law.sentence, flaw=flaw, example=tuple(law.describe(example)))
 
 
 def flaw_in(strategy: Any, law: Law, example: Any) -> str | None:

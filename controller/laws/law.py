@@ -17,4 +17,4 @@ class Law:
     #: (strategy, example): what is wrong, in words; None where the law holds.
     flaw: Callable[[Any, Any], str | None]
     #: An example, in lines of words.
-    told: Callable[[Any], list[str]]
+    describe: Callable[[Any], list[str]]

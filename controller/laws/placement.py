@@ -79,7 +79,7 @@ def _told(given: Placing) -> list[str]:
 
 
 def _law(sentence: str, flaw: Callable[[Any, Any], str | None]) -> Law:
-    return Law(sentence=sentence, examples=placings(), flaw=flaw, told=_told)
+    return Law(sentence=sentence, examples=placings(), flaw=flaw, describe=_told)
 
 
 #: Of every placement with its default options.

@@ -103,7 +103,7 @@ def _in_turn(views: Iterable[ClusterView]) -> list[str]:
 
 
 def _law(sentence: str, flaw: Callable[[Any, Any], str | None], examples: st.SearchStrategy[Any]) -> Law:
-    return Law(sentence=sentence, examples=examples, flaw=flaw, told=cluster_told)
+    return Law(sentence=sentence, examples=examples, flaw=flaw, describe=cluster_told)
 
 
 #: Of every shedder with its default options.
@@ -121,7 +121,7 @@ SHEDDING_LAWS: Final = (
         sentence="What it unloads can be carried out in later intervals, too.",
         examples=st.lists(clusters(), min_size=2, max_size=4),
         flaw=_with_a_memory,
-        told=_in_turn,
+        describe=_in_turn,
     ),
     _law(
         f"It unloads something within {ROUNDS} intervals where one broker is nearly full and another nearly empty.",

@@ -70,19 +70,19 @@ SPLIT_POLICY_LAWS: Final = (
         sentence="It splits bundles of the brokers that own them, each once, for a reason that is among its verdicts.",
         examples=clusters(),
         flaw=_wrong_split,
-        told=cluster_told,
+        describe=cluster_told,
     ),
     Law(
         sentence="It splits no more bundles of a namespace than that has room for.",
         examples=clusters(),
         flaw=_too_many_splits,
-        told=cluster_told,
+        describe=cluster_told,
     ),
     Law(
         sentence=f"It splits a bundle of 5000 topics within {ROUNDS} intervals.",
         examples=st.builds(_many_topics),
         flaw=_splits_nothing,
-        told=cluster_told,
+        describe=cluster_told,
     ),
 )
 
@@ -133,6 +133,6 @@ SPLIT_ALGORITHM_LAWS: Final = (
         sentence="It cuts a bundle at ascending positions inside of it, always the same, or says why it does not.",
         examples=bundles_with_topics(),
         flaw=_wrong_cut,
-        told=_topics_told,
+        describe=_topics_told,
     ),
 )

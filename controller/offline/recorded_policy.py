@@ -5,7 +5,7 @@ from pathlib import Path
 
 from controller.cycle import Policy
 from controller.model.errors import SettingsError
-from controller.settings.broker_conf import read_broker_conf, told
+from controller.settings.broker_conf import origin_of, read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import PLACEMENT, SHEDDER, needed_by
 from controller.settings.policy import policy_of
@@ -26,7 +26,7 @@ def recorded_policy(
             {**own, **{k: v for k, v in conf.items() if v}, **asked}, decisions, GuardrailSettings(), 1, "", period_ms
         )
     except SettingsError as error:
-        where = (
-            "--strategy, --placement" if broker_conf is None else f"--strategy, --placement, {told(file, os.environ)}"
-        )
+        where = "--strategy, --placement"
+        if broker_conf is not None:
+            where = f"{where}, {origin_of(file, os.environ)}"
         raise SettingsError(f"{where}: {error}") from error

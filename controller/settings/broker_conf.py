@@ -88,7 +88,7 @@ def _properties(text: str, where: str) -> dict[str, str]:
     return found
 
 
-def told(path: Path, environment: Mapping[str, str]) -> str:
+def origin_of(path: Path, environment: Mapping[str, str]) -> str:
     """Where the options came from, for messages: the file, and the variables that override it."""
     variables = ", ".join(f"{_PREFIX}{key}" for key in sorted(_overriding(environment)))
     return f"{path} with {variables}" if variables else str(path)

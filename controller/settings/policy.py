@@ -9,7 +9,7 @@ from typing import Any, Final
 from controller.cycle import BalancerOptions, Policy
 from controller.model.errors import SettingsError
 from controller.model.option import option
-from controller.settings.broker_conf import build, read_broker_conf, told
+from controller.settings.broker_conf import build, origin_of, read_broker_conf
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.guardrails import GuardrailSettings, limits_of
 from controller.settings.misspelt import keys_of, refuse_misspelt
@@ -104,7 +104,7 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
         )
         return replace(policy, excluded=policy.excluded | settings.log.own_namespaces)
     except SettingsError as error:
-        raise SettingsError(f"{told(file, environment)}: {error}") from error
+        raise SettingsError(f"{origin_of(file, environment)}: {error}") from error
 
 
 def policy_of(

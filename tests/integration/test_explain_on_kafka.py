@@ -13,7 +13,7 @@ from controller.adapters.opened import log_system
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
 from controller.offline.explanations.explanation import explain
-from controller.offline.explanations.from_journal import told_of_journal
+from controller.offline.explanations.from_journal import journalled_decision
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.decisions import DecisionFilter, decisions
 from controller.wire.base import read_object
@@ -87,7 +87,7 @@ def test_decisions_in_kafka_are_browsed_and_made_again_the_same(kafka: KafkaServ
     moved = [entry for entry in entries if entry.decision.commands]
     assert len(moved) > 1
     for entry in entries:
-        told = told_of_journal(settings, entry.interval, before=30)
+        told = journalled_decision(settings, entry.interval, before=30)
         assert told.reproduced is True
         assert told.verdicts == entry.decision.verdicts
         for command in entry.decision.commands:

@@ -95,7 +95,7 @@ def snapshot_of(names: list[str]) -> Snapshot:
     )
     columns: dict[str, Any] = dict.fromkeys(whole, counts)
     columns |= dict.fromkeys(("load", "short_term", "long_term", "detail_load"), rates)
-    namespaces = States.of(NamespaceState(namespace=name, version=1, boundaries=(0,)) for name in names).said()
+    namespaces = States.of(NamespaceState(namespace=name, version=1, boundaries=(0,)) for name in names).for_snapshot()
     return Snapshot(
         interval=1, shard=0, shards=1, roster=tuple(names), unswept=tuple(names), brokers=(), namespaces=namespaces,
         broker_states=States.of(()), results=(), torn=((0, 1),), late=0, unrostered=0, names=names, **columns,
@@ -160,7 +160,7 @@ def test_a_state_of_version_1_is_migrated(names: list[str]) -> None:
     assert (state.clock.closed, list(state.clock.rosters)) == (5, [6])
     assert (state.late, state.unrostered, state.files) == (1, 2, 3)
     assert state.bundles.names == names
-    assert [(h.broker, h.sweep, h.numbers) for h in state.headers.said(state.pool)] == [
+    assert [(h.broker, h.sweep, h.numbers) for h in state.headers.named(state.pool)] == [
         (f"{name}-broker", name, ((0.0 if nth else 1.0),) * NUMBERS) for nth, name in enumerate(names)
     ]
     assert [fact_from_text(text) for text in state.facts.texts] == [CommandResult(id=n, status="done") for n in names]

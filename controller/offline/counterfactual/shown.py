@@ -160,7 +160,7 @@ def with_cuts(snapshot: Snapshot, cuts: Cuts) -> Snapshot:
         replace(state, boundaries=tuple(cuts.of[state.namespace])) if state.namespace in cuts.of else state
         for state in snapshot.namespaces
     )
-    return replace(snapshot, namespaces=States[NamespaceState].of(told).said())
+    return replace(snapshot, namespaces=States[NamespaceState].of(told).for_snapshot())
 
 
 def added_to_brokers(recorded: Snapshot, shown: Snapshot, is_same: Callable[[str], bool]) -> dict[str, Floats]:

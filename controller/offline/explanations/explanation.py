@@ -34,7 +34,7 @@ _TOLD: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ExplainedDecision:
     """What is known of the decision that is to be explained."""
 
     cluster: str
@@ -51,7 +51,7 @@ class Told:
     notes: tuple[str, ...] = ()
 
 
-def explain(told: Told, subject: str, kind: SubjectKind) -> ExplainAnswer:
+def explain(told: ExplainedDecision, subject: str, kind: SubjectKind) -> ExplainAnswer:
     """The explanation of *subject*, of the *kind* bundle, broker or interval."""
     about = _About(told, subject, kind)
     answers = about.answers()
@@ -79,7 +79,7 @@ def explain(told: Told, subject: str, kind: SubjectKind) -> ExplainAnswer:
 class _About:
     """What is known about one subject."""
 
-    def __init__(self, told: Told, subject: str, kind: SubjectKind) -> None:
+    def __init__(self, told: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
         self._told, self._subject, self._kind = told, subject, kind
         self._all = told.verdicts or ()
         self.commands = [each for each in told.commands if self._names(each[0])]

@@ -7,7 +7,7 @@ from controller.model.decision import Command, Decision
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.explanations.examined import Examined, examine
-from controller.offline.explanations.explanation import Told
+from controller.offline.explanations.explanation import ExplainedDecision
 from controller.offline.reconstruction import snapshot_at
 from controller.ports.systems import LogTail
 from controller.settings.policy import read_policy
@@ -25,7 +25,7 @@ _OTHERWISE = (
 _NO_VERDICTS = "the verdicts of this interval are not kept any more, or are on another machine (journal.verdicts_path)"
 
 
-def told_of_journal(settings: Settings, wanted: int | None, *, before: int) -> Told:
+def journalled_decision(settings: Settings, wanted: int | None, *, before: int) -> ExplainedDecision:
     """The newest decision, or the newest one that is not after *wanted*, epoch ms.
 
     *before*: so many intervals before it are read of the log, too.  TrimtabError where there is none.
@@ -40,7 +40,7 @@ def told_of_journal(settings: Settings, wanted: int | None, *, before: int) -> T
         verdicts = examined.decision.verdicts
     notes = [why_not, "" if reproduced is not False else _OTHERWISE, _NO_VERDICTS if verdicts is None else ""]
     results = recent_results(settings, decision.interval) if decision.commands else {}
-    return Told(
+    return ExplainedDecision(
         cluster=cluster,
         interval=decision.interval,
         source="journal",

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from controller.offline.decide import decide_on_load
 from controller.offline.explanations.examined import Examined, heard_policy
-from controller.offline.explanations.explanation import Told
+from controller.offline.explanations.explanation import ExplainedDecision
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
 
 
-def told_of_load(
+def decision_on_load(
     load: Sequence[Path], strategy: str, broker_conf: Path | None, *, period_ms: int, rounds: int = 1
-) -> Told:
+) -> ExplainedDecision:
     """The decision on the last interval of *load* by *strategy*, with the options in *broker_conf*.
 
     *rounds*: as in ``trimtab decide``.  Raises SettingsError where the load or an option is invalid.
@@ -28,7 +28,7 @@ def told_of_load(
     examined = Examined(
         policy=policy, view=found.view, decision=found.decision, memory=found.memory, heard=heard, made_of=made_of
     )
-    return Told(
+    return ExplainedDecision(
         cluster=recorded.cluster,
         interval=found.view.as_of_ms,
         source="load",

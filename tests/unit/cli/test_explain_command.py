@@ -15,7 +15,7 @@ from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.explanations.explanation import explain
-from controller.offline.explanations.from_journal import told_of_journal
+from controller.offline.explanations.from_journal import journalled_decision
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape
 from controller.wire.readable import utc
@@ -122,7 +122,7 @@ def test_what_a_pause_held_back_is_told_as_configuration_with_where_it_would_hav
 
 def _of_each_bundle(conf: Path) -> list[dict[str, Any]]:
     """The explanation of each bundle in the newest decision."""
-    found = told_of_journal(read_settings(conf), None, before=30)
+    found = journalled_decision(read_settings(conf), None, before=30)
     assert found.examined is not None
     return [json.loads(explain(found, name, "bundle").as_line()) for name in found.examined.view.bundles.names]
 

@@ -242,15 +242,15 @@ def test_what_breaks_a_law_is_told_with_the_simplest_example() -> None:
 
 
 def test_an_example_tells_each_broker_with_its_bundles() -> None:
-    assert SHEDDING_LAWS[0].told(VIEW) == [
+    assert SHEDDING_LAWS[0].describe(VIEW) == [
         "broker b0: CPU 90.0%",
         f"  bundle {A}: 60 MB/s, 0 msg/s, 10 topics, 0 producers, 0 consumers",
         "broker b1: CPU 10.0%",
         f"  bundle {B}: 5 MB/s, 0 msg/s, 10 topics, 0 producers, 0 consumers, unloaded recently",
     ]
-    assert SHEDDING_LAWS[5].told([VIEW])[:2] == ["interval 1:", "broker b0: CPU 90.0%"]
+    assert SHEDDING_LAWS[5].describe([VIEW])[:2] == ["interval 1:", "broker b0: CPU 90.0%"]
     given = Placing(view=VIEW, candidates=np.array([1]))
-    assert PLACEMENT_LAWS[0].told(given)[-2:] == [f"bundle to place: {A}", "candidates: b1"]
+    assert PLACEMENT_LAWS[0].describe(given)[-2:] == [f"bundle to place: {A}", "candidates: b1"]
 
 
 def test_a_broken_law_without_an_example_says_only_what_is_wrong() -> None:

@@ -11,8 +11,8 @@ from controller.adapters.folder.tail import FolderTail
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
-from controller.offline.explanations.explanation import Told, explain
-from controller.offline.explanations.from_journal import told_of_journal
+from controller.offline.explanations.explanation import ExplainedDecision, explain
+from controller.offline.explanations.from_journal import journalled_decision
 from controller.offline.reconstruction import snapshot_at
 from controller.ports.systems import ReadTopic
 from controller.settings.pairs import needed_by
@@ -34,8 +34,8 @@ loadBalancerBundleUnloadMinThroughputThreshold=0
 _MANY = 1_000
 
 
-def _told(conf: Path, interval: int) -> Told:
-    return told_of_journal(read_settings(conf), interval, before=_MANY)
+def _told(conf: Path, interval: int) -> ExplainedDecision:
+    return journalled_decision(read_settings(conf), interval, before=_MANY)
 
 
 @pytest.mark.parametrize("shedder", sorted(SHEDDERS))
@@ -175,7 +175,7 @@ def test_the_memory_of_a_pruned_journal_is_missed(copied: tuple[Path, JournalEnt
 
 def test_the_newest_decision_and_the_last_up_to_a_time_are_found(run: tuple[Path, list[JournalEntry]]) -> None:
     conf, entries = run
-    assert told_of_journal(read_settings(conf), None, before=0).interval == entries[-1].interval
+    assert journalled_decision(read_settings(conf), None, before=0).interval == entries[-1].interval
     assert _told(conf, entries[2].interval + PERIOD - 1).interval == entries[2].interval
     with pytest.raises(TrimtabError, match="no decision about cluster 'demo' at or before 2024-12-31T23:59:59Z"):
         _told(conf, T - 1)
