@@ -30,6 +30,8 @@ _START, _PERIOD = 1_735_689_600_000, 60_000
 #: ZooKeeper's session, and an executor's, which cannot be shorter.
 SESSION_SECONDS, EXECUTOR_SESSION_SECONDS = 4, 6
 _BROKERS = 4
+#: How often it is looked for what is new in a log: each look costs 25 ms of processor time, most of it Kafka's.
+_LOOK_SECONDS = 0.4
 _LEADS, _STANDS_BY = "leads, epoch", "stands by"
 _BROKER_CONF = """
 loadBalancerLoadPlacementStrategy=LeastResourceUsageWithWeight
@@ -163,7 +165,8 @@ class Site:
         return next((each for each in reversed(self.log.decisions()) if each.entry.interval == interval), None)
 
     def wait_for_decision(self, interval: int, timeout_seconds: float = 180.0) -> Decided:
-        eventually(lambda: self.decision(interval) is not None, f"interval {interval} is decided", timeout_seconds)
+        what = f"interval {interval} is decided"
+        eventually(lambda: self.decision(interval) is not None, what, timeout_seconds, every=_LOOK_SECONDS)
         decided = self.decision(interval)
         assert decided is not None
         return decided
@@ -175,7 +178,11 @@ class Site:
         """Wait until all that was published is decided, and all that was decided is answered."""
         self.wait_for_decision(self.interval)
         wanted = {command.id for each in self.log.decisions() for command in each.entry.decision.commands}
-        eventually(lambda: wanted <= {each.result.id for each in self.log.answers()}, "all commands are answered")
+
+        def all_are_answered() -> bool:
+            return wanted <= {each.result.id for each in self.log.answers()}
+
+        eventually(all_are_answered, "all commands are answered", every=_LOOK_SECONDS)
 
     def leader(self) -> Life:
         """The process that leads, by what it says."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,16 @@ from tests.effort import tries
 from tests.recordings import KeptLog, made, some_log, stored
 
 
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("intact") / "new"
+    made(folder, some_log())
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made(tmp_path / "new", some_log())
+def folder(intact: Path, tmp_path: Path) -> Path:
+    shutil.copytree(intact, tmp_path / "new")
     return tmp_path / "new"
 
 
