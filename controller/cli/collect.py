@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -88,25 +88,21 @@ def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, 
 def _collect(
     settings: Settings, parts: _Parts, until: threading.Event, metrics: CollectorMetrics, *, once: bool
 ) -> None:
-    group = election_system(settings).collectors()
-    try:
-        log = log_system(settings).collectors()
-        try:
-            Collector(
-                cluster=settings.cluster.name,
-                period_ms=settings.intervals.period_ms,
-                settings=settings.collector,
-                log=log,
-                group=group,
-                sweeper=parts.sweeper,
-                state=parts.state,
-                overrides=parts.overrides,
-                metrics=metrics,
-            ).run(until, once=once)
-        finally:
-            log.close()
-    finally:
-        group.leave()
+    with ExitStack() as joined:
+        group = election_system(settings).collectors()
+        joined.callback(group.leave)
+        collector_log = joined.enter_context(closing(log_system(settings).collectors()))
+        Collector(
+            cluster=settings.cluster.name,
+            period_ms=settings.intervals.period_ms,
+            settings=settings.collector,
+            log=collector_log,
+            group=group,
+            sweeper=parts.sweeper,
+            state=parts.state,
+            overrides=parts.overrides,
+            metrics=metrics,
+        ).run(until, once=once)
 
 
 @contextmanager
@@ -115,30 +111,21 @@ def _parts(settings: Settings, pulsar: PulsarSettings) -> Iterator[_Parts]:
     # An answer after the time to publish would come too late.
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
-    admin = pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS, at_once=own.max_concurrent)
-    stored = PulsarMetadata(metadata_access(own)) if own.zookeeper else None
-    if stored is None:
-        logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
-    load_data = PulsarLoadData(
-        lambda: own.service_url or admin.service_url(), credentials_of(pulsar), tls_of(pulsar.tls)
-    )
-    sweeper = Sweeper(
-        admin,
-        overrides,
-        load_data,
-        form=FORMS[settings.log.sweeps],
-        timeout_seconds=timeout,
-    )
-    state = ClusterState(
-        admin, settings.cluster.name, stored, own.max_concurrent, PUBLISH_SHARE * _deadline_seconds(settings)
-    )
-    try:
+    with ExitStack() as opened:
+        admin = opened.enter_context(
+            closing(pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS, at_once=own.max_concurrent))
+        )
+        stored = opened.enter_context(closing(PulsarMetadata(metadata_access(own)))) if own.zookeeper else None
+        if stored is None:
+            logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
+        load_data = PulsarLoadData(
+            lambda: own.service_url or admin.service_url(), credentials_of(pulsar), tls_of(pulsar.tls)
+        )
+        opened.callback(load_data.close)
+        sweeper = Sweeper(admin, overrides, load_data, form=FORMS[settings.log.sweeps], timeout_seconds=timeout)
+        publish_seconds = PUBLISH_SHARE * _deadline_seconds(settings)
+        state = ClusterState(admin, settings.cluster.name, stored, own.max_concurrent, publish_seconds)
         yield _Parts(sweeper, state, overrides)
-    finally:
-        load_data.close()
-        if stored is not None:
-            stored.close()
-        admin.close()
 
 
 def _deadline_seconds(settings: Settings) -> float:

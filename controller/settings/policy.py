@@ -163,11 +163,11 @@ def _split_algorithm(names: StrategyNames, conf: Mapping[str, str]) -> SplitAlgo
 
 def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping[str, str]) -> SplitPolicy[Any]:
     """The split policy of the brokers' load manager, limited to the hours allowed for splits."""
-    policy_of = _SPLIT_POLICY_OF.get(short_name(names.load_manager))
-    if policy_of is None:
+    chosen = _SPLIT_POLICY_OF.get(short_name(names.load_manager))
+    if chosen is None:
         allowed = ", ".join(sorted(_SPLIT_POLICY_OF))
         raise SettingsError(f"loadManagerClassName={names.load_manager}: allowed: {allowed}")
-    policy = build(SPLIT_POLICIES[policy_of], conf)
+    policy = build(SPLIT_POLICIES[chosen], conf)
     if isinstance(policy, DefaultNamespaceBundleSplitStrategyImpl):
         policy = replace(policy, algorithm=algorithm)
     hours, large = build(SplitHours, conf), build(LargePartition, conf)

@@ -1,7 +1,7 @@
 """Reads the log's topics: records in order within a partition, up to the present end or without end.
 
-A reader leaves no subscription behind.  Times are the publish times that producers give: the client library does not
-show the brokers' own.  Who needs them to be true bounds them.
+A reader leaves no subscription behind.  Times are the publish times that producers give, which may be wrong: the
+client library does not show the brokers' own.  Callers that depend on them set bounds.
 """
 
 import time
