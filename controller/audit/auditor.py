@@ -166,6 +166,8 @@ class MoveAuditor:
         elif owner == command.source and move.came_to and move.undone_at is None and now <= move.interval + HOUR_MS:
             move.undone_at, move.undone_by = now, self._undoer(move, seen)
         move.owner = owner or move.owner
+        # Late, as after a restart of the controller; without that result another command may have moved it.
+        move.left = True if move.left is False and move.came_to and move.result == "done" else move.left
         due = move.interval + LOOKED_AT * self._period_ms
         if move.outcome is not None or now < due:
             return False

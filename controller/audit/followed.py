@@ -33,7 +33,7 @@ class FollowedMove:
     later: int = 0
     came_to: str = ""
     came_at: int | None = None
-    #: When it was looked at, its bundle had left its source; None: nobody has looked.
+    #: Its bundle had left its source when it was looked at, or left it later; None: nobody has looked.
     left: bool | None = None
     #: The broker that listed it last.
     owner: str = ""

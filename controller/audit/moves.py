@@ -123,7 +123,7 @@ class MoveSums:
     arrived: int = 0
     elsewhere: int = 0
     stayed: int = 0
-    #: Those of them that came to another broker later.
+    #: Those of them that were done later.
     late: int = 0
     #: Split, merged or not listed any more.
     gone: int = 0
@@ -158,7 +158,7 @@ class MoveSums:
                 self.elsewhere += 1
             case MoveOutcome.STAYED:
                 self.stayed += 1
-                self.late += bool(move.came_to)
+                self.late += move.result == "done" and bool(move.came_to)
             case MoveOutcome.SPLIT | MoveOutcome.MERGED | MoveOutcome.UNLISTED:
                 self.gone += 1
             case _:

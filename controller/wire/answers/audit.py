@@ -96,7 +96,7 @@ class AuditSumsAnswer(JsonAnswer):
     elsewhere: int
     stayed: int
     late: int
-    """Those of them that came to another broker later than two intervals after the decision."""
+    """Those of them that were done later than two intervals after the decision."""
     gone: int
     """Split, merged or not listed any more."""
     unknown: int

@@ -210,13 +210,17 @@ def through_an_hour(
     decisions: Mapping[int, Decision],
     minutes: int = 130,
     gone: Mapping[int, str] | None = None,
+    results: Mapping[int, Mapping[str, str]] | None = None,
 ) -> list[AuditedMove]:
-    """All moves; *owners*: minute -> who has LEFT from then on, *gone*: minute -> a broker that leaves then."""
+    """All moves; *owners*: minute -> who has LEFT from then on, *gone*: minute -> a broker that leaves then.
+
+    *results*: minute -> command -> the status that comes then.
+    """
     audits, owner, left, found = auditor(), "b-1", list[str](), list[AuditedMove]()
     for minute in range(minutes):
         owner = owners.get(minute, owner)
         left += [gone[minute]] if gone and minute in gone else []
-        snapshot = interval(minute, BEFORE, moved({LEFT: owner}), gone=left)
+        snapshot = interval(minute, BEFORE, moved({LEFT: owner}), (results or {}).get(minute), gone=left)
         found += audits.take([snapshot], decisions.get(minute)).settled
     return [*found, *audits.ended()]
 
@@ -252,14 +256,25 @@ def test_a_bundle_that_never_left_is_not_undone() -> None:
     assert (only.outcome, only.undone, only.shorter) == ("stayed", False, False)
 
 
-@pytest.mark.parametrize(("comes", "stayed", "late"), [({}, 1, 0), ({4: "b-3"}, 1, 1), ({1: "b-3"}, 0, 0)])
-def test_sums_tell_moves_that_came_later_from_those_that_never_came(
-    comes: dict[int, str], stayed: int, late: int
+@pytest.mark.parametrize(
+    ("comes", "result", "stayed", "late"),
+    [({}, "failed", 1, 0), ({4: "b-3"}, "done", 1, 1), ({4: "b-3"}, "failed", 1, 0), ({1: "b-3"}, "done", 0, 0)],
+)
+def test_sums_tell_moves_that_were_done_later_from_those_that_never_were(
+    comes: dict[int, str], result: str, stayed: int, late: int
 ) -> None:
-    sums = MoveSums()
-    for each in through_an_hour(comes, sent((0, "b-1", "b-3"))):
+    sums, minute = MoveSums(), min(comes, default=4)
+    for each in through_an_hour(comes, sent((0, "b-1", "b-3")), results={minute: {f"0 {LEFT}": result}}):
         sums.add(each)
     assert (sums.stayed, sums.late) == (stayed, late)
+
+
+@pytest.mark.parametrize(("result", "shorter"), [("done", [True, True]), ("failed", [False, False])])
+def test_a_move_that_was_done_late_counts_in_a_circle(result: str, shorter: list[bool]) -> None:
+    commands = sent((0, "b-1", "b-3"), (28, "b-3", "b-1"))
+    found = through_an_hour({4: "b-3", 30: "b-1"}, commands, results={4: {f"0 {LEFT}": result}})
+    assert [each.outcome for each in found] == ["stayed", "arrived"]
+    assert [each.shorter for each in found] == shorter
 
 
 @pytest.mark.parametrize(
