@@ -45,6 +45,7 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_pulsar_inbox.py",
         "tests/integration/test_pulsar_journal.py",
         "tests/integration/test_pulsar_log.py",
+        "tests/integration/test_pulsar_recording.py",
         "tests/integration/test_pulsar_records.py",
     )
 )
