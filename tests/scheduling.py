@@ -87,6 +87,7 @@ SLOW: Final = frozenset(
         "offline/test_counterfactual_replay",
         "offline/test_flips",
         "offline/test_explanations_from_journal",
+        "offline/test_recordings_of_pulsar",
         "offline/test_shipped_scenarios",
         "offline/test_usage_model",
         "planning/test_maintenance_plans",

@@ -2,8 +2,11 @@
 
 ``skewed``: one broker has everything, and MessageRateDeviationShedder makes the cluster even.  ``drained``: `trimtab
 apply` drains a broker, in waves.  They are the logs of tests/e2e/test_on_pulsar.py and test_drain_on_pulsar.py.
+``changing`` (AvgShedder, a move that failed) and ``restarted`` (UniformLoadShedder, its controller killed) are two
+of the sessions of docs/what_if.md, under a load that changes all the time.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,14 @@ import pytest
 from controller.adapters.recordings.reading import Recording
 from controller.offline.counterfactual.answer import what_would_have_happened
 from controller.offline.counterfactual.opened import opened_recording
+from controller.offline.counterfactual.start import known_before
 from controller.offline.counterfactual.survey import ReplaySpan
+from controller.offline.record import Wanted, record
 from controller.offline.replay import LogReplay
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "pulsar_recordings"
-#: How many bundles were moved.
-MOVES = {"skewed": 17, "drained": 24}
+#: How many bundles were moved and split.
+MOVES = {"skewed": 17, "drained": 24, "changing": 41, "restarted": 132}
 
 
 @pytest.mark.parametrize("name", MOVES)
@@ -35,3 +40,21 @@ def test_a_replay_makes_each_entry_of_the_journal_again_byte_for_byte(name: str)
     told = LogReplay(recording, manifest.settings, manifest.settings.policy(manifest.cluster)).run().comparison
     assert told.first is None
     assert told.equal == told.compared == told.decided > 0
+
+
+@pytest.mark.parametrize(("name", "intervals", "moves"), [("changing", 22, 20), ("restarted", 23, 53)])
+def test_a_recording_from_the_midst_of_it_on_comes_to_the_same(
+    name: str, intervals: int, moves: int, tmp_path: Path
+) -> None:
+    whole = Recording(RECORDINGS / name)
+    settings, cluster = whole.manifest.settings, whole.manifest.cluster
+    since = whole.manifest.files[0].first_ms + 240_000
+    known = partial(known_before, whole, since, settings.intervals, cluster)
+    record(whole, tmp_path / "part", Wanted(from_ms=since), settings, cluster, known_before=known)
+    part = Recording(tmp_path / "part")
+    told = LogReplay(part, settings, settings.policy(cluster), part.begin).run().comparison
+    assert (told.decided, told.compared, told.equal) == (intervals,) * 3
+    with opened_recording(tmp_path / "part", None) as opened:
+        found = what_would_have_happened(opened, (), ReplaySpan()).reproduction
+    assert found is not None
+    assert (found.recorded, found.reproduced) == (moves, moves)
