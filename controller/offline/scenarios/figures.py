@@ -5,6 +5,7 @@ recording nobody knows the true usage: there the reported one stands for it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -146,6 +147,25 @@ def thrash(moves: Sequence[SimulatedMove], brokers: int) -> float:
     return total / ranges if ranges else 0.0
 
 
+def thrash_between_restarts(moves: Sequence[SimulatedMove], usage: Floats) -> float:
+    """Thrash where a broker that was away begins anew: with its bundles, all that moves had brought it was gone.
+
+    *usage*: (intervals, brokers) as in SimulatedRun.
+    """
+    there = ~np.isnan(usage)
+    left = np.cumsum(there[:-1] & ~there[1:], axis=0)
+    lives = np.vstack([np.zeros((1, there.shape[1]), np.int64), left])
+
+    def living(broker: int, interval: int) -> int:
+        return broker + there.shape[1] * int(lives[min(interval, len(lives) - 1), broker])
+
+    of_lives = [
+        replace(move, source=living(move.source, move.interval), destination=living(move.destination, move.interval))
+        for move in moves
+    ]
+    return thrash(of_lives, there.shape[1] * (1 + int(lives.max(initial=0))))
+
+
 def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun) -> float:
     """The figure that *expectation* is about, from its interval on."""
     after = expectation.after
@@ -170,7 +190,7 @@ def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun)
         case figure if figure in _OF_USAGE:
             return _of_usage(figure, usage, scenario)
         case figure:
-            return _of_moves(moves, scenario, len(run.brokers))[figure]
+            return _of_moves(moves, scenario, run)[figure]
 
 
 _OF_USAGE: Final = (
@@ -197,14 +217,15 @@ def _of_usage(figure: str, usage: Floats, scenario: FigureTerms) -> float:
     return _share_over(there, scenario.limit_percent)
 
 
-def _of_moves(moves: Sequence[SimulatedMove], scenario: FigureTerms, brokers: int) -> dict[str, float]:
+def _of_moves(moves: Sequence[SimulatedMove], scenario: FigureTerms, run: SimulatedRun) -> dict[str, float]:
     span = _GRACE_MINUTES * 60 // scenario.period_seconds
     return {
         "moves": float(len(moves)),
         "moves undone": float(undone(moves)),
         "moves redundant": float(redundant(moves)),
         "bundles moved twice": float(moved_again(moves, span)),
-        "thrash": thrash(moves, brokers),
+        "thrash": thrash(moves, len(run.brokers)),
+        "thrash between restarts": thrash_between_restarts(moves, run.usage),
         "connections disturbed": float(sum(move.connections for move in moves)),
         "messages disturbed": sum(move.messages for move in moves),
     }
@@ -221,7 +242,7 @@ def figures_of(scenario: FigureTerms, run: SimulatedRun) -> Mapping[str, float]:
         "balance sd": float(np.nanstd(usage, axis=1).mean()),
         "time over limit": _share_over(usage, scenario.limit_percent),
         "intervals to balance": float(intervals_to_balance(scenario, run).mean()),
-        **_of_moves(run.moves, scenario, len(run.brokers)),
+        **_of_moves(run.moves, scenario, run),
         "splits": float(len(run.splits)),
         "failed commands": float(len(run.failures)),
     }

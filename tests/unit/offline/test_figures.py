@@ -154,6 +154,18 @@ def test_thrash_counts_what_goes_back_and_forth() -> None:
     assert thrash(mostly, 2) == pytest.approx((a * 10 + (1 - a) * 2) / 8)
 
 
+def test_what_moves_brought_to_a_broker_before_it_restarted_does_not_go_back_later() -> None:
+    moves = [move(0, "a", 0, 1), move(3, "b", 1, 2)]
+    restarts = run([(50, 50, 50), (50, 50, 50), (75, _AWAY, 75), (50, 50, 50)], moves)
+    stays = run([(50, 50, 50)] * 4, moves)
+    assert value("thrash <= 0", restarts) == value("thrash <= 0", stays) == pytest.approx(10 / 15)
+    assert value("thrash between restarts <= 0", restarts) == 0
+    assert value("thrash between restarts <= 0", stays) == pytest.approx(10 / 15)
+    # Before the restart, and after it, there and back is thrash.
+    back = [move(0, "a", 0, 1), move(1, "a", 1, 0), move(3, "b", 1, 2)]
+    assert value("thrash between restarts <= 0", run(restarts.usage.tolist(), back)) == pytest.approx(20 / 20)
+
+
 def test_moves_of_one_interval_are_one_step() -> None:
     assert thrash([move(1, "a", 0, 1), move(1, "b", 1, 0)], 2) == 0
 
