@@ -2,7 +2,7 @@
 
 Seeded clusters under a constant load.  In every interval the whole cycle decides, with filters and the default budgets;
 all unloads are carried out, and the next interval sees the result.  Beside each strategy of Pulsar, PeakShedder is
-given that strategy's own end as its goal.
+given that strategy's own end as its goal, under the filters of the same load manager.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from controller.bench.clusters import skewed
+from controller.bench.exact import reachable
 from controller.bench.overload import snapshots_of
 from controller.cycle import Policy, view_of
 from controller.engine import decide_interval
@@ -31,6 +32,7 @@ from controller.model.load import (
 from controller.planning.bounds import fewest_moves, mean_level
 from controller.planning.from_view import Counted, stated
 from controller.planning.objective import highest
+from controller.planning.problem import BalanceProblem
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of
@@ -91,14 +93,22 @@ class Balanced:
     not_reached: int
     #: Moves that any strategy needs for that, at least.
     fewest_moves: float
+    #: Clusters where PeakShedder gets there with at most half of the strategy's moves; and those where it does not, and
+    #: no plan can.  None: the strategy is PeakShedder.
+    within_half: int | None
+    half_impossible: int | None
 
 
-def balance(seeds: int) -> Iterator[Balanced]:
-    """Every strategy on *seeds* clusters of each size and kind."""
+def balance(seeds: int, *, exact_seconds: float = 0.0) -> Iterator[Balanced]:
+    """Every strategy on *seeds* clusters of each size and kind.
+
+    *exact_seconds*: so long HiGHS looks whether any plan of half the moves gets there, where PeakShedder does not and
+    the fewest moves do not say; 0: it is not asked.
+    """
     for uneven in (False, True):
         clusters = [cluster(*size, uneven=uneven, seed=seed) for size, seed in product(SIZES, range(1, seeds + 1))]
         for strategy, conf in STRATEGIES.items():
-            yield _of(clusters, uneven, strategy, conf)
+            yield _of(clusters, uneven, strategy, conf, exact_seconds)
 
 
 def cluster(brokers: int, bundles: int, *, uneven: bool, seed: int) -> ClusterView:
@@ -144,13 +154,20 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
     return view, moves
 
 
-def _of(clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapping[str, str]) -> Balanced:
+def _of(
+    clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapping[str, str], exact_seconds: float
+) -> Balanced:
     ends = [carried_out(view, conf) for view in clusters]
+    compared = conf.get(SHEDDER) != "PeakShedder"
     to_there = [
-        moves if conf.get(SHEDDER) == "PeakShedder" else moves_to(view, evenness(end))
+        moves_to(view, evenness(end), conf) if compared else moves
         for view, (end, moves) in zip(clusters, ends, strict=True)
     ]
     there = [moves for moves in to_there if moves is not None]
+    halves = [
+        _half(view, evenness(end), moves, ours, exact_seconds)
+        for view, (end, moves), ours in zip(clusters, ends, to_there, strict=True)
+    ]
     return Balanced(
         capacities="1:2" if uneven else "equal",
         strategy=strategy,
@@ -161,11 +178,29 @@ def _of(clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapp
         peak_shedder_moves=_mean(there) if there else None,
         not_reached=len(to_there) - len(there),
         fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, _) in zip(clusters, ends, strict=True)]),
+        within_half=halves.count(True) if compared else None,
+        half_impossible=halves.count(False) if compared else None,
     )
 
 
-def moves_to(view: ClusterView, even: float) -> int | None:
-    """How many moves PeakShedder needs to bring *view* to *even*, in one round if it can; None: it does not."""
+def _half(view: ClusterView, even: float, moves: int, ours: int | None, exact_seconds: float) -> bool | None:
+    """Whether half of *moves* bring *view* to *even*: True where *ours* do, False where no plan can, None: unknown."""
+    half = moves // 2
+    if ours is not None and ours <= half:
+        return True
+    if _fewest(view, even) > half:
+        return False
+    # That there is a plan without filters does not say that there is one with them.
+    impossible = exact_seconds > 0 and reachable(*_end(view, even, half), seconds=exact_seconds) is False
+    return False if impossible else None
+
+
+def moves_to(view: ClusterView, even: float, conf: Mapping[str, str] | None = None) -> int | None:
+    """How many moves PeakShedder needs to bring *view* to *even*, in one round if it can; None: it does not.
+
+    With the load manager of *conf*, so that the same filters hold.
+    """
+    manager = {name: value for name, value in (conf or {}).items() if name == LOAD_MANAGER}
     goal = {
         "trimtabPeakShedderGoalPercentage": f"{max(0.0, 100 * (even - 1)):.6f}",
         "trimtabPeakShedderMinGainPercentage": "0",
@@ -173,15 +208,21 @@ def moves_to(view: ClusterView, even: float) -> int | None:
         "trimtabPeakShedderMoveCost": "0",
     }
     enough = even * (1 + 1e-6)
-    end, moves = carried_out(view, _PEAK | goal, until=enough)
+    end, moves = carried_out(view, {**_PEAK, **manager, **goal}, until=enough)
     return moves if evenness(end) <= enough else None
 
 
 def _fewest(view: ClusterView, even: float) -> float:
     """The moves that bring *view* to *even*, at least."""
+    problem, _, level = _end(view, even, 0)
+    return fewest_moves(problem, level)
+
+
+def _end(view: ClusterView, even: float, max_moves: int) -> tuple[BalanceProblem, int, float]:
+    """The problem of *view*, the moves allowed, and *even* as a utilisation."""
     weights = {"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0}
     problem = stated(view, view.recently_unloaded, Counted(weights=weights)).problem
-    return fewest_moves(problem, even * mean_level(problem) * (1 + 1e-6))
+    return problem, max_moves, even * mean_level(problem) * (1 + 1e-6)
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -40,6 +40,22 @@ def solved(problem: BalanceProblem, max_moves: int, *, seconds: float = 60.0) ->
     return Exact(reached=float(info.objective_function_value), bound=float(info.mip_dual_bound), moves=moves)
 
 
+def reachable(problem: BalanceProblem, max_moves: int, level: float, *, seconds: float) -> bool | None:
+    """Whether any plan of at most *max_moves* moves brings every broker to *level*; None: not known in this time.
+
+    One thread.  Filters do not count, nor the order of the moves.
+    """
+    solver = _solver(problem, max_moves, integer=True)
+    for option in ("objective_target", "objective_bound"):
+        solver.setOptionValue(option, level)
+    solver.setOptionValue("time_limit", seconds)
+    solver.run()
+    info = solver.getInfo()
+    if info.mip_dual_bound > level:
+        return False
+    return True if info.objective_function_value <= level else None
+
+
 def with_prices(problem: BalanceProblem, certificate: Certificate) -> Certificate:
     """*certificate* with the bound of the linear relaxation, where that is higher: its prices are the proof."""
     solver = _solver(problem, certificate.max_moves, integer=False)

@@ -60,6 +60,9 @@ class LogKind(StrEnum):
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
 
+#: So long HiGHS looks for a plan of half the moves, for each cluster and strategy that it is asked about.
+_EXACT_SECONDS: Final = 60.0
+
 _Bundles: TypeAlias = Annotated[int, typer.Option(min=100, help="Bundles in the cluster.")]
 _Brokers: TypeAlias = Annotated[
     int, typer.Option(min=2, help="Brokers in the cluster; at most half the number of bundles.")
@@ -137,14 +140,21 @@ def balance(
         int,
         typer.Option(min=1, max=100, help=f"Clusters of each of {len(SIZES)} sizes, and of each kind of capacities."),
     ] = 4,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact", help="HiGHS also looks for plans of half the moves, up to a minute each; trimtab\\[exact]."
+        ),
+    ] = False,
     as_json: Annotated[bool, json_option("answer.bench_balance", each="strategy and kind of capacities")] = False,
 ) -> None:
     """Measure how even strategies make seeded clusters, and how many moves they take, in a closed loop.
 
     Under a constant load, with filters and the default budgets.  Beside each strategy stand the moves that PeakShedder
-    needs to get as far, in how many clusters it does not, and the moves that any strategy needs at least.
+    needs to get as far, in how many clusters it does not, and the moves that any strategy needs at least; in how many
+    clusters half of the strategy's moves are enough for PeakShedder, and in how many no plan can get as far with half.
     """
-    found = _measured(balanced(seeds), 2 * len(STRATEGIES))
+    found = _measured(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0), 2 * len(STRATEGIES))
     _tell([BalanceAnswer(**asdict(one)) for one in found], _balance_table(found), as_json=as_json)
 
 
@@ -319,12 +329,16 @@ def _overload_table(decided: Sequence[TimedDecision], title: str) -> _Table:
 
 
 def _balance_table(found: Sequence[Balanced]) -> _Table:
-    headings = ("before", "after", "moves", "PeakShedder's", "not reached", "fewest")
+    headings = ("before", "after", "moves", "PeakShedder's", "not reached", "fewest", "half", "impossible", "open")
     rows = []
     for one in found:
         levels, to_there = (f"{one.before:.2f}", f"{one.after:.2f}"), one.peak_shedder_moves
         counts = ("" if to_there is None else f"{to_there:.1f}", f"{one.not_reached}", f"{one.fewest_moves:.1f}")
-        cells = (*levels, f"{one.moves:.1f}", *counts)
+        halves: tuple[str, ...] = ("", "", "")
+        if one.within_half is not None and one.half_impossible is not None:
+            unknown = one.clusters - one.within_half - one.half_impossible
+            halves = (f"{one.within_half}", f"{one.half_impossible}", f"{unknown}")
+        cells = (*levels, f"{one.moves:.1f}", *counts, *halves)
         rows.append((one.capacities, one.strategy, *cells))
     title = f"Highest usage as a multiple of the mean, and moves; means of {counted(found[0].clusters, 'cluster')}"
     return _Table(title, columns("capacities", "strategy", *headings, numbers=headings), rows)

@@ -99,6 +99,10 @@ class BalanceAnswer(_Measured):
     """Clusters in which PeakShedder does not get as far."""
     fewest_moves: float
     """That any strategy needs for that, at least."""
+    within_half: int | None
+    """Clusters where PeakShedder gets as far with at most half of the moves; null: the strategy is PeakShedder."""
+    half_impossible: int | None
+    """Clusters where it does not, and it is proved that no plan does."""
 
 
 class FrontierAnswer(_Measured):

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.bench import balance
-from controller.bench.balance import STRATEGIES, Balanced, carried_out, cluster, evenness, moves_to
+from controller.bench.balance import SIZES, STRATEGIES, Balanced, carried_out, cluster, evenness, moves_to
 from controller.cli.bench import app
 from controller.model.load import CPU
 
@@ -51,12 +51,32 @@ def test_peak_shedder_gets_as_far_with_no_more_moves_and_none_below_the_fewest(
         assert one.peak_shedder_moves is not None
         assert one.fewest_moves <= one.peak_shedder_moves <= one.moves / 2
         assert (one.clusters, one.not_reached) == (2, 0)
+        assert (one.within_half, one.half_impossible) == (2, 0)
 
 
 def test_an_end_that_peak_shedder_does_not_reach_counts_as_not_reached() -> None:
     view = cluster(5, 64, uneven=False, seed=3)
     assert moves_to(view, evenness(view)) == 0
     assert moves_to(view, 0.5) is None
+
+
+def test_peak_shedder_is_compared_under_the_filters_of_the_same_load_manager() -> None:
+    # The modular load manager spreads the bundles of a namespace evenly, so that a large broker gets no more of them.
+    view, conf = cluster(*SIZES[1], uneven=True, seed=1), STRATEGIES["TransferShedder"]
+    end = evenness(carried_out(view, conf)[0])
+    assert moves_to(view, end) is None
+    assert moves_to(view, end, conf) == 21
+
+
+def test_half_of_the_moves_are_proved_to_be_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "SIZES", ((5, 64),))
+    monkeypatch.setattr(balance, "STRATEGIES", {"AvgShedder": STRATEGIES["AvgShedder"]})
+    # With the first seed one move is enough by the number of bundles that have to leave, and two are needed.
+    _, one = balance.balance(1)
+    assert (one.moves, one.fewest_moves, one.within_half, one.half_impossible) == (2.0, 1.0, 0, 0)
+    pytest.importorskip("highspy")
+    _, one = balance.balance(1, exact_seconds=60.0)
+    assert (one.within_half, one.half_impossible) == (0, 1)
 
 
 def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,8 +90,10 @@ def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> N
         peak_shedder_moves=5.0,
         not_reached=1,
         fewest_moves=4.5,
+        within_half=1,
+        half_impossible=2,
     )
-    monkeypatch.setattr("controller.cli.bench.balanced", lambda seeds: [one] * seeds)
+    monkeypatch.setattr("controller.cli.bench.balanced", lambda seeds, **_: [one] * seeds)
     table = CliRunner().invoke(app, ["balance", "--seeds", "1"])
     assert "ThresholdShedder" in table.stdout
     assert "4.5" in table.stdout

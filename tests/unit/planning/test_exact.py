@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.bench.exact import solved, with_prices
+from controller.bench.exact import reachable, solved, with_prices
 from controller.planning.certify import planned
 from controller.planning.checker import flaws
 from controller.planning.problem import PRICES
@@ -55,3 +55,10 @@ def test_the_moves_of_the_solver_reach_what_it_says() -> None:
     best = solved(hot, 2)
     assert len(best.moves) == 2
     assert best.reached == pytest.approx(0.4)
+
+
+def test_a_level_is_reachable_from_that_of_the_best_plan_on() -> None:
+    one = problem([[1.0], [1.0]], [(0, [0.5]), (0, [0.3]), (1, [0.2])])
+    best = solved(one, 1).reached
+    assert reachable(one, 1, best * (1 + 1e-6), seconds=10.0) is True
+    assert reachable(one, 1, best * (1 - 1e-3), seconds=10.0) is False
