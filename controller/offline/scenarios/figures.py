@@ -152,18 +152,18 @@ def thrash_between_restarts(moves: Sequence[SimulatedMove], usage: Floats) -> fl
 
     *usage*: (intervals, brokers) as in SimulatedRun.
     """
-    there = ~np.isnan(usage)
+    there, brokers = ~np.isnan(usage), int(usage.shape[1])
     left = np.cumsum(there[:-1] & ~there[1:], axis=0)
-    lives = np.vstack([np.zeros((1, there.shape[1]), np.int64), left])
+    lives = np.vstack([np.zeros((1, brokers), np.int64), left])
 
     def living(broker: int, interval: int) -> int:
-        return broker + there.shape[1] * int(lives[min(interval, len(lives) - 1), broker])
+        return broker + brokers * int(lives[min(interval, len(lives) - 1), broker])
 
     of_lives = [
         replace(move, source=living(move.source, move.interval), destination=living(move.destination, move.interval))
         for move in moves
     ]
-    return thrash(of_lives, there.shape[1] * (1 + int(lives.max(initial=0))))
+    return thrash(of_lives, brokers * (1 + int(lives.max(initial=0))))
 
 
 def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun) -> float:
