@@ -17,7 +17,7 @@ from tests.supply_chain.materials import ROOT
 UNIT: Final = ROOT / "deploy" / "systemd" / "trimtab@.service"
 #: Exit codes of a service that a person must mend; a restart would end the same way.
 FOR_A_PERSON: Final = {2, 77}
-#: docs/ARCHITECTURE.md: every command ends within so many seconds after SIGTERM.
+#: docs/internals.md: every command ends within so many seconds after SIGTERM.
 ENDS_WITHIN: Final = 3
 
 
