@@ -1,7 +1,8 @@
 """``trimtab status``: print what the controller did last; for a bundle, its owner and the last decision about it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,6 +12,7 @@ import typer
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.shared.reachable import require
@@ -19,7 +21,7 @@ from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
 from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.status.bundle import LastDecision, LiveBundle, last_decision, live_bundle
+from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import ClusterStatus, cluster_status
 from controller.status.guardrails import guardrail_answer, guardrail_rows
 from controller.status.texts import became, bundle_answer, bundle_rows, does
@@ -54,46 +56,46 @@ def status(
     Exit codes: 0 printed; 1 the brokers have no such bundle, or something did not answer; 2 the settings are invalid.
     """
     settings = read_settings(conf)
-    if bundle is not None:
-        try:
-            parse_bundle(bundle)
-        except TrimtabError as error:
-            raise typer.BadParameter(str(error), param_hint="bundle") from error
+    if bundle is None:
+        _show_cluster(settings, conf, as_json=as_json)
+        return
+    try:
+        parse_bundle(bundle)
+    except TrimtabError as error:
+        raise typer.BadParameter(str(error), param_hint="bundle") from error
+    _show_bundle(settings, bundle, as_json=as_json)
+
+
+@contextmanager
+def _brokers(settings: Settings) -> Iterator[PulsarAdmin | None]:
+    """Within the block trimtab waits for answers; yields the brokers' API, None where the settings name no broker.
+
+    Raises TrimtabError where the log cannot be reached.
+    """
     with long_work("waiting for answers of brokers, log and election"):
         require(settings, Part.LOG, useful=(Part.ELECTION, Part.BROKERS))
-        asked = None if bundle is None else _asked_of(settings, bundle)
-        found = _asked(settings) if asked is None else None
-    if asked is not None:
-        _print_bundle(*asked, as_json=as_json)
-    elif found is not None:
-        _tell(found, conf, as_json=as_json)
+        yield None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
 
 
-def _tell(found: ClusterStatus, conf: Path, *, as_json: bool) -> None:
+def _show_cluster(settings: Settings, conf: Path, *, as_json: bool) -> None:
+    with _brokers(settings) as admin:
+        found = cluster_status(settings, admin)
     if as_json:
         typer.echo(_answer(found).as_line())
     else:
         _print(found, conf)
 
 
-def _asked_of(settings: Settings, bundle: str) -> tuple[str, LiveBundle | None, LastDecision]:
-    admin = None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
-    live = None if admin is None else live_bundle(admin, bundle)
-    return bundle, live, last_decision(settings, bundle, "" if live is None else live.owner)
-
-
-def _print_bundle(bundle: str, live: LiveBundle | None, decision: LastDecision, *, as_json: bool) -> None:
+def _show_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
+    with _brokers(settings) as admin:
+        live = None if admin is None else live_bundle(admin, bundle)
+        decision = last_decision(settings, bundle, "" if live is None else live.owner)
     if as_json:
         typer.echo(bundle_answer(bundle, live, decision).as_line())
     else:
         print_fields(console(), bundle_rows(bundle, live, decision), label=_LABEL)
     if live is not None and live.missing:
         raise typer.Exit(_NO_SUCH_BUNDLE)
-
-
-def _asked(settings: Settings) -> ClusterStatus:
-    admin = None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
-    return cluster_status(settings, admin)
 
 
 def _answer(found: ClusterStatus) -> StatusAnswer:
