@@ -1,5 +1,6 @@
 """TLS to the servers that trimtab calls by itself (librdkafka and Java have their own), and errors for its refusals."""
 
+import os
 import ssl
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,10 @@ class Tls:
     #: False accepts certificates of other host names, as Pulsar's own clients do by default.
     verify_host: bool = True
 
+    def state(self) -> tuple[object, ...]:
+        """Another value once one of the files has been replaced or written."""
+        return tuple(map(_state_of, filter(None, (self.trust_certs, self.certificate, self.key))))
+
     def context(self, to: str = "Pulsar") -> ssl.SSLContext:
         """For every connection *to* that server.  TrimtabError where a file cannot be used."""
         try:
@@ -33,6 +38,14 @@ class Tls:
             ) from error
         context.check_hostname = self.verify_host
         return context
+
+
+def _state_of(file: str) -> object:
+    try:
+        found = os.stat(file)
+    except OSError as error:
+        return error.errno
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def tls_of(settings: TlsSettings) -> Tls:
@@ -55,6 +68,7 @@ _ALERTS: Final = {
     "CERTIFICATE_REQUIRED": "the server asks for one, and none is given",
     "HANDSHAKE_FAILURE": "the server asks for another one, or for other ciphers",
     "CERTIFICATE_UNKNOWN": "it has expired, or its authority is not one that the server trusts",
+    "INTERNAL_ERROR": "it has expired, or its authority is not one that the server trusts; the server's log says why",
     "BAD_CERTIFICATE": "it has expired, or none is given, or its authority is not one that the server trusts",
 }
 

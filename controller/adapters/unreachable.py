@@ -70,11 +70,12 @@ def why_no_answer(
     size: int,
     seconds: float,
     context: Callable[[], ssl.SSLContext] | None = None,
+    refused: Callable[[ssl.SSLError], str] = lambda _: "",
 ) -> str:
     """Ask *question*; what *judge* says of the first *size* bytes of the answer, or why there is none.
 
     *judge* gets fewer bytes where the server hangs up.  *context*: of TLS, where the server speaks it.
-    A server that refuses us answers, too: "".
+    A server that refuses us answers, too: what *refused* says of it; "" where whoever connects says it.
     """
     try:
         connection = socket.create_connection((host, port), timeout=seconds)
@@ -90,8 +91,9 @@ def why_no_answer(
     except TrimtabError:
         return ""  # a certificate's file: whoever connects says so
     except ssl.SSLError as error:
-        # Somebody answers, who refuses us or speaks no TLS: whoever connects says so.
-        return "" if tls.is_refusal(error) else "it breaks off the TLS handshake: does it speak TLS at this port?"
+        if tls.is_refusal(error):  # somebody answers, who refuses us or speaks no TLS
+            return refused(error)
+        return "it breaks off the TLS handshake: does it speak TLS at this port?"
     except OSError as error:
         return words(error)
     finally:

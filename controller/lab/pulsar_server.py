@@ -66,21 +66,31 @@ class PulsarCluster:
     """ZooKeeper, a bookie and three brokers.
 
     *port* is the first broker's for HTTP, 0 for a free one.  *processes* gives each part a process of its own.
-    *settings* are the brokers', under broker.conf's names, and come before those chosen here.
+    *settings* are the brokers', under broker.conf's names, and come before those chosen here.  *tls*: they serve TLS,
+    too, at ports of its own, with the certificate that *settings* name.
     ``parts``: "pulsar", or "zookeeper", "bookie", "broker-0" ...: each can be stopped, or killed, by itself.
     """
 
     name = "pulsar"
 
     def __init__(
-        self, folder: Path, port: int = 0, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+        self,
+        folder: Path,
+        port: int = 0,
+        *,
+        processes: bool = False,
+        settings: Mapping[str, str] = _NO_SETTINGS,
+        tls: bool = False,
     ) -> None:
         self.folder = folder.resolve()
         self._settings = dict(settings)
-        ports = _free_ports(2 + 2 * _BROKERS)
+        ports = _free_ports(2 + (4 if tls else 2) * _BROKERS)
         self._zookeeper, bookie = ports[:2]
         self._web = [port or ports[2], *ports[3 : 2 + _BROKERS]]
-        self._service = ports[2 + _BROKERS :]
+        self._service = ports[2 + _BROKERS : 2 + 2 * _BROKERS]
+        #: With TLS: for HTTP, and for Pulsar's own protocol; empty without.
+        self._web_tls = ports[2 + 2 * _BROKERS : 2 + 3 * _BROKERS]
+        self._service_tls = ports[2 + 3 * _BROKERS :]
         data = self.folder / "data"
         base = [
             ["zookeeper", str(self._zookeeper), str(data / "zookeeper")],
@@ -114,6 +124,16 @@ class PulsarCluster:
     def service_url(self) -> str:
         """Where Pulsar clients connect to: all brokers."""
         return "pulsar://" + ",".join(f"{LOOPBACK}:{port}" for port in self._service)
+
+    @property
+    def admin_urls_tls(self) -> tuple[str, ...]:
+        """https://host:port of every broker; none without TLS."""
+        return tuple(f"https://{LOOPBACK}:{port}" for port in self._web_tls)
+
+    @property
+    def service_url_tls(self) -> str:
+        """As ``service_url``, with TLS."""
+        return "pulsar+ssl://" + ",".join(f"{LOOPBACK}:{port}" for port in self._service_tls)
 
     @property
     def zookeeper(self) -> str:
@@ -175,6 +195,11 @@ class PulsarCluster:
             "brokerServicePort": str(self._service[nth]),
             "webServicePort": str(self._web[nth]),
         }
+        if self._web_tls:
+            ours |= {
+                "brokerServicePortTls": str(self._service_tls[nth]),
+                "webServicePortTls": str(self._web_tls[nth]),
+            }
         return {**BROKER_CONF, **self._settings, **ours}
 
 

@@ -167,7 +167,7 @@ def test_extensible_brokers_that_demand_a_token_are_swept_with_the_load_data_fro
     }
     with pulsar_cluster(tmp_path / "pulsar", settings=settings) as cluster:
         admin = PulsarAdmin(cluster.admin_urls, cluster=CLUSTER, credentials=mine)
-        load_data = PulsarLoadData(lambda: cluster.service_url, mine, Tls())
+        load_data = PulsarLoadData(lambda: cluster.service_url, lambda: mine, Tls())
         sweeper = Sweeper(admin, CapacityOverrides(), load_data, form=json_chunks, timeout_seconds=10)
 
         def rate() -> float:

@@ -1,9 +1,9 @@
 """The admin API that the settings name, with the credentials that they name."""
 
-from controller.adapters.pulsar.admin import Credentials, PulsarAdmin
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.pulsar.credentials import CredentialFiles, credential_files
 from controller.adapters.tls import tls_of
 from controller.model.errors import SettingsError
-from controller.settings.secret_files import read_secret
 from controller.settings.trimtab_toml import PulsarSettings, Settings
 
 
@@ -34,10 +34,6 @@ def pulsar_admin(
     )
 
 
-def credentials_of(pulsar: PulsarSettings) -> Credentials:
-    """What *pulsar* says we show.  SettingsError where a file cannot be read."""
-    return Credentials(
-        token=read_secret(pulsar.token_file, "pulsar.token_file") if pulsar.token_file else "",
-        user=pulsar.user,
-        password=read_secret(pulsar.password_file, "pulsar.password_file") if pulsar.password_file else "",
-    )
+def credentials_of(pulsar: PulsarSettings) -> CredentialFiles:
+    """What *pulsar* says we show, read anew while we run.  SettingsError where a file cannot be read."""
+    return credential_files(pulsar, "pulsar")

@@ -10,7 +10,8 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from controller.adapters.pulsar.http import Credentials, NotListedError, PulsarError, PulsarHttp
+from controller.adapters.pulsar.credentials import Credentials
+from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
 from controller.adapters.tls import Tls
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle

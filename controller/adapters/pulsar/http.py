@@ -7,22 +7,29 @@ Every request goes through ``_send``, and that sends nothing to an address that 
 nor an active broker (see trusted.py).
 """
 
-import base64
 import copy
 import json
 import logging
 import math
+import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 
 from controller.adapters.deadline import Deadline
-from controller.adapters.pulsar.pool import LARGEST_ANSWER, HttpAnswer, connection_pool, read_answer
+from controller.adapters.pulsar.credentials import Credentials
+from controller.adapters.pulsar.pool import (
+    LARGEST_ANSWER,
+    HttpAnswer,
+    RenewedConnections,
+    connection_pool,
+    read_answer,
+)
 from controller.adapters.pulsar.trusted import TrustedAddresses
-from controller.adapters.tls import Tls
+from controller.adapters.tls import Tls, is_refusal, refusal
 from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection, words
 from controller.model.errors import TrimtabError
 
@@ -57,28 +64,6 @@ class NotListedError(PulsarError):
         super().__init__(message, sent=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
-    """How brokers know who calls: a token, or a user with a password; none is allowed."""
-
-    token: str = ""
-    user: str = ""
-    password: str = ""
-
-    def headers(self) -> dict[str, str]:
-        """The headers of every request."""
-        if self.token:
-            return {"Authorization": f"Bearer {self.token}"}
-        if self.user:
-            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-            return {"Authorization": f"Basic {pair}"}
-        return {}
-
-    def __repr__(self) -> str:
-        """Without the secrets: errors and logs show it."""
-        return f"Credentials({'token' if self.token else self.user or 'none'})"
-
-
 class PulsarHttp:
     """The REST API behind *urls*, http(s)://host:port of one or more brokers of *cluster*, tried in this order.
 
@@ -95,7 +80,7 @@ class PulsarHttp:
         urls: Sequence[str],
         *,
         cluster: str,
-        credentials: Credentials | None = None,
+        credentials: Credentials | Callable[[], Credentials] | None = None,
         tls: Tls | None = None,
         connect_seconds: float = 5.0,
         read_seconds: float = 60.0,
@@ -105,7 +90,9 @@ class PulsarHttp:
         if not urls:
             raise TrimtabError("no admin URL of Pulsar is given")
         self._urls, self._cluster = tuple(url.rstrip("/") for url in urls), cluster
-        self._headers = (credentials or Credentials()).headers()
+        fixed = Credentials() if credentials is None or callable(credentials) else credentials
+        #: Asked before each request.
+        self._shown = credentials if callable(credentials) else lambda: fixed
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         #: From then on every call fails.
         self._deadline = Deadline(math.inf)
@@ -114,16 +101,15 @@ class PulsarHttp:
         self._may_list = True
         #: With https: active broker -> where it answers.
         self._addresses: dict[str, str] = {}
-        self._pool = connection_pool(
-            hosts=hosts,
-            connections=connections,
-            ssl_context=(tls or Tls()).context() if any(url.startswith("https:") for url in urls) else None,
-            verify_host=tls is None or tls.verify_host,
+        #: Shared by all that ``within`` returns.
+        self._connections = RenewedConnections(
+            (tls or Tls()) if any(url.startswith("https:") for url in urls) else None,
+            partial(connection_pool, hosts=hosts, connections=connections, verify_host=tls is None or tls.verify_host),
         )
 
     def close(self) -> None:
         """End all connections."""
-        self._pool.clear()
+        self._connections.close()
 
     def within(self, seconds: float) -> Self:
         """The same API on the same connections, whose calls all end within *seconds* from now, or a little after."""
@@ -311,18 +297,27 @@ class PulsarHttp:
         if left <= 0:
             raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False)
         timeout = urllib3.Timeout(connect=min(self._connect_seconds, left), read=min(self._read_seconds, left))
-        headers = {**self._headers, "Accept": "application/json", "Accept-Encoding": "gzip"}
+        headers = {**self._shown().headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            response = self._pool.request(
+            response = self._connections.pool.request(
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
             return read_answer(response, self.largest_answer)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise PulsarError(f"{method} {url}: no connection: {_because(error)}", sent=False) from error
+        except urllib3.exceptions.SSLError as error:
+            raise PulsarError(f"{method} {url}: {self._why_no_tls(error)}") from error
         except urllib3.exceptions.HTTPError as error:
             raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}") from error
+
+    def _why_no_tls(self, error: urllib3.exceptions.SSLError) -> str:
+        """Which certificate is refused, by whom, and the setting that it is about."""
+        found = error.args[0] if error.args and isinstance(error.args[0], ssl.SSLError) else error.__cause__
+        if isinstance(found, ssl.SSLError) and is_refusal(found):
+            return refusal(found, f"{self.section.strip('[]')}.tls")
+        return f"no answer: {type(error).__name__}: {error}"
 
 
 def _because(error: Exception) -> str:

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import pulsar
 
-from controller.adapters.pulsar.admin import Credentials, Tls
+from controller.adapters.pulsar.client_access import client_access
+from controller.adapters.pulsar.credentials import Credentials
+from controller.adapters.tls import Tls
 from controller.model.errors import TrimtabError, WireError
 from controller.wire.base import read_object
 
@@ -33,7 +35,7 @@ _MOST_BROKERS: Final = 20_000
 class PulsarLoadData:
     """Broker -> its last load data, kept up to date by a thread that starts with the first question."""
 
-    def __init__(self, service_url: Callable[[], str], credentials: Credentials, tls: Tls) -> None:
+    def __init__(self, service_url: Callable[[], str], credentials: Callable[[], Credentials], tls: Tls) -> None:
         self._service_url, self._credentials, self._tls = service_url, credentials, tls
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -100,20 +102,11 @@ class PulsarLoadData:
             client.close()
 
     def _client(self) -> pulsar.Client:
-        url, tls, own = self._service_url(), self._tls, self._credentials
+        url = self._service_url()
         if not url:
             raise TrimtabError("the cluster's data have no service URL: set service_url in [collector]")
-        authentication = None
-        if own.token:
-            authentication = pulsar.AuthenticationToken(own.token)
-        elif own.user:
-            authentication = pulsar.AuthenticationBasic(own.user, own.password)
-        elif tls.certificate:
-            authentication = pulsar.AuthenticationTLS(tls.certificate, tls.key)
         return pulsar.Client(
             url,
-            authentication=authentication,
-            tls_trust_certs_file_path=tls.trust_certs or None,
-            tls_validate_hostname=tls.verify_host,
+            **client_access(self._credentials, self._tls),
             logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
         )

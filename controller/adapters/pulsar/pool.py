@@ -5,8 +5,10 @@ A timeout of a socket is for one read.  Here it is for the whole answer, head an
 
 import http.client
 import io
+import logging
 import socket
 import ssl
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +16,8 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from controller.adapters.deadline import Deadline
+from controller.adapters.tls import Tls
+from controller.model.errors import TrimtabError
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
 LARGEST_ANSWER: Final = 256 << 20
@@ -21,6 +25,10 @@ LARGEST_ANSWER: Final = 256 << 20
 _LARGEST_ERROR: Final = 64 << 10
 #: Read at once, as it is sent: packed data may hold a thousand times as much.
 _PIECE: Final = 64 << 10
+#: Files of certificates are looked at so often.
+_LOOK_AGAIN_SECONDS: Final = 5.0
+
+log = logging.getLogger(__name__)
 
 
 class HttpAnswer(NamedTuple):
@@ -97,6 +105,43 @@ def connection_pool(
     )
     pool.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
     return pool
+
+
+class RenewedConnections:
+    """A pool whose certificates are read anew when their files change: they are renewed while a process runs.
+
+    Connections that are open stay; new ones use the new files.  Where those cannot be used the log says so, and the
+    earlier ones hold.  Threads may share it.
+    """
+
+    def __init__(self, tls: Tls | None, make: Callable[..., urllib3.PoolManager]) -> None:
+        """*make* makes a pool with an ``ssl_context``.  *tls* is None where none is needed.  TrimtabError."""
+        self._tls, self._make = tls, make
+        self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
+        self._state = () if tls is None else tls.state()
+        self._pool = make(ssl_context=None if tls is None else tls.context())
+
+    @property
+    def pool(self) -> urllib3.PoolManager:
+        """For the next request."""
+        if self._tls is not None and self._next_look.passed:
+            self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
+            state = self._tls.state()
+            if state != self._state:
+                self._state = state
+                self._renew(self._tls)
+        return self._pool
+
+    def close(self) -> None:
+        """End all connections."""
+        self._pool.clear()
+
+    def _renew(self, tls: Tls) -> None:
+        try:
+            self._pool = self._make(ssl_context=tls.context())
+            log.info("the files of TLS to Pulsar have changed: new connections use them")
+        except TrimtabError as error:
+            log.warning("%s; connections use the files that were read before", error)
 
 
 def read_answer(response: urllib3.BaseHTTPResponse, largest: int) -> HttpAnswer:

@@ -124,7 +124,7 @@ def test_load_data_is_kept_until_it_is_renewed_and_for_a_while_after_it_was_with
         asked.set()
         raise TrimtabError("no service URL")
 
-    load_data = PulsarLoadData(nowhere, Credentials(), Tls())
+    load_data = PulsarLoadData(nowhere, Credentials, Tls())
     assert load_data.of("a:8080") is None
     load_data.heard("a:8080", b'{"updatedAt": 1}')
     load_data.heard("a:8080", b'{"updatedAt": 2}')

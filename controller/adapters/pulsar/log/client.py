@@ -8,11 +8,12 @@ from typing import Final, TypeVar
 
 import pulsar
 
-from controller.adapters.pulsar.http import Credentials, PulsarHttp
+from controller.adapters.pulsar.client_access import client_access
+from controller.adapters.pulsar.credentials import CredentialFiles, credential_files
+from controller.adapters.pulsar.http import PulsarHttp
 from controller.adapters.tls import tls_of
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
-from controller.settings.secret_files import read_secret
 
 Api = TypeVar("Api", bound=PulsarHttp)
 
@@ -44,38 +45,22 @@ def where(log: PulsarLogSettings, topic: str = "") -> str:
     return f"Pulsar at {log.service_url}" + (f", topic {topic_name(log, topic)!r}" if topic else "")
 
 
-def credentials(log: PulsarLogSettings) -> Credentials:
-    """What *log* says we show.  SettingsError where a file cannot be read."""
-    return Credentials(
-        token=read_secret(log.token_file, f"{_SECTION}.token_file") if log.token_file else "",
-        user=log.user,
-        password=read_secret(log.password_file, f"{_SECTION}.password_file") if log.password_file else "",
-    )
+def credentials(log: PulsarLogSettings) -> CredentialFiles:
+    """What *log* says we show, read anew while we run.  SettingsError where a file cannot be read."""
+    return credential_files(log, _SECTION)
 
 
 def log_client(log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> pulsar.Client:
     """A client whose calls give up after *seconds*.  TrimtabError where credentials or files cannot be used."""
-    own, tls = credentials(log), tls_of(log.tls)
+    shown, tls = credentials(log), tls_of(log.tls)
     if log.service_url.startswith("pulsar+ssl:"):
         tls.context(f"Pulsar, [{_SECTION}]")  # the client itself does not say which file is wrong
-    authentication = None
-    if own.token:
-        authentication = pulsar.AuthenticationToken(own.token)
-    elif own.user:
-        authentication = pulsar.AuthenticationBasic(own.user, own.password)
-    elif tls.certificate:
-        authentication = pulsar.AuthenticationTLS(tls.certificate, tls.key)
     try:
         return pulsar.Client(
             log.service_url,
-            authentication=authentication,
+            **client_access(shown, tls),
             operation_timeout_seconds=max(1, round(seconds)),
             connection_timeout_ms=log.connect_timeout_seconds * 1000,
-            tls_trust_certs_file_path=tls.trust_certs or None,
-            tls_validate_hostname=tls.verify_host,
-            # Also beside a token or a password: brokers may ask every client for a certificate.
-            tls_certificate_file_path=tls.certificate or None,
-            tls_private_key_file_path=tls.key or tls.certificate or None,
             logger=_logger(),
         )
     except pulsar.PulsarException as error:

@@ -6,9 +6,10 @@ from typing import Final, TypeVar
 import pulsar
 
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, log_client, topic_name, where
+from controller.adapters.pulsar.log.unreachable import why_refused
 from controller.adapters.pulsar.log.words import failure
 from controller.adapters.waiting import retry
-from controller.model.errors import TrimtabError
+from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 
 T = TypeVar("T")
@@ -23,6 +24,8 @@ _PASSING: Final = (
     pulsar.BrokerMetadataError,
     pulsar.BrokerPersistenceError,
 )
+#: What the library says where brokers refuse a certificate, or a token that has ended.
+_HIDING_REFUSALS: Final = (pulsar.Timeout, pulsar.ConnectError, pulsar.NotConnected)
 
 
 class LogConnection:
@@ -52,7 +55,7 @@ class LogConnection:
         except pulsar.TopicNotFound:
             return 0
         except pulsar.PulsarException as error:
-            raise failure(where(self.log, name), error, operation="consume") from error
+            raise self._failure(name, error, "consume") from error
         return 0 if found == [full] else len(found)
 
     def existing(self, name: str) -> int:
@@ -71,7 +74,14 @@ class LogConnection:
         try:
             return retry(call, limit, again_after=is_passing, every=_RETRY_SECONDS)
         except pulsar.PulsarException as error:
-            raise failure(where(self.log, name), error, operation=operation) from error
+            raise self._failure(name, error, operation) from error
+
+    def _failure(self, name: str, error: BaseException, operation: str) -> TrimtabError:
+        """*error*, met at the topic *name*; AccessDeniedError where the brokers refuse us, and the library hides it."""
+        place = where(self.log, name)
+        if isinstance(error, _HIDING_REFUSALS) and (why := why_refused(self.log)):
+            return AccessDeniedError(f"{place}: {why} (docs/security.md)")
+        return failure(place, error, operation=operation)
 
     def close(self) -> None:
         """End all that was opened on it."""

@@ -1,0 +1,32 @@
+"""How the client library shows who we are, and knows whom to trust."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pulsar
+
+from controller.adapters.pulsar.credentials import Credentials
+from controller.adapters.tls import Tls
+
+
+def client_access(shown: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
+    """Options of ``pulsar.Client``: who we are, and whom we trust.
+
+    The library asks for the token whenever it connects, and when a broker says that it is about to end.  It reads the
+    files of *tls* whenever it connects.  A password is read once.
+    """
+    own, authentication = shown(), None
+    if own.token:
+        authentication = pulsar.AuthenticationToken(lambda: shown().token)
+    elif own.user:
+        authentication = pulsar.AuthenticationBasic(own.user, own.password)
+    elif tls.certificate:
+        authentication = pulsar.AuthenticationTLS(tls.certificate, tls.key)
+    return {
+        "authentication": authentication,
+        "tls_trust_certs_file_path": tls.trust_certs or None,
+        "tls_validate_hostname": tls.verify_host,
+        # Also beside a token or a password: brokers may ask every client for a certificate.
+        "tls_certificate_file_path": tls.certificate or None,
+        "tls_private_key_file_path": tls.key or tls.certificate or None,
+    }

@@ -1,0 +1,138 @@
+"""What we show to Pulsar's brokers, read anew while a process runs: administrators replace tokens before they end."""
+
+import base64
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from controller.adapters.deadline import Clock, Deadline
+from controller.model.errors import SettingsError
+from controller.settings.secret_files import read_secret
+from controller.wire.readable import utc
+
+log = logging.getLogger(__name__)
+
+#: The files are looked at so often.
+_LOOK_AGAIN_SECONDS: Final = 1.0
+#: That a token has ended is said so often.
+_SAY_AGAIN_SECONDS: Final = 60.0
+#: The end of the year 9999: no later time can be told.
+_LAST_SECOND: Final = 253_402_300_800
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """How brokers know who calls: a token, or a user with a password; none is allowed."""
+
+    token: str = ""
+    user: str = ""
+    password: str = ""
+
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        if self.token:
+            return {"Authorization": f"Bearer {self.token}"}
+        if self.user:
+            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+            return {"Authorization": f"Basic {pair}"}
+        return {}
+
+    def __repr__(self) -> str:
+        """Without the secrets: errors and logs show it."""
+        return f"Credentials({'token' if self.token else self.user or 'none'})"
+
+
+class NamesCredentials(Protocol):
+    """A section of the settings that names credentials."""
+
+    @property
+    def token_file(self) -> str | None:
+        """The file with the token."""
+
+    @property
+    def user(self) -> str:
+        """For basic authentication; "" for none."""
+
+    @property
+    def password_file(self) -> str | None:
+        """The file with the user's password."""
+
+
+class CredentialFiles:
+    """Credentials whose files are read anew, so that a token can be replaced while a process runs.
+
+    Where they cannot be read any more, the last ones are shown, and the log says so.  Threads may share it.
+    """
+
+    def __init__(self, read: Callable[[], Credentials], section: str, *, clock: Clock) -> None:
+        """*read* reads the files that [*section*] names.  SettingsError where it cannot."""
+        self._read, self._section, self._clock = read, section, clock
+        self._shown = read()
+        self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, clock)
+        self._next_word = Deadline(0.0, clock)
+        self._problem = ""
+        self._look_at_end()
+
+    def __call__(self) -> Credentials:
+        """What is to be shown now.  It raises nothing: the client library asks for it, too."""
+        if self._next_look.passed:
+            self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, self._clock)
+            self._look()
+            self._look_at_end()
+        return self._shown
+
+    def _look(self) -> None:
+        try:
+            found = self._read()
+        except SettingsError as error:
+            if str(error) != self._problem:
+                log.warning("%s; what was read before is shown to Pulsar", error)
+            self._problem = str(error)
+            return
+        self._problem = ""
+        if found != self._shown:
+            log.info(
+                "the credentials in [%s] have changed: the new ones are shown to Pulsar from now on", self._section
+            )
+            self._shown, self._next_word = found, Deadline(0.0, self._clock)
+
+    def _look_at_end(self) -> None:
+        end = end_of(self._shown.token)
+        if end is None or end > time.time() or not self._next_word.passed:
+            return
+        self._next_word = Deadline.after(_SAY_AGAIN_SECONDS, self._clock)
+        log.error(
+            "the token in [%s] token_file ended at %s, so brokers refuse it: write a new one into that file"
+            " (`pulsar tokens create`); it is read anew, nothing needs a restart",
+            self._section,
+            utc(int(end * 1000)),
+        )
+
+
+def end_of(token: str) -> float | None:
+    """When *token* ends, epoch seconds; None where it does not say, or is no JSON Web Token."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        end = float(claims["exp"])
+        return end if 0 <= end < _LAST_SECOND else None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+
+
+def credential_files(named: NamesCredentials, section: str, *, clock: Clock = time.monotonic) -> CredentialFiles:
+    """What [*section*], which is *named*, says we show.  SettingsError where a file cannot be read."""
+
+    def read() -> Credentials:
+        return Credentials(
+            token=read_secret(named.token_file, f"{section}.token_file") if named.token_file else "",
+            user=named.user,
+            password=read_secret(named.password_file, f"{section}.password_file") if named.password_file else "",
+        )
+
+    return CredentialFiles(read, section, clock=clock)

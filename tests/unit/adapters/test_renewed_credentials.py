@@ -1,0 +1,126 @@
+"""Tokens and certificates that an administrator replaces while trimtab runs."""
+
+import logging
+import shutil
+import ssl
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from controller.adapters.pulsar import pool
+from controller.adapters.pulsar.credentials import CredentialFiles, credential_files, end_of
+from controller.adapters.pulsar.http import PulsarHttp
+from controller.adapters.pulsar.pool import RenewedConnections, connection_pool
+from controller.adapters.tls import Tls
+from controller.model.errors import SettingsError
+from controller.settings.pulsar_log import PulsarLogSettings
+from tests.pulsar_tokens import TLS, token
+from tests.recording_servers import recording_brokers, started
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def log_settings(file: Path) -> PulsarLogSettings:
+    return PulsarLogSettings(service_url="pulsar://a:6650", admin_url=("http://a:8080",), token_file=str(file))
+
+
+def shown(file: Path, clock: Clock) -> CredentialFiles:
+    """What the settings show, by *clock*."""
+    return credential_files(log_settings(file), "log.pulsar", clock=clock)
+
+
+def test_a_token_that_is_replaced_is_shown_with_the_next_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.adapters.pulsar.credentials._LOOK_AGAIN_SECONDS", 0.0)
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    with recording_brokers() as made:
+        broker = started(made)
+        broker.answers["/admin/v2/brokers"] = (200, [])
+        http = PulsarHttp([broker.url], cluster="", credentials=credential_files(log_settings(file), "log.pulsar"))
+        asked = http.within(10.0)
+        for content in ("one", "two"):
+            file.write_text(content)
+            http.active_brokers()
+            asked.active_brokers()
+        assert [each[2] for each in broker.seen] == ["Bearer one"] * 2 + ["Bearer two"] * 2
+        http.close()
+
+
+def test_where_the_file_cannot_be_read_any_more_the_last_token_is_shown_and_it_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, file = Clock(), tmp_path / "token"
+    with pytest.raises(SettingsError, match=r"log\.pulsar\.token_file: the file that it names cannot be read"):
+        shown(file, clock)
+    file.write_text("one")
+    found = shown(file, clock)
+    for content in (None, None, "", "two"):
+        file.unlink(missing_ok=True)
+        if content is not None:
+            file.write_text(content)
+        clock.now += 1.5
+        assert found().token == (content or "one")
+    assert [each.levelname for each in caplog.records] == ["WARNING", "WARNING"]
+    assert "cannot be read" in caplog.text
+    assert "is empty; what was read before is shown" in caplog.text
+
+
+def test_a_token_that_has_ended_is_named_with_its_file_and_what_to_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, file = Clock(), tmp_path / "token"
+    file.write_text(token("me", expires_at=1_700_000_000))
+    found = shown(file, clock)
+    clock.now += 30
+    found()
+    assert len(caplog.records) == 1
+    clock.now += 60
+    found()
+    assert len(caplog.records) == 2
+    assert "the token in [log.pulsar] token_file ended at 2023-11-14 22:13:20" in caplog.text.replace("T", " ")
+    assert "write a new one into that file" in caplog.text
+    caplog.clear()
+    file.write_text(token("me", expires_at=time.time() + 60))
+    clock.now += 60
+    found()
+    assert not [each for each in caplog.records if each.levelno > logging.INFO]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a.b", "a.b.c", "a.e30.c", "a.eyJleHAiOiAieCJ9.c", "a.eyJleHAiOiAxZTQwMH0.c", "a.W10.c", "a.é.c"]
+)
+def test_what_is_no_token_with_an_end_has_none(content: str) -> None:
+    assert end_of(content) is None
+
+
+def test_certificates_that_are_replaced_are_used_by_new_connections_and_half_of_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(pool, "_LOOK_AGAIN_SECONDS", 0.0)
+    made = list[ssl.SSLContext]()
+
+    def make(**options: Any) -> urllib3.PoolManager:
+        made.append(options["ssl_context"])
+        return connection_pool(hosts=1, connections=1, verify_host=True, **options)
+
+    ca = tmp_path / "ca.pem"
+    shutil.copy(TLS / "ca.pem", ca)
+    connections = RenewedConnections(Tls(trust_certs=str(ca)), make)
+    first = connections.pool
+    assert connections.pool is first
+    ca.write_text("-----BEGIN CERT")
+    assert connections.pool is first
+    assert f"TLS to Pulsar: trust_certs = '{ca}'" in caplog.text
+    shutil.copy(TLS / "another-ca.pem", ca)
+    assert connections.pool is not first
+    assert [each.get_ca_certs() == made[0].get_ca_certs() for each in made] == [True, False]
