@@ -17,7 +17,6 @@ from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from tests.conformance.summary import ConformanceSummary
 from tests.effort import THOROUGH
-from tests.pulsar_tokens import open_to_tokens_and_tls
 from tests.scheduling import SLOW
 from tests.shared_servers import begin_run, end_run, shared
 from tests.workers import Workers, run_folder
@@ -115,10 +114,9 @@ def zookeeper(pytestconfig: pytest.Config) -> ZooKeeperServer:
 def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
     """Three brokers in one JVM for all of the group "pulsar" (tests/scheduling.py): a test uses namespaces of its own.
 
-    They serve TLS, too, and check the tokens and certificates of those who show one.
     They end with the group: also idle they take a tenth of a processor.
     """
-    cluster = PulsarCluster(tmp_path_factory.mktemp("pulsar"), settings=open_to_tokens_and_tls(), tls=True)
+    cluster = PulsarCluster(tmp_path_factory.mktemp("pulsar"))
     cluster.start()
     yield cluster
     for part in cluster.parts.values():

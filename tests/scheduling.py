@@ -47,7 +47,6 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_pulsar_log.py",
         "tests/integration/test_pulsar_recording.py",
         "tests/integration/test_pulsar_records.py",
-        "tests/integration/test_pulsar_tls.py",
     )
 )
 #: Tests in one Spark session: a worker of their own is cheaper than a session for each worker.

@@ -205,10 +205,10 @@ class PulsarCluster:
 
 @contextmanager
 def pulsar_cluster(
-    folder: Path, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS
+    folder: Path, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS, tls: bool = False
 ) -> Iterator[PulsarCluster]:
     """A cluster for the length of a block, with its state in *folder*."""
-    cluster = PulsarCluster(folder, processes=processes, settings=settings)
+    cluster = PulsarCluster(folder, processes=processes, settings=settings, tls=tls)
     cluster.start()
     try:
         yield cluster

@@ -17,18 +17,25 @@ from controller.adapters.pulsar.log.ends import log_extents
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
 from controller.adapters.waiting import wait_for
-from controller.lab.pulsar_server import CLUSTER, PulsarCluster
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import TlsSettings
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import read_settings
 from tests.integration.pulsar_log import PARTITIONS, own_topics
-from tests.pulsar_tokens import TLS, token
+from tests.pulsar_tokens import TLS, open_to_tokens_and_tls, token
 
 pytestmark = pytest.mark.integration
 
 #: For calls that are refused: the library goes on trying for so long.
 _SHORT_SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
+    """Serves everybody, and checks the tokens and certificates of those who show one."""
+    with pulsar_cluster(tmp_path_factory.mktemp("pulsar"), settings=open_to_tokens_and_tls(), tls=True) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_whatever_uses_the_shared_session_is_in_the_group_of_spark() -> None:
 
 
 def test_whatever_uses_the_shared_pulsar_is_in_the_group_of_pulsar() -> None:
-    servers_of_its_own = {"tests/e2e/test_secured.py"}
+    servers_of_its_own = {"tests/e2e/test_secured.py", "tests/integration/test_pulsar_tls.py"}
     assert files_with("pulsar: PulsarCluster") - servers_of_its_own == ON_PULSAR
 
 
