@@ -84,6 +84,7 @@ _SPLIT_POLICY_OF: Final[Mapping[str, str]] = {
     "ModularLoadManagerImpl": "BundleSplitterTask",
     "ExtensibleLoadManagerImpl": "DefaultNamespaceBundleSplitStrategyImpl",
 }
+LOAD_MANAGERS: Final = frozenset(_SPLIT_POLICY_OF)
 
 
 def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ) -> Policy:

@@ -1,22 +1,20 @@
 """The settings of an anonymised recording: what decisions depend on, without names and free texts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from controller.adapters.recordings.manifest import RecordedSettings
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.settings.brokers_own import brokers_own_rows
-from controller.settings.policy import known_keys
+from controller.settings.pairs import LOAD_MANAGER, SUPPORTED_ALGORITHMS
+from controller.settings.policy import LOAD_MANAGERS, known_keys
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.strategies.catalogue import SPLIT_ALGORITHMS, is_python_name, short_name
 from controller.strategies.rebalance.membership import PROTOCOLS
 
 #: In place of the class of a strategy that is no part of trimtab.
 OWN_STRATEGY: Final = "own.Strategy"
-_LOAD_MANAGER: Final = "loadManagerClassName"
-_LOAD_MANAGERS: Final = ("ModularLoadManagerImpl", "ExtensibleLoadManagerImpl")
-_ALGORITHMS: Final = "supportedNamespaceBundleSplitAlgorithms"
 #: Numbers, lists and ranges of numbers, and switches.
 _PLAIN: Final = re.compile(rf"[0-9.,+\-eE ]{{0,100}}|true|false|{'|'.join(PROTOCOLS)}", re.IGNORECASE | re.ASCII)
 
@@ -37,16 +35,17 @@ def _options(conf: Mapping[str, str]) -> dict[str, str]:
 
 def _told(key: str, value: str) -> str | None:
     """The *value* of option *key* where it holds nothing but numbers and words of Pulsar and trimtab; else None."""
-    if key == _ALGORITHMS:
+    if key == SUPPORTED_ALGORITHMS:
         return ",".join(each for each in value.split(",") if each in SPLIT_ALGORITHMS)
     for kind in STRATEGY_KINDS:
         if key == kind.key:
             return OWN_STRATEGY if is_python_name(value) else _known(value, kind.catalogue)
-    if key == _LOAD_MANAGER:
-        return _known(value.rpartition(".")[2], _LOAD_MANAGERS)
+    if key == LOAD_MANAGER:
+        # Also of a class in a package that looks like Python: a load manager is a Java class.
+        return _known(value.rpartition(".")[2], LOAD_MANAGERS)
     return value if _PLAIN.fullmatch(value) else None
 
 
-def _known(value: str, names: Mapping[str, object] | tuple[str, ...]) -> str | None:
+def _known(value: str, names: Collection[str]) -> str | None:
     short = short_name(value)
     return short if short in names else None
