@@ -19,7 +19,7 @@ from controller.model.load import ClusterView, Ints
 from controller.settings.guardrails import GuardrailSettings, IntervalBudgetSettings
 from controller.strategies.catalogue import SHEDDERS
 
-BROKERS, BUNDLES = 1_000, 10_000
+BROKERS, BUNDLES = 500, 5_000
 UNLOADS = int(IntervalBudgetSettings().unloads)
 #: Why a broker is looked at, and why it gives nothing.
 VERDICTS_OF_BROKER = 2
