@@ -53,7 +53,7 @@ def _outcomes(sums: AuditSumsAnswer) -> list[str]:
     counts = {
         "arrived": sums.arrived,
         "elsewhere": sums.elsewhere,
-        f"stayed (but {sums.late:,} were done later)" if sums.late else "stayed": sums.stayed,
+        f"stayed ({sums.late:,} of them done later)" if sums.late else "stayed": sums.stayed,
         "split or gone": sums.gone,
         "not known": sums.unknown,
     }
