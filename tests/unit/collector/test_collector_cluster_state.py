@@ -32,7 +32,7 @@ def pulsar() -> Iterator[FakePulsar]:
 
 
 def state_of(pulsar: FakePulsar, *, seconds: float = 5.0, stored: "Stored | None" = None) -> ClusterState:
-    admin = PulsarAdmin(pulsar.urls[:1], cluster=CLUSTER, connect_seconds=1, read_seconds=1, connections=8)
+    admin = PulsarAdmin(pulsar.urls[:1], cluster=CLUSTER, connect_seconds=30, read_seconds=30, connections=8)
     return ClusterState(admin, CLUSTER, stored, most_at_once=8, seconds=seconds)
 
 
@@ -65,11 +65,11 @@ def test_a_namespace_that_cannot_be_read_does_not_affect_others_and_is_logged_on
 
 @pytest.mark.parametrize("path", ["ns-1/bundles", "ns-1/antiAffinity"])
 def test_an_answer_that_hangs_costs_one_namespace(pulsar: FakePulsar, path: str) -> None:
-    state = state_of(pulsar, seconds=0.5)
+    state = state_of(pulsar, seconds=1.0)
     first(pulsar).silent = path
     begun = time.monotonic()
     assert list(namespaces(state.read(T, whole=True))) == ["lab/ns-0", "lab/ns-2"]
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 10  # not as long as the broker hangs
     first(pulsar).silent = "nothing"
     assert list(namespaces(state.read(T + PERIOD, whole=True))) == ALL
 
