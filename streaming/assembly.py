@@ -3,9 +3,10 @@
 Query and sink do not know which system holds the log: adapters/opened.py and streaming/sources.py choose.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -38,7 +39,7 @@ from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_newer
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
 from streaming.gate import BatchGate
-from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query
+from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query, folded
 from streaming.rehearsal import rehearse
 from streaming.session import start_session
 from streaming.sink import DecisionSink
@@ -79,6 +80,15 @@ class Assembly:
     def control_store(self) -> ControlStore:
         """Where the operator's controls are kept."""
         return self._election.controls()
+
+    def warm_up(self, spark: SparkSession) -> None:
+        """Have *spark* load what the first micro-batch needs, beside all that comes before it; returns at once."""
+        threading.Thread(target=self._warm_up, args=(spark,), name="warm-up", daemon=True).start()
+
+    def _warm_up(self, spark: SparkSession) -> None:
+        with suppress(Exception):  # the query meets the same error, and reports it
+            folded(self.records(spark), self.options)
+            self._source.peek(spark)
 
     def stand_by(self, spark: SparkSession) -> None:
         """Prepare *spark* for a takeover."""

@@ -1,4 +1,4 @@
-"""What `trimtab run` starts first: the JVM takes longer to start than all that is loaded and looked at beside it."""
+"""What `trimtab run` starts first: the JVM takes longer to start than all that is loaded and asked beside it."""
 
 from pathlib import Path
 

@@ -62,6 +62,7 @@ def balance(
     assembly.refuse_rivals(store)
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
     spark = assembly.session()
+    assembly.warm_up(spark)
     assembly.files(spark).try_to_write()  # who stands by would only find out when it takes over
     leadership = assembly.leadership()
     # By then Spark's JVM has ended, so another process can lead at once and need not wait for the session to time out.

@@ -1,5 +1,7 @@
 """``trimtab run``: run the controller."""
 
+from functools import partial
+
 from controller.adapters import signals
 from controller.adapters.long_work import long_work
 from controller.adapters.metrics.controller import ControllerMetrics
@@ -26,12 +28,18 @@ def run(
 
 def _run(settings: Settings, ending: signals.Ending, metrics: ControllerMetrics) -> None:
     stop = metrics.health.beating(ending.is_set)
-    with started(settings, stop, Part.LOG, Part.ELECTION, decides=True, metrics=metrics) as watch:
+    needed = (Part.LOG, Part.ELECTION)
+    with started(
+        settings, stop, *needed, decides=True, metrics=metrics, meanwhile=partial(_start_jvm, settings)
+    ) as watch:
         if watch is not None:
             with long_work("loading Spark's client"):
-                from streaming import early  # here, because importing Spark takes seconds
-
-                early.start_jvm(settings)
-                from streaming import supervisor
+                from streaming import supervisor  # here, because importing Spark takes seconds
 
             supervisor.run(settings, stop, metrics)
+
+
+def _start_jvm(settings: Settings) -> None:
+    from streaming import early  # here, because importing Spark takes seconds
+
+    early.start_jvm(settings)

@@ -21,6 +21,7 @@ def started(
     *needed: Part,
     decides: bool = False,
     metrics: ProcessMetrics | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[OutageWatch | None]:
     """Enter once the *needed* parts can be reached; with None where *stop* said to give up first.
 
@@ -28,8 +29,11 @@ def started(
 
     Raises SettingsError where settings are wrong, also the name of the cluster, which the brokers are asked for.
     *decides*: this process decides, so it uses broker.conf and the checkpoint.  *metrics* shows what can be reached.
+    *meanwhile* is called before any server is asked: it begins what takes long.
     """
     before_acting.refuse_wrong_settings(settings, decides=decides)
+    if meanwhile is not None:
+        meanwhile()
     watched = servers(settings, {*needed, Part.BROKERS})
     if watched:
         log.info("asking whether they answer: %s", ", ".join(server.name for server in watched.values()))

@@ -126,3 +126,24 @@ def test_a_process_that_can_reach_all_it_needs_begins(tmp_path: Path) -> None:
         assert watch is not None
         assert metrics.health.now == (False, "it begins its work")
     assert "trimtab_reachable{" not in metrics.page().decode()
+
+
+def test_what_takes_long_begins_before_any_server_is_asked_and_not_with_wrong_settings(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    def stop() -> bool:
+        asked.append("server")
+        return True
+
+    conf = tmp_path / "trimtab.toml"
+    conf.write_text(_CONF + f'\n[pulsar]\nadmin_url = ["http://{free()}"]\n')
+    (tmp_path / "broker.conf").touch()
+    needed = read_settings(conf)
+    with started(needed, stop, Part.BROKERS, meanwhile=lambda: asked.append("long")):
+        assert asked[0] == "long"
+        assert "server" in asked
+    asked.clear()
+    (tmp_path / "broker.conf").write_text("loadBalancerLoadSheddingStrategy=NoSuchShedder\n")
+    with pytest.raises(SettingsError), started(needed, stop, decides=True, meanwhile=lambda: asked.append("long")):
+        pass
+    assert asked == []

@@ -1,5 +1,6 @@
 """What the supervisor makes of a query that ended, without Spark: queries, sinks and leadership are played."""
 
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -67,6 +68,7 @@ class PlayedAssembly(Assembly):
         parts: dict[str, Any] = {
             "leadership": Mock(return_value=leadership),
             "session": Mock(),
+            "warm_up": Mock(),
             "stand_by": Mock(),
             "files": Mock(),
             "refuse_newer_state": Mock(),
@@ -159,6 +161,34 @@ def test_spark_runs_before_this_process_leads(tmp_path: Path) -> None:
     with pytest.raises(TrimtabError):
         run(tmp_path, leadership, session=lambda: led.append(leadership.acquired))
     assert led == [False]
+
+
+def test_spark_warms_up_beside_what_comes_before_the_query(tmp_path: Path) -> None:
+    session, led = Mock(), list[bool]()
+    leadership = PlayedLeadership(gone=False)
+    warm_up = Mock(side_effect=lambda _: led.append(leadership.acquired))
+    with pytest.raises(TrimtabError):
+        run(tmp_path, leadership, session=session, warm_up=warm_up)
+    warm_up.assert_called_once_with(session.return_value)
+    assert led == [False]
+
+
+def test_what_fails_while_spark_warms_up_is_left_to_the_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assembly = PlayedAssembly(tmp_path, PlayedLeadership(gone=False))
+    failed, uncaught = threading.Event(), list[object]()
+
+    def fails(*_: object) -> None:
+        failed.set()
+        raise RuntimeError("no such topic")
+
+    monkeypatch.setattr(assembly, "records", fails)
+    monkeypatch.setattr(threading, "excepthook", uncaught.append)
+    Assembly.warm_up(assembly, Mock())
+    assert failed.wait(10)
+    for thread in threading.enumerate():
+        if thread.name == "warm-up":
+            thread.join(10)
+    assert uncaught == []
 
 
 @pytest.mark.parametrize(
