@@ -70,6 +70,22 @@ def tiny_problems(draw: st.DrawFn) -> BalanceProblem:
     )
 
 
+@st.composite
+def odd_problems(draw: st.DrawFn) -> BalanceProblem:
+    """Loads next to nothing and huge ones, brokers a million times as large as others, all bundles on one broker."""
+    n, m, columns = draw(st.integers(1, 5)), draw(st.integers(0, 12)), draw(st.integers(1, 3))
+    load = st.sampled_from([0.0, 5e-324, 1e-300, 1e-12, 1.0, 1e14])
+    one_of = draw(st.lists(load, min_size=1, max_size=2))
+    loads_of = st.lists(st.sampled_from(one_of), min_size=columns, max_size=columns)
+    wide = st.lists(st.sampled_from([1e-6, 1.0, 1e6]), min_size=columns, max_size=columns)
+    last = draw(st.sampled_from([0, n - 1]))
+    return problem(
+        draw(st.lists(wide, min_size=n, max_size=n)),
+        draw(st.lists(st.tuples(st.integers(0, last), loads_of), min_size=m, max_size=m)),
+        fixed=draw(st.lists(loads_of, min_size=n, max_size=n)),
+    )
+
+
 def best_by_trying(problem: BalanceProblem, max_moves: int) -> float:
     """The lowest peak of all plans of at most *max_moves* moves."""
     n, m = len(problem.capacity), len(problem.owner)

@@ -1,12 +1,18 @@
 """From a problem to a plan with its certificate: search and bounds together."""
 
 from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
 
 from controller.planning.bounds import LowerBound, lower_bounds
 from controller.planning.objective import score
 from controller.planning.problem import BalanceProblem, Certificate, CertifiedPlan, PlannedMove
 from controller.planning.search import SearchLimits, searched
 from controller.planning.sequence import Allowed
+
+#: Numbers below this have few bits, so that no bound of theirs can be verified.
+_LEAST: Final = float(np.finfo(np.float64).tiny)
 
 
 def planned(problem: BalanceProblem, limits: SearchLimits, allowed: Allowed | None = None) -> CertifiedPlan:
@@ -30,8 +36,8 @@ def _certificate(
         max_moves=max_moves,
         before=before.peak,
         reached=after.peak,
-        # Rounding may put the bound a last bit above what is reached.
-        bound=min(bound.level, after.peak),
+        # Rounding may put the bound a last bit above what is reached; next to nothing, by much of it.
+        bound=min(bound.level, after.peak) if bound.level >= _LEAST else 0.0,
         kind=bound.kind,
         resource=bound.resource,
         size=bound.size,

@@ -1,22 +1,26 @@
 """What holds for every plan and every bound, tried on small problems against all plans that there are."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.model.load import Bools
 from controller.planning.bounds import lower_bounds
 from controller.planning.certify import planned
 from controller.planning.checker import flaws
 from controller.planning.objective import highest, loads, score
-from controller.planning.problem import BalanceProblem
+from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.search import SearchLimits
-from tests.balance_problems import best_by_trying, tiny_problems
+from tests.balance_problems import best_by_trying, odd_problems, tiny_problems
 
 _MOVES = st.integers(0, 5)
 #: A few steps of each part of the search.
 _EFFORT = 30_000
+#: More than that many steps ask the filters.
+_QUESTIONS = 2_000
 
 
 @given(problem=tiny_problems(), max_moves=_MOVES)
@@ -45,6 +49,27 @@ def test_the_best_of_all_plans_lies_between_bound_and_reached(problem: BalancePr
 def test_the_checker_verifies_every_plan(problem: BalanceProblem, max_moves: int, begin: float, goal: float) -> None:
     plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves, begin=begin, goal=min(begin, goal)))
     assert flaws(problem, plan.moves, plan.certificate) == []
+
+
+@given(problem=odd_problems(), max_moves=_MOVES, where=st.sampled_from(["anywhere", "nowhere", "first", "emptiest"]))
+def test_the_checker_verifies_plans_of_odd_clusters_under_any_filter(
+    problem: BalanceProblem, max_moves: int, where: str
+) -> None:
+    n, questions = len(problem.capacity), 0
+
+    def allowed(_: int, moves: Sequence[PlannedMove]) -> Bools:
+        nonlocal questions
+        questions += 1
+        placed = problem.owner.copy()
+        for move in moves:
+            placed[move.bundle] = move.destination
+        count = np.bincount(placed, minlength=n)
+        found = {"anywhere": count >= 0, "nowhere": count < 0, "first": np.arange(n) == 0}
+        return found.get(where, count == count.min())
+
+    plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves), allowed)
+    assert flaws(problem, plan.moves, plan.certificate) == []
+    assert questions <= _QUESTIONS
 
 
 @given(problem=tiny_problems(), max_moves=_MOVES, most=st.integers(0, 4))

@@ -6,6 +6,7 @@ import pytest
 from controller.bench.balance import cluster
 from controller.planning.bounds import mean_level
 from controller.planning.certify import planned
+from controller.planning.checker import flaws
 from controller.planning.from_view import Counted, stated
 from controller.planning.objective import Score, score
 from controller.planning.problem import PlannedMove
@@ -120,6 +121,13 @@ def test_more_effort_is_no_worse_where_brokers_may_give_few_bundles() -> None:
 def test_a_search_among_loads_near_nothing_ends(load: float) -> None:
     tiny = problem([[5.0]] * 2, [(0, [load])] * 3, fixed=[[0.0], [0.0]])
     assert planned(tiny, SearchLimits(max_moves=2, effort=10_000)).certificate.reached <= 3 * load / 5
+
+
+@pytest.mark.parametrize("load", [5e-324, 1e-323, 1e-310])
+def test_a_bound_of_next_to_nothing_is_none_as_nobody_could_verify_it(load: float) -> None:
+    tiny = problem([[1.0]] * 2, [(0, [load])] * 2)
+    plan = planned(tiny, SearchLimits(max_moves=2, effort=10_000))
+    assert (plan.certificate.bound, flaws(tiny, plan.moves, plan.certificate)) == (0.0, [])
 
 
 @pytest.mark.parametrize(("seed", "uneven", "times_mean"), [(4, False, 1.1), (2, True, 1.1), (6, True, 1.15)])
