@@ -64,8 +64,9 @@ def test_the_checker_verifies_plans_of_odd_clusters_under_any_filter(
         for move in moves:
             placed[move.bundle] = move.destination
         count = np.bincount(placed, minlength=n)
-        found = {"anywhere": count >= 0, "nowhere": count < 0, "first": np.arange(n) == 0}
-        return found.get(where, count == count.min())
+        found: dict[str, Bools] = {"anywhere": count >= 0, "nowhere": count < 0, "first": np.arange(n) == 0}
+        emptiest: Bools = count == count.min()
+        return found.get(where, emptiest)
 
     plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves), allowed)
     assert flaws(problem, plan.moves, plan.certificate) == []
