@@ -1,12 +1,16 @@
 """How the client library shows who we are, and knows whom to trust."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import pulsar
 
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.tls import Tls
+
+#: More than the library ever loses.
+_REFERENCES: Final = 1_000
 
 
 def client_access(shown: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
@@ -17,7 +21,7 @@ def client_access(shown: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
     """
     own, authentication = shown(), None
     if own.token:
-        authentication = pulsar.AuthenticationToken(lambda: shown().token)
+        authentication = pulsar.AuthenticationToken(_token_of(shown)[0])
     elif own.user:
         authentication = pulsar.AuthenticationBasic(own.user, own.password)
     elif tls.certificate:
@@ -30,3 +34,13 @@ def client_access(shown: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
         "tls_certificate_file_path": tls.certificate or None,
         "tls_private_key_file_path": tls.key or tls.certificate or None,
     }
+
+
+@cache
+def _token_of(shown: Callable[[], Credentials]) -> tuple[Callable[[], str], ...]:
+    """What says the token, many times the same.
+
+    The library counts its references to it in threads of its own, without Python's lock.  So it may miscount, and must
+    never let go of the last one: these are kept for ever, for each section of the settings once.
+    """
+    return (lambda: shown().token,) * _REFERENCES

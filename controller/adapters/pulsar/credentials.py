@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Protocol
 
 from controller.adapters.deadline import Clock, Deadline
@@ -67,7 +68,7 @@ class CredentialFiles:
     Where they cannot be read any more, the last ones are shown, and the log says so.  Threads may share it.
     """
 
-    def __init__(self, read: Callable[[], Credentials], section: str, *, clock: Clock) -> None:
+    def __init__(self, read: Callable[[], Credentials], section: str, *, clock: Clock = time.monotonic) -> None:
         """*read* reads the files that [*section*] names.  SettingsError where it cannot."""
         self._read, self._section, self._clock = read, section, clock
         self._shown = read()
@@ -125,14 +126,23 @@ def end_of(token: str) -> float | None:
         return None
 
 
-def credential_files(named: NamesCredentials, section: str, *, clock: Clock = time.monotonic) -> CredentialFiles:
-    """What [*section*], which is *named*, says we show.  SettingsError where a file cannot be read."""
+def credential_files(named: NamesCredentials, section: str) -> CredentialFiles:
+    """What [*section*], which is *named*, says we show: one for all of a process.
 
-    def read() -> Credentials:
-        return Credentials(
-            token=read_secret(named.token_file, f"{section}.token_file") if named.token_file else "",
-            user=named.user,
-            password=read_secret(named.password_file, f"{section}.password_file") if named.password_file else "",
-        )
+    SettingsError where a file could never be read.
+    """
+    return _files(section, named.token_file or "", named.user, named.password_file or "")
 
-    return CredentialFiles(read, section, clock=clock)
+
+@cache
+def _files(section: str, token_file: str, user: str, password_file: str) -> CredentialFiles:
+    return CredentialFiles(lambda: read_credentials(section, token_file, user, password_file), section)
+
+
+def read_credentials(section: str, token_file: str, user: str, password_file: str) -> Credentials:
+    """What the files hold now.  SettingsError where one cannot be read."""
+    return Credentials(
+        token=read_secret(token_file, f"{section}.token_file") if token_file else "",
+        user=user,
+        password=read_secret(password_file, f"{section}.password_file") if password_file else "",
+    )

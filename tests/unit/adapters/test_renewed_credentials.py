@@ -4,6 +4,7 @@ import logging
 import shutil
 import ssl
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import urllib3
 
 from controller.adapters.pulsar import pool
-from controller.adapters.pulsar.credentials import CredentialFiles, credential_files, end_of
+from controller.adapters.pulsar.credentials import CredentialFiles, credential_files, end_of, read_credentials
 from controller.adapters.pulsar.http import PulsarHttp
 from controller.adapters.pulsar.pool import RenewedConnections, connection_pool
 from controller.adapters.tls import Tls
@@ -34,7 +35,8 @@ def log_settings(file: Path) -> PulsarLogSettings:
 
 def shown(file: Path, clock: Clock) -> CredentialFiles:
     """What the settings show, by *clock*."""
-    return credential_files(log_settings(file), "log.pulsar", clock=clock)
+    read = partial(read_credentials, "log.pulsar", str(file), "", "")
+    return CredentialFiles(read, "log.pulsar", clock=clock)
 
 
 def test_a_token_that_is_replaced_is_shown_with_the_next_request(
