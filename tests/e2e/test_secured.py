@@ -22,9 +22,11 @@ from controller.adapters.pulsar.log import topics
 from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import all_extents, log_extents, starts
+from controller.adapters.pulsar.log.inbox import PulsarInbox
 from controller.adapters.pulsar.log.journal import PulsarJournal
 from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarMetricsLog
 from controller.adapters.recent import recent_results
+from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.doctor.checks import judge
 from controller.doctor.gather import gather
@@ -37,7 +39,7 @@ from controller.model.journal import JournalEntry
 from controller.ports.log import IssuedEvent
 from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.trimtab_toml import ExecutorSettings, Settings, read_settings
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
 from tests.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
@@ -305,6 +307,13 @@ def test_a_log_in_pulsar_needs_no_more_rights_than_its_page_says(servers: Server
     with closing(log_extents(user)) as http:
         assert sum(extent.entries for extent in all_extents(http, [metrics]).values()) == 1
         assert set(starts(http, [metrics], start_ms=1, at_end=False)) == {(metrics, 0), (metrics, 1)}
+
+    with (
+        closing(PulsarInbox(user, ExecutorSettings(group="executors"), cluster=CLUSTER)),
+        closing(topics.log_admin(user)) as asked,
+    ):
+        of_commands = (LOG_NAMESPACE, user.commands_topic, f"executors-{CLUSTER}")
+        wait_for(lambda: len(asked.active_consumers(*of_commands)) == user.partitions, 30, every=0.2)
 
     with pytest.raises(AccessDeniedError, match="may not produce here"):
         PulsarMetricsLog(as_role("log-reader"), cluster=CLUSTER).publish([("broker-1:8080", b"{}")])
