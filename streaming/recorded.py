@@ -39,6 +39,8 @@ _SCHEMA: Final = StructType(
         StructField("value", BinaryType()),
     ]
 )
+#: In place of the time of a record that has none, as what was known before: nothing in it is of a later time.
+_UNDATED: Final = 1 << 62
 #: Seconds since the epoch.  Spark reads files in the order of their times: each is a second later than the one before.
 _FIRST_FILE: Final = 1_000_000_000
 
@@ -52,7 +54,7 @@ def write_files(batches: Iterable[Sequence[RecordText]], folder: Path) -> None:
             [each.partition for each in batch],
             [each.offset for each in batch],
             [""] * len(batch),
-            [each.append_time_ms for each in batch],
+            [_UNDATED if each.append_time_ms is None else each.append_time_ms for each in batch],
             [each.whole for each in batch],
         ]
         path = folder / f"{number:06d}.parquet"
