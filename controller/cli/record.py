@@ -121,7 +121,7 @@ def record_log(
     settings = read_settings(conf)
     wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}", before)
     cluster, source, kept = settings.cluster.name, opened_log(settings, log), recorded_settings(settings)
-    known = partial(_known, source, wanted, kept, cluster, before) if _begins_midway(wanted, before) else None
+    known = partial(_known, source, wanted, kept, cluster, before) if _can_begin_midway(wanted, before) else None
     if key is None:
         manifest = record(source, output, wanted, kept, cluster, known_before=known)
     else:
@@ -163,12 +163,10 @@ def opened_log(settings: Settings, folder: Path | None) -> RecordLog:
     return log_system(settings).records()
 
 
-def _begins_midway(wanted: Wanted, before: int | None) -> bool:
-    """Whether what is *wanted* can be replayed and may begin in the midst of a run."""
+def _can_begin_midway(wanted: Wanted, before: int | None) -> bool:
+    """Whether what is *wanted* can be replayed, and so needs what was known before it."""
     needed = set(FOLDED_TOPICS.values())
-    return bool(wanted.from_ms is not None and before != 0 and needed <= set(wanted.topics)) and not (
-        needed & wanted.offsets.keys()
-    )
+    return before != 0 and needed <= set(wanted.topics) and not needed & wanted.offsets.keys()
 
 
 def _known(
@@ -176,7 +174,7 @@ def _known(
 ) -> KnownBefore | None:
     """What was known when the recording begins; None where the log begins later."""
     with long_work("reading what was known before, intervals") as tell:
-        return known_before(log, wanted.from_ms or 0, settings.intervals, cluster, before=before, tell=tell)
+        return known_before(log, wanted.from_ms, settings.intervals, cluster, before=before, tell=tell)
 
 
 def _wanted(

@@ -28,7 +28,8 @@ from controller.wire.readable import utc
 AnonymiserOf: TypeAlias = Callable[[Extents, Extents, Sequence[bytes]], Anonymiser]
 #: So many records are copied between two words about how far it is.
 _TOLD_EVERY: Final = 500
-_FROM_THE_BEGINNING: Final[Mapping[RecordedTopic, Mapping[int, int]]] = {topic: {} for topic in FOLDED_TOPICS.values()}
+#: ``first`` of a recording that begins with the log.
+FROM_THE_BEGINNING: Final[Mapping[RecordedTopic, Mapping[int, int]]] = {topic: {} for topic in FOLDED_TOPICS.values()}
 _AGAIN: Final = "delete it and record again"
 
 
@@ -96,7 +97,7 @@ def record(
         known = None
         if known_before is not None and (out.begun is None or anonymiser_of is not None):
             known = known_before()
-            wanted = replace(wanted, first=_FROM_THE_BEGINNING if known is None else known.first)
+            wanted = replace(wanted, first=FROM_THE_BEGINNING if known is None else known.first)
         begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
         begin = () if known is None else known.records
         other = None

@@ -38,6 +38,8 @@ MOST_FILES: Final = 50_000
 LARGEST_FILE: Final = 512 << 20
 #: Records of one file at most.
 MOST_RECORDS: Final = 1 << 20
+#: Lines of begin.jsonl at most: each record has more than 128 bytes, and in memory an empty line takes 40.
+_MOST_KNOWN: Final = LARGEST_FILE >> 7
 _PATH: Final = r"^(metrics|results|commands|journal)/[0-9]{6}\.parquet$"
 #: So many partitions of a topic at most.
 _MOST_PARTITIONS: Final = 10_000
@@ -230,7 +232,10 @@ def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
 
 
 def lines_in(begin: bytes) -> tuple[bytes, ...]:
-    """The records in the content of begin.jsonl."""
+    """The records in the content of begin.jsonl.  RecordingError where it has more than anybody knew."""
+    lines = begin.count(b"\n")
+    if lines > _MOST_KNOWN:
+        raise RecordingError(f"{BEGIN}: has {lines} lines, allowed: {_MOST_KNOWN}: it was changed")
     return tuple(line for line in begin.split(b"\n") if line)
 
 
@@ -245,10 +250,11 @@ def content_of(path: Path, most: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(descriptor)
+        raise RecordingError(f"{path}: is no file; a recording has no links and no devices")
     with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise RecordingError(f"{path}: is no file; a recording has no links and no devices")
         if about.st_size > most:
             raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {most}")
         try:

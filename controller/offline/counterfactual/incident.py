@@ -27,7 +27,7 @@ from controller.offline.counterfactual.shown import with_near_detail
 from controller.offline.counterfactual.start import start_before
 from controller.offline.pseudonyms.anonymise import plain_versions
 from controller.offline.record import AnonymiserOf, Wanted, record, wanted_extents
-from controller.offline.record_texts import FOLDED_TOPICS
+from controller.offline.record_texts import FOLDED_TOPICS, begin_of
 from controller.ports.records import Extents, RecordedTopic, RecordLog
 from controller.wire.journal import encode_entry
 from controller.wire.readable import utc
@@ -80,7 +80,7 @@ def make_incident(
     """
     period_ms = settings.intervals.period_ms
     start = start_before(log, span.since, settings.intervals, cluster, before=span.before)
-    begin = () if start is None else tuple(known_in(start.state, cluster))
+    begin = begin_of(log) if start is None else tuple(known_in(start.state, cluster))
     wanted = Wanted(
         from_ms=max(0, span.since - period_ms),
         to_ms=span.until + _AFTER * period_ms,

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from controller.adapters.recordings.reading import Recording
 from controller.aggregate.shard_state import DetailLimits, ShardState
 from controller.model.names import namespace_of
 from controller.offline.counterfactual.known_before import known_in
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog
-from controller.offline.record import KnownBefore
+from controller.offline.record import FROM_THE_BEGINNING, KnownBefore
 from controller.offline.record_texts import FOLDED_TOPICS, begin_of
 from controller.ports.records import Extent, RecordedTopic, RecordLog
 from controller.settings.trimtab_toml import IntervalSettings
@@ -42,8 +43,8 @@ def start_before(
 ) -> LogStart | None:
     """Behind the last interval before *since*, epoch ms; None where the log has none.
 
-    *before*: only so many intervals before it are read, for averages; None: all that the log has.  *tell* takes how
-    many are read.  One interval at a time is in memory.
+    *before*: only so many intervals before it are read, for averages, if there is one among them; None: all that the
+    log has.  *tell* takes how many are read.  One interval at a time is in memory.
     """
     begin = begin_of(log)
     parts = {} if before is None else _parts_since(log, since - (before + 1) * settings.period_ms)
@@ -58,6 +59,8 @@ def start_before(
             start = _behind(start, step, closed, [tick for tick in ticks if tick.interval <= closed[-1]])
             ticks = [tick for tick in ticks if tick.interval > closed[-1]]
             tell(start.intervals)
+    if start is None and before is not None:  # nothing was ticked for longer than that
+        return start_before(log, since, settings, cluster, tell=tell)
     return start
 
 
@@ -79,7 +82,7 @@ def _behind(start: LogStart | None, step: FoldedBatch, closed: Sequence[int], ti
 
 def known_before(
     log: RecordLog,
-    since: int,
+    since: int | None,
     settings: IntervalSettings,
     cluster: str,
     *,
@@ -88,11 +91,12 @@ def known_before(
 ) -> KnownBefore | None:
     """What a controller knew when it read the first interval from *since* (epoch ms) on; see ``start_before``.
 
-    None where the log has no interval before that.
+    Where the log has no interval before that, or *since* is None, that is what is known when the log begins; None where
+    it is nothing.
     """
-    start = start_before(log, since, settings, cluster, before=before, tell=tell)
+    start = None if since is None else start_before(log, since, settings, cluster, before=before, tell=tell)
     if start is None:
-        return None
+        return _known_when_it_begins(log)
     seen = {namespace_of(name) for name in start.state.bundles.names}
     return KnownBefore(
         records=tuple(known_in(start.state, cluster)),
@@ -101,6 +105,20 @@ def known_before(
         first_ms=start.first_ms,
         last_ms=start.last_ms,
         undescribed=len(seen - {state.namespace for state in start.state.namespaces}),
+    )
+
+
+def _known_when_it_begins(log: RecordLog) -> KnownBefore | None:
+    about = log.manifest.known_before if isinstance(log, Recording) else None
+    if about is None:
+        return None
+    return KnownBefore(
+        records=begin_of(log),
+        first=FROM_THE_BEGINNING,
+        intervals=about.intervals,
+        first_ms=about.first_ms,
+        last_ms=about.last_ms,
+        undescribed=about.undescribed,
     )
 
 

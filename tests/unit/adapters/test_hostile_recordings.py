@@ -162,6 +162,9 @@ def test_links_devices_and_pipes(folder: Path, name: str) -> None:
     path.unlink()
     os.mkfifo(path)
     assert f"{path.name}: is no file" in refused(folder)
+    path.unlink()
+    path.mkdir()
+    assert f"{path.name}: is no file" in refused(folder)
 
 
 def test_a_manifest_and_a_file_that_are_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

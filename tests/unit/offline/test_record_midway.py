@@ -99,6 +99,30 @@ def test_a_recording_of_a_recording_that_begins_midway_knows_what_was_known_befo
     assert (told.equal, told.first) == (INTERVALS - at, None)
 
 
+@pytest.mark.parametrize("since", [None, T + PERIOD])
+def test_a_copy_of_such_a_recording_from_its_beginning_knows_the_same(
+    conf: Path, log: KeptLog, tmp_path: Path, since: int | None
+) -> None:
+    said = cut(conf, log, tmp_path / "one", 5).known_before
+    one, settings = Recording(tmp_path / "one"), recorded_settings(read_settings(conf))
+    known = partial(known_before, one, since, settings.intervals, CLUSTER)
+    copied = record(one, tmp_path / "two", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
+    assert copied.known_before == said is not None
+    assert Recording(tmp_path / "two").begin == one.begin
+    assert replayed(tmp_path / "two").equal == INTERVALS - 5
+
+
+def test_what_was_known_before_a_longer_silence_than_asked_for_is_read_all_the_same(
+    conf: Path, log: KeptLog, tmp_path: Path
+) -> None:
+    silent = range(T + 3 * PERIOD, T + 9 * PERIOD)
+    kept = {topic: [each for each in of if each.timestamp_ms not in silent] for topic, of in log.topics.items()}
+    manifest = cut(conf, KeptLog(kept), tmp_path / "new", 9, before=2)
+    assert manifest.known_before is not None
+    assert manifest.known_before.last_ms < silent.start
+    assert manifest.topics["metrics"][0].first > 0
+
+
 @pytest.mark.parametrize("at", [4, 8])
 def test_what_if_makes_all_moves_of_such_a_recording_again(conf: Path, log: KeptLog, tmp_path: Path, at: int) -> None:
     cut(conf, log, tmp_path / "new", at)
@@ -172,6 +196,16 @@ def test_what_was_known_before_is_checked_like_every_other_file(conf: Path, log:
     with (tmp_path / "new" / "begin.jsonl").open("ab") as file:
         file.write(b"{}\n")
     with pytest.raises(RecordingError, match=r"begin\.jsonl: has \d+ bytes and another SHA-256"):
+        replayed(tmp_path / "new")
+
+
+def test_lines_without_end_are_refused_before_each_takes_memory(
+    conf: Path, log: KeptLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(conf, log, tmp_path / "new", 7)
+    lines = len(Recording(tmp_path / "new").begin)
+    monkeypatch.setattr("controller.adapters.recordings.manifest._MOST_KNOWN", lines - 1)
+    with pytest.raises(RecordingError, match=rf"begin\.jsonl: has {lines} lines, allowed: {lines - 1}"):
         replayed(tmp_path / "new")
 
 
