@@ -3,10 +3,12 @@
 import os
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from controller.model.errors import TrimtabError
 from controller.settings.access import TlsSettings
+from controller.settings.small_file import why_not_read_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,10 @@ class Tls:
 
     def context(self, to: str = "Pulsar") -> ssl.SSLContext:
         """For every connection *to* that server.  TrimtabError where a file cannot be used."""
+        for key, file in (("trust_certs", self.trust_certs), ("certificate", self.certificate), ("key", self.key)):
+            problem = why_not_read_again(Path(file)) if file else ""
+            if problem:
+                raise TrimtabError(f"TLS to {to}: {key} = {file!r}: {problem}")
         try:
             context = ssl.create_default_context(cafile=self.trust_certs or None)
         except (OSError, ssl.SSLError) as error:

@@ -1,11 +1,26 @@
 """Reading a file that somebody wrote by hand: settings, a scenario, a secret.  One that has no end is refused."""
 
 import errno
+import stat
 from pathlib import Path
 from typing import Final
 
 #: Longest file that is read, bytes.
 LARGEST_FILE: Final = 8 << 20
+
+
+def why_not_read_again(path: Path) -> str:
+    """Why *path* cannot be read now and then while a process runs, which a pipe would stop; "" where it can.
+
+    One that is not there, or that we have no right to, is told by whoever reads it.
+    """
+    try:
+        about = path.stat()
+    except OSError:
+        return ""
+    if not stat.S_ISREG(about.st_mode):
+        return "it is a pipe, a device or a folder; wanted is a plain file"
+    return f"it is longer than {LARGEST_FILE >> 20} MiB" if about.st_size > LARGEST_FILE else ""
 
 
 def read_small_file(path: Path) -> bytes:

@@ -3,15 +3,18 @@
 import base64
 import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final, Protocol
 
 from controller.adapters.deadline import Clock, Deadline
 from controller.model.errors import SettingsError
 from controller.settings.secret_files import read_secret
+from controller.settings.small_file import why_not_read_again
 from controller.wire.readable import utc
 
 log = logging.getLogger(__name__)
@@ -22,6 +25,8 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 _SAY_AGAIN_SECONDS: Final = 60.0
 #: The end of the year 9999: no later time can be told.
 _LAST_SECOND: Final = 253_402_300_800
+#: What HTTP sends as it is in a header.
+_SENDABLE: Final = re.compile("[!-~]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +145,20 @@ def _files(section: str, token_file: str, user: str, password_file: str) -> Cred
 
 
 def read_credentials(section: str, token_file: str, user: str, password_file: str) -> Credentials:
-    """What the files hold now.  SettingsError where one cannot be read."""
-    return Credentials(
-        token=read_secret(token_file, f"{section}.token_file") if token_file else "",
-        user=user,
-        password=read_secret(password_file, f"{section}.password_file") if password_file else "",
-    )
+    """What the files hold now.  SettingsError where one cannot be read, or what it holds cannot be sent."""
+    token = _secret(token_file, f"{section}.token_file")
+    if not _SENDABLE.fullmatch(token):
+        raise SettingsError(
+            f"{section}.token_file: the file that it names holds no token: there are spaces, line breaks or other than"
+            " ASCII characters in it"
+        )
+    return Credentials(token=token, user=user, password=_secret(password_file, f"{section}.password_file"))
+
+
+def _secret(file: str, key: str) -> str:
+    if not file:
+        return ""
+    problem = why_not_read_again(Path(file))
+    if problem:
+        raise SettingsError(f"{key}: the file that it names cannot be read: {problem}")
+    return read_secret(file, key)

@@ -1,6 +1,7 @@
 """Tokens and certificates that an administrator replaces while trimtab runs."""
 
 import logging
+import os
 import shutil
 import ssl
 import time
@@ -16,7 +17,7 @@ from controller.adapters.pulsar.credentials import CredentialFiles, credential_f
 from controller.adapters.pulsar.http import PulsarHttp
 from controller.adapters.pulsar.pool import RenewedConnections, connection_pool
 from controller.adapters.tls import Tls
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from tests.pulsar_tokens import TLS, token
 from tests.recording_servers import recording_brokers, started
@@ -75,6 +76,44 @@ def test_where_the_file_cannot_be_read_any_more_the_last_token_is_shown_and_it_i
     assert [each.levelname for each in caplog.records] == ["WARNING", "WARNING"]
     assert "cannot be read" in caplog.text
     assert "is empty; what was read before is shown" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["two\nlines", "two words", "€", "a\0b"])
+def test_a_token_that_no_request_could_carry_is_not_shown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
+) -> None:
+    clock, file = Clock(), tmp_path / "token"
+    file.write_text("one")
+    found = shown(file, clock)
+    file.write_text(content)
+    for _ in range(2):
+        clock.now += 1.5
+        assert found().token == "one"
+    assert "log.pulsar.token_file: the file that it names holds no token" in caplog.text
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
+
+
+@pytest.mark.parametrize("becomes", ["pipe", "folder", "huge"])
+def test_what_never_ends_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture, becomes: str) -> None:
+    clock, file, ca = Clock(), tmp_path / "token", tmp_path / "ca.pem"
+    file.write_text("one")
+    shutil.copy(TLS / "ca.pem", ca)
+    found = shown(file, clock)
+    for each in (file, ca):
+        each.unlink()
+        if becomes == "pipe":
+            os.mkfifo(each)
+        elif becomes == "folder":
+            each.mkdir()
+        else:
+            with each.open("wb") as content:
+                content.truncate(1 << 40)  # takes no room on the disk
+    for _ in range(2):
+        clock.now += 1.5
+        assert found().token == "one"
+    assert len(caplog.records) == 1
+    with pytest.raises(TrimtabError, match=r"TLS to Pulsar: trust_certs = .*: it is (a pipe|longer)"):
+        Tls(trust_certs=str(ca)).context()
 
 
 def test_a_token_that_has_ended_is_named_with_its_file_and_what_to_do(
