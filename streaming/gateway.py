@@ -52,8 +52,12 @@ def start_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
         return
     scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
     signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
-    log_file = spark_log.new_file(log_folder, scratch)
-    process = _start(conf, scratch, log_file)
+    try:
+        log_file = spark_log.new_file(log_folder, scratch)
+        process = _start(conf, scratch, log_file)
+    except BaseException:  # there is no JVM to be ended, with which it would be deleted
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
     atexit.register(_end, process, scratch)
     _STARTED.append(_Jvm(process, scratch, spark_log.OutputReader(process.stdout or (), log_file)))
 

@@ -136,6 +136,8 @@ def java_program() -> str:
     """The path of java: JAVA_HOME's, else the PATH's.  SettingsError says how to install one where there is none."""
     home = os.environ.get("JAVA_HOME")
     found = f"{home}/bin/java" if home else shutil.which("java")
+    if home and not Path(home, "bin", "java").exists():
+        raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java. {_INSTALL}")
     if found is None:
         raise SettingsError(f"Java is not installed (neither JAVA_HOME nor on the PATH). {_INSTALL}")
     return found
@@ -147,8 +149,7 @@ def java() -> str:
     try:
         answer = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
-        home = os.environ.get("JAVA_HOME")
-        raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java: {error.strerror}. {_INSTALL}") from error
+        raise SettingsError(f"{found} cannot be run: {error.strerror}. {_INSTALL}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
     if version is None or int(version[1]) < _OLDEST_JAVA:
         is_what = f"Java {version[1]}" if version else "no Java that tells its version"
