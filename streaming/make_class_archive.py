@@ -46,9 +46,18 @@ _KAFKA: Final = (
 
 
 def make(target: Path) -> None:
-    """Keep the classes at *target*, unless another process does that now; the JVM of this process ends."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with class_archive.lock_of(target).open("w") as lock, suppress(BlockingIOError):
+    """Keep the classes at *target*, unless another process does that now; the JVM of this process ends.
+
+    TrimtabError where none can be made.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = class_archive.lock_of(target).open("w")
+    except OSError as error:
+        raise TrimtabError(
+            f"{target.parent}: {error.strerror}: no archive of Spark's classes can be kept there"
+        ) from error
+    with lock, suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             _make(target)

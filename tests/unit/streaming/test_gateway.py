@@ -13,7 +13,7 @@ def test_without_java_it_says_how_to_get_it_and_leaves_nothing(tmp_path: Path, m
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    monkeypatch.setattr(gateway.SparkContext, "_gateway", None)
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     with pytest.raises(SettingsError, match=r"gone' holds no bin/java\. .*apt-get install"):
         gateway.start_jvm({})

@@ -101,3 +101,11 @@ def test_while_one_process_makes_it_no_other_one_begins(
 def test_where_nothing_can_be_written_none_is_made(tmp_path: Path) -> None:
     (tmp_path / "trimtab").touch()
     assert not class_archive.is_to_be_made(tmp_path / "trimtab" / "spark.jsa")
+
+
+def test_where_nothing_can_be_kept_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    archive = tmp_path / "file" / "trimtab" / "spark.jsa"
+    assert not class_archive.is_to_be_made(archive)
+    with pytest.raises(TrimtabError, match="file/trimtab: Not a directory: no archive of Spark's classes can be kept"):
+        make_class_archive.make(archive)
