@@ -1,10 +1,15 @@
 """Atomic files: each has its whole content or does not exist, even where the process dies."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 from uuid import uuid4
+
+#: The name of a file that is being written.
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{32}", re.ASCII | re.DOTALL)
 
 
 def create(
@@ -48,6 +53,11 @@ def why_not_writable(folder: Path) -> str:
         why = "nothing can be created there" if isinstance(error, FileNotFoundError) else error.strerror
         return f"{place} cannot be written to: {why}"
     return ""
+
+
+def is_left(path: Path) -> bool:
+    """Whether *path* is what a process that was killed left of a file that it was writing."""
+    return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def _write_beside(path: Path, content: bytes) -> Path:

@@ -198,10 +198,10 @@ def _progress_in(folder: Path) -> RecordingProgress | None:
     begun = folder / PROGRESS
     if not begun.exists():
         # What was known before is written first, so a killed process may have left it.
-        ours = (_LOCK, BEGIN)
-        others = sorted(each.name for each in folder.iterdir() if each.name not in ours and not _is_temporary(each))
+        others = sorted(each.name for each in folder.iterdir() if each.name != BEGIN and each.name[0] != ".")
         if others:
             raise SettingsError(f"{folder} is not empty, it holds {others[0]!r}: choose another folder with -o")
+        _delete_left(folder)  # there may be true names in it, and none are wanted now
         return None
     try:
         progress = validate(RecordingProgress, content_of(begun, _LARGEST_PROGRESS))
@@ -212,16 +212,14 @@ def _progress_in(folder: Path) -> RecordingProgress | None:
     for path, sha256 in sums.items():
         if hashlib.sha256(content_of(folder / path, LARGEST_FILE)).hexdigest() != sha256:
             raise RecordingError(f"{folder / path}: was changed: delete {folder} and record again")
-    for place in (folder, *(folder / topic for topic in RECORDED_TOPICS)):
-        for left in place.glob(".*"):
-            if _is_temporary(left):
-                left.unlink(missing_ok=True)
+    _delete_left(folder)
     return progress
 
 
-def _is_temporary(path: Path) -> bool:
-    """Whether *path* is what a killed process left of a file that it was writing."""
-    return path.name.startswith(".") and path.name != _LOCK
+def _delete_left(folder: Path) -> None:
+    for place in (folder, *(folder / topic for topic in RECORDED_TOPICS)):
+        for left in filter(files.is_left, place.glob(".*")):
+            left.unlink(missing_ok=True)
 
 
 def _locked(folder: Path) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -105,7 +106,8 @@ def test_a_recording_that_was_killed_goes_on_where_it_was_and_is_the_same_in_the
     log, folder = some_log(), tmp_path / "new"
     with pytest.raises(KilledError):
         made(folder, DyingLog(log, after))
-    (folder / "metrics" / ".000009.parquet.0f").write_bytes(b"half")  # what a kill in the midst of a file leaves
+    # What a kill in the midst of a file leaves.
+    (folder / "metrics" / f".000009.parquet.{uuid4().hex}").write_bytes(b"half")
     with pytest.raises(RecordingError, match="not complete"):
         Recording(folder)
     made(folder, log)

@@ -191,6 +191,24 @@ def test_what_a_kill_left_before_the_recording_was_begun_is_replaced(conf: Path,
     assert not (tmp_path / "new" / "begin.jsonl").exists()
 
 
+def test_what_a_kill_left_of_a_file_is_deleted_before_other_names_are_written(
+    conf: Path, log: KeptLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            cut(conf, log, tmp_path / "new", 7)
+    left = [each.name for each in (tmp_path / "new").iterdir() if "begin" in each.name]
+    assert len(left) == 1
+    (tmp_path / "new" / ".of_a_user").touch()
+    cut(conf, log, tmp_path / "new", 7, anonymiser_of=other_names(log, conf))
+    found = {each.name for each in (tmp_path / "new").iterdir()}
+    assert found == {"begin.jsonl", "manifest.json", ".of_a_user", *RECORDED_TOPICS}
+
+
 def test_what_was_known_before_is_checked_like_every_other_file(conf: Path, log: KeptLog, tmp_path: Path) -> None:
     cut(conf, log, tmp_path / "new", 7)
     with (tmp_path / "new" / "begin.jsonl").open("ab") as file:
