@@ -87,12 +87,6 @@ def test_it_gives_no_more_than_it_has_to_where_nothing_else_makes_it_give() -> N
     assert 0.70 < 0.85 * (1 - len(found.unloads) / 20) < 0.77
 
 
-def test_it_gives_no_more_than_brings_it_below_the_urgent_usage() -> None:
-    # With one bundle less it is at 0.779.
-    found, _ = decided({**HOT, "a": 0.82}, PeakHistory(proven=Proven(error=0.2)))
-    assert len(found.unloads) == 1
-
-
 def test_a_broker_that_came_gives_nothing_in_its_first_round() -> None:
     memory = PeakHistory(brokers=("b:8080", "c:8080"))
     first, memory = decided(HOT, memory)

@@ -27,7 +27,7 @@ _IDLE_GOAL: Final = 0.01
 _IDLE_GAIN: Final = 0.5
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
 #: made where the broker is so many points above that.
-_BELOW_URGENT: Final = 0.02
+_BELOW_URGENT: Final = 0.05
 _URGENT_FALL: Final = 0.02
 _MINUTE_MS: Final = 60_000
 
