@@ -102,7 +102,7 @@ class IntervalSettings(Section):
     detail_topics: Annotated[int, Field(ge=1000)] = 1_000_000
     """Topics one by one that an interval gives to the driver at most, 40 bytes each.  Where bundles near a split
     threshold have more, some of them wait for a later interval: their verdict is NoTopicDetail."""
-    max_record_bytes: Annotated[int, Field(ge=65_536)] = 8 * 1024 * 1024
+    max_record_bytes: Annotated[int, Field(ge=65_536, le=1 << 30)] = 8 * 1024 * 1024
     """Bytes; a longer record becomes a dead letter without being read."""
 
     @property

@@ -114,6 +114,12 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ),
         ("shards = 16", "shards = true", "intervals.shards = True: Input should be a valid integer"),
         ("shards = 16", "shards = 0", "intervals.shards = 0: Input should be greater than or equal to 1"),
+        # The JVM takes it as an int.
+        (
+            "max_record_bytes = 8_388_608",
+            "max_record_bytes = 4294967296",
+            "max_record_bytes = 4294967296: Input should be less",
+        ),
         ("detail_share = 0.5", "detail_share = nan", "intervals.detail_share = nan: Input should be "),
         ("detail_share = 0.5", "detail_share = 1.5", "intervals.detail_share = 1.5: Input should be less than"),
         ("paused = false", "paused = 0", "decisions.paused = 0: Input should be a valid boolean"),
