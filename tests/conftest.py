@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "-n",
         dest="workers",
         default="auto",
-        help="how many workers run the tests; 0: none but this process; auto: one for each processor, none where files "
+        help="how many workers run the tests; 0: none but this process; auto: one more than processors, none where files "
         "or folders are named",
     )
 
@@ -75,7 +75,8 @@ def _workers(config: pytest.Config) -> int:
     given = config.getoption("workers")
     if given != "auto":
         return int(given)
-    return (os.cpu_count() or 1) if config.args_source is config.ArgsSource.TESTPATHS else 0
+    # One more: some tests wait.
+    return (os.cpu_count() or 1) + 1 if config.args_source is config.ArgsSource.TESTPATHS else 0
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -17,7 +17,9 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 @contextmanager
-def server(serve: Callable[[socket.socket, threading.Event], None]) -> Iterator[PulsarAdmin]:
+def server(
+    serve: Callable[[socket.socket, threading.Event], None], read_seconds: float = 30.0
+) -> Iterator[PulsarAdmin]:
     """An admin URL behind which *serve* has each connection, until the event is set."""
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -36,7 +38,9 @@ def server(serve: Callable[[socket.socket, threading.Event], None]) -> Iterator[
                         continue
 
         threading.Thread(target=accept, daemon=True).start()
-        admin = PulsarAdmin([f"http://127.0.0.1:{listening.getsockname()[1]}"], cluster="lab", read_seconds=0.3)
+        admin = PulsarAdmin(
+            [f"http://127.0.0.1:{listening.getsockname()[1]}"], cluster="lab", read_seconds=read_seconds
+        )
         try:
             yield admin
         finally:
@@ -66,7 +70,7 @@ def dripping(*, first: bytes, drops: bytes) -> Callable[[socket.socket, threadin
     ],
 )
 def test_an_answer_that_drips_is_over_when_its_time_is(first: bytes, drops: bytes) -> None:
-    with server(dripping(first=first, drops=drops)) as admin:
+    with server(dripping(first=first, drops=drops), 0.3) as admin:
         begun = time.monotonic()
         with pytest.raises(PulsarError, match="no answer"):
             admin.tenants()
