@@ -55,8 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "-n",
         dest="workers",
         default="auto",
-        help="how many workers run the tests; 0: none but this process; auto: one more than processors, none where files "
-        "or folders are named",
+        help="how many workers run the tests; 0: none but this process; auto: one more than processors, none where "
+        "files or folders are named",
     )
 
 
