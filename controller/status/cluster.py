@@ -17,11 +17,16 @@ from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
 from controller.status.guardrails import GuardrailStatus, guardrail_status
 from controller.wire.base import read_object
+from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import Result
 
 _INTERVALS: Final = 10
 _RATES: Final = ("msgRateIn", "msgRateOut")
 _THROUGHPUTS: Final = ("msgThroughputIn", "msgThroughputOut")
+_LOADS: Final = (*_RATES, *_THROUGHPUTS)
+#: How far back the sweeps of the last interval are looked for: so many ticks, and so many sweeps.
+_TICKS: Final = 3
+_SWEEPS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,28 +147,32 @@ def _reports(admin: PulsarAdmin | None) -> tuple[dict[str, Mapping[str, Any]], d
 
 def _swept(settings: Settings) -> dict[str, Mapping[str, Any]]:
     """Broker -> a chunk of the sweep that counts for the last interval; all chunks have the broker's own fields."""
+    cluster = settings.cluster.name
     roster: dict[str, str] | None = None
-    chunks: dict[str, Mapping[str, Any]] = {}
+    # Those in front of the tick as well: records of one millisecond come in any order.
+    chunks: dict[tuple[str, str], Mapping[str, Any]] = {}
+    ticks = 0
     for value in log_system(settings).tail().backwards("metrics", (b'"broker_sweep"', b'"tick"')):
         try:
             fields = read_object(value)
+            record = decode_metric(value, cluster=cluster, period_ms=1) if fields.get("type") == "tick" else None
         except WireError:
             continue
-        if fields.get("cluster") != settings.cluster.name:
-            continue
-        if fields.get("type") == "tick" and fields.get("roster") is not None:
-            if roster is not None:
-                break
-            roster = {entry["broker"]: entry.get("sweepId") for entry in fields["roster"]}
-        elif fields.get("type") == "broker_sweep" and roster is not None:
-            broker, sweep = fields.get("broker", ""), fields.get("sweepId")
-            if sweep is not None and roster.get(broker) == sweep:
-                chunks[broker] = fields
-    return chunks
+        if isinstance(record, TickRecord) and record.roster is not None:
+            ticks += 1
+            if roster is None:
+                roster = {entry.broker: entry.sweep_id for entry in record.roster if entry.sweep_id}
+        elif fields.get("type") == "broker_sweep" and fields.get("cluster") == cluster:
+            chunks[str(fields.get("broker")), str(fields.get("sweepId"))] = {key: fields.get(key) for key in _LOADS}
+        found = roster is not None and roster.items() <= chunks.keys()
+        if found or ticks == _TICKS or len(chunks) == _SWEEPS:
+            break
+    return {broker: chunks[broker, sweep] for broker, sweep in (roster or {}).items() if (broker, sweep) in chunks}
 
 
 def _sum(report: Mapping[str, Any], keys: tuple[str, ...]) -> float:
-    return float(sum(report.get(key, 0) for key in keys))
+    values = (report.get(key) for key in keys)
+    return float(sum(value for value in values if isinstance(value, int | float)))
 
 
 def _over_mean(values: Mapping[str, float]) -> float:

@@ -142,7 +142,9 @@ def test_the_journal_tells_who_leads_what_was_decided_and_what_became_of_it(conf
     assert "RecentlyUnloaded 2, Balanced 1" in text
 
 
-def test_without_brokers_the_last_sweeps_tell_how_even_the_cluster_is(conf: Path) -> None:
+@pytest.mark.parametrize("behind", [0, 1, 2])
+def test_without_brokers_the_last_sweeps_tell_how_even_the_cluster_is(conf: Path, behind: int) -> None:
+    """Records of one millisecond come in any order: the last *behind* sweeps are read before their tick."""
     journal(conf.parent)
     metrics = conf.parent / "log" / "metrics"
     metrics.mkdir()
@@ -153,7 +155,9 @@ def test_without_brokers_the_last_sweeps_tell_how_even_the_cluster_is(conf: Path
     ]
     roster = [{"broker": name, "sweepId": f"{name}@{T}"} for name in rates] + [{"broker": "c:8080", "sweepId": None}]
     noise = broker_sweep("a:8080", sweepId="does not count", msgRateIn=1e6)
-    lines = [*sweeps, noise, tick(T, roster=None), tick(T, roster=roster), tick(T + PERIOD, roster=None)]
+    spoilt = broker_sweep("d:8080", msgRateIn="many")
+    front, late = sweeps[: 2 - behind], sweeps[2 - behind :]
+    lines = [*front, noise, tick(T, roster=None), tick(T, roster=roster), *late, spoilt, tick(T + PERIOD, roster=None)]
     (metrics / "0.jsonl").write_bytes(b"\n".join(as_bytes(line) for line in lines))
     even = found(status, "--conf", conf)["imbalance"]
     assert even == {"brokers": 2, "msg_rate": 1.5, "msg_throughput": 1.0, "busiest": "a:8080"}
