@@ -27,7 +27,10 @@ from tests.mutants.trial import CAUGHT, OPTIONS, SURVIVED, Trial
 
 CORE = [
     f"controller/{name}"
-    for name in ("model", "strategies", "aggregate", "cycle", "engine.py", "wire", "collector", "executor")
+    for name in (
+        *("model", "planning", "strategies", "aggregate", "cycle", "audit", "engine.py"),
+        *("wire", "collector", "executor"),
+    )
 ]
 _EQUIVALENT = Path("tests/mutants/equivalent.txt")
 
