@@ -19,7 +19,7 @@ from controller.model.records import CommandResult
 from controller.offline.plans.applying import PlanRun, Surroundings
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.source import PlanSource, source_of_log
-from controller.planning.plan import Plan
+from controller.planning.plans.plan import Plan
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import read_settings

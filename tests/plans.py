@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller.planning.plan import Plan, PlanKind, PlanStep
+from controller.planning.plans.plan import Plan, PlanKind, PlanStep
+from controller.planning.plans.waves import WavePace
 from controller.planning.problem import BalanceProblem
-from controller.planning.waves import WavePace
 from tests.balance_problems import seeded
 
 

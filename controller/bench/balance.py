@@ -29,10 +29,10 @@ from controller.model.load import (
     ClusterView,
     Floats,
 )
-from controller.planning.bounds import fewest_moves, mean_level
 from controller.planning.from_view import Counted, stated
 from controller.planning.objective import highest
 from controller.planning.problem import BalanceProblem
+from controller.planning.solving.bounds import fewest_moves, mean_level
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from controller.bench.balance import cluster
 from controller.bench.exact import solved, with_prices
-from controller.planning.bounds import mean_level
-from controller.planning.certify import planned
 from controller.planning.from_view import Counted, stated
-from controller.planning.search import SearchLimits
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.certify import planned
+from controller.planning.solving.search import SearchLimits
 
 #: What brokers of the bench's clusters use.
 _COUNTED = Counted(weights={"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0})

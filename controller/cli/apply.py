@@ -24,7 +24,7 @@ from controller.offline.plans.applying import Applied, PlanRun, Surroundings
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource, source_of_log
-from controller.planning.plan import Plan
+from controller.planning.plans.plan import Plan
 from controller.ports.controls import ControlStore
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer

@@ -19,7 +19,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load, source_of_log
-from controller.planning.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
+from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.plan import encode_plan
 from controller.wire.readable import utc

@@ -1,7 +1,7 @@
 """What PeakShedder remembers: how the load of each bundle went, what it has waited for, and what its moves promised.
 
-Numbers of bundles are columns, packed into text (controller/planning/packed.py), so that the journal can hold them: 9
-bytes a bundle, 8 more for its name, and 2 for each hour of the day.
+Numbers of bundles are columns, packed into text (controller/planning/foresight/packed.py), so that the journal can
+hold them: 9 bytes a bundle, 8 more for its name, and 2 for each hour of the day.
 """
 
 from collections.abc import Mapping

@@ -13,11 +13,11 @@ from pydantic import ConfigDict, Field
 
 from controller.model.errors import PlanRefusedError, WireError
 from controller.model.load import Floats, Ints
+from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.objective import disturbance
-from controller.planning.plan import Plan, PlanStep
-from controller.planning.plan_checker import plan_flaws
+from controller.planning.plans.plan import Plan, PlanStep
+from controller.planning.plans.waves import WavePace
 from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
-from controller.planning.waves import WavePace
 from controller.wire.base import (
     VERSION,
     AnyText,

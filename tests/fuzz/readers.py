@@ -13,7 +13,7 @@ from controller.collector.reports import SweepName, extensible_report, modular_r
 from controller.collector.states import bundle_data
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError, WireError
 from controller.offline.recorded_load import read_load
-from controller.planning.plan_steps import PlanLimits, empty_step
+from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.policy import read_policy

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model.load import Bools
-from controller.planning.bounds import lower_bounds
-from controller.planning.certify import planned
-from controller.planning.checker import flaws
+from controller.planning.checking.checker import flaws
 from controller.planning.objective import highest, loads, score
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.search import SearchLimits
+from controller.planning.solving.bounds import lower_bounds
+from controller.planning.solving.certify import planned
+from controller.planning.solving.search import SearchLimits
 from tests.balance_problems import best_by_trying, odd_problems, tiny_problems
 
 _MOVES = st.integers(0, 5)

@@ -44,6 +44,7 @@ _FORBIDDEN: Final = {
         "controller.strategies.shedding.overload_shedder",
         "controller.strategies.shedding.threshold_shedder",
     ),
+    "What checks plans": ("controller.planning.checking.checker", "controller.planning.solving.bounds"),
     "Production code": ("controller.executor.loop", "controller.simulator.cluster"),
     "No circle": ("controller.model.names", "controller.cycle.decide"),
 }

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from controller.cli.shared.layout import columns, print_line, print_table
 from controller.offline.plans.planner import PlannedCluster
-from controller.planning.bounds import mean_level
-from controller.planning.frontier import FURTHER_MOVES
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.frontier import FURTHER_MOVES
 from controller.wire.answers.plan import FrontierLevelAnswer, PlanAnswer
 from controller.wire.readable import counted
 

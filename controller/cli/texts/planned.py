@@ -11,7 +11,7 @@ from controller.cli.texts.frontier import frontier_levels, print_frontier
 from controller.offline.plans.planner import PlannedCluster
 from controller.offline.plans.rightsizing import Rightsizing
 from controller.offline.plans.source import PlanSource
-from controller.planning.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
+from controller.planning.plans.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
 from controller.planning.problem import PlannedMove
 from controller.wire.answers.plan import (
     BrokerChangeAnswer,

@@ -14,7 +14,7 @@ from controller.model.errors import TrimtabError
 from controller.offline.plans.progress import MoveState, PlanProgress
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import NamedMove, Today, named_moves, today
-from controller.planning.plan import EMPTY, Plan
+from controller.planning.plans.plan import EMPTY, Plan
 from controller.wire.readable import counted
 
 #: Intervals without any change after which a wave is given up.

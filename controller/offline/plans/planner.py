@@ -8,12 +8,11 @@ import numpy as np
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.offline.plans.source import PlanSource
-from controller.planning.checker import flaws
+from controller.planning.checking.checker import flaws
+from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.from_view import StatedProblem
-from controller.planning.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves
-from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanKind, PlanStep
-from controller.planning.plan_checker import plan_flaws
-from controller.planning.plan_steps import (
+from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanKind, PlanStep
+from controller.planning.plans.plan_steps import (
     MOST_MOVES,
     PlanLimits,
     emptied_step,
@@ -23,9 +22,10 @@ from controller.planning.plan_steps import (
     restart_steps,
     spread_step,
 )
+from controller.planning.plans.rightsizing import removable
+from controller.planning.plans.waves import WaveLimits, WavePace
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
-from controller.planning.rightsizing import removable
-from controller.planning.waves import WaveLimits, WavePace
+from controller.planning.solving.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves
 from controller.wire.readable import counted
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
-from controller.planning.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, SPREAD, Plan, PlanKind, StepTask
+from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, SPREAD, Plan, PlanKind, StepTask
 
 #: Characters of what was asked for that are kept.
 _LONGEST: Final = 900

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from controller.offline.plans.source import PlanSource
+from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.from_view import StatedProblem
 from controller.planning.objective import highest, loads
-from controller.planning.plan import EMPTY, Plan, PlanStep
+from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.planning.problem import PlannedMove
-from controller.planning.wave_checker import wave_flaws
 
 #: A change of a bundle's load below this share of its broker's capacity is none.
 _SMALL: Final = 0.01

@@ -18,7 +18,7 @@ from controller.model.controls import Drained
 from controller.model.errors import PlanRefusedError, TrimtabError
 from controller.offline.plans.applying import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
-from controller.planning.plan import DRAIN
+from controller.planning.plans.plan import DRAIN
 from controller.wire.plan import encode_plan, hash_of
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in

@@ -16,7 +16,7 @@ from controller.offline.plans.applying import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
-from controller.planning.plan import DRAIN, JOIN, Plan
+from controller.planning.plans.plan import DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan
 from tests.effort import tries

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from controller.planning.bounds import indivisible, lower_bounds
 from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, REMOVAL, BalanceProblem
+from controller.planning.solving.bounds import indivisible, lower_bounds
 from tests.balance_problems import problem, seeded
 
 

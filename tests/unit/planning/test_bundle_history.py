@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller.model.peak_history import PeakHistory
-from controller.planning.bundle_history import BundleHistory
+from controller.planning.foresight.bundle_history import BundleHistory
 
 NAMES = ("a", "b", "c")
 MINUTE, HOUR = 60_000, 3_600_000

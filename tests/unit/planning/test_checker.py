@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 import pytest
 
-from controller.planning import checker
-from controller.planning.certify import planned
-from controller.planning.checker import flaws
+from controller.planning.checking import checker
+from controller.planning.checking.checker import flaws
 from controller.planning.problem import (
     FIXED,
     MEAN,
@@ -22,7 +21,8 @@ from controller.planning.problem import (
     CertifiedPlan,
     PlannedMove,
 )
-from controller.planning.search import SearchLimits
+from controller.planning.solving.certify import planned
+from controller.planning.solving.search import SearchLimits
 from tests.balance_problems import problem, seeded
 from tests.effort import tries
 

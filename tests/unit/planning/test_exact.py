@@ -3,10 +3,10 @@
 import pytest
 
 from controller.bench.exact import reachable, solved, with_prices
-from controller.planning.certify import planned
-from controller.planning.checker import flaws
+from controller.planning.checking.checker import flaws
 from controller.planning.problem import PRICES
-from controller.planning.search import SearchLimits
+from controller.planning.solving.certify import planned
+from controller.planning.solving.search import SearchLimits
 from tests.balance_problems import problem, seeded
 from tests.effort import tries
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.planning.followed import NEVER, Followed
+from controller.planning.foresight.followed import NEVER, Followed
 
 
 def begun(level: float = 100.0, rows: int = 1) -> Followed:

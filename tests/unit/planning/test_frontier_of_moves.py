@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from controller.model.load import Bools
-from controller.planning.checker import flaws
-from controller.planning.frontier import numbers_of_moves, plans_by_moves
+from controller.planning.checking.checker import flaws
 from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.solving.frontier import numbers_of_moves, plans_by_moves
 
 
 def clusters(seed: int, bundles: int = 40) -> BalanceProblem:

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.planning.emptying import emptied
-from controller.planning.plan import EMPTY, FILL, PlanStep, broker_changes, disturbed
-from controller.planning.plan_checker import plan_flaws
-from controller.planning.plan_steps import PlanLimits, empty_step, fill_step, restart_steps, spread_step
+from controller.planning.checking.plan_checker import plan_flaws
+from controller.planning.plans.emptying import emptied
+from controller.planning.plans.plan import EMPTY, FILL, PlanStep, broker_changes, disturbed
+from controller.planning.plans.plan_steps import PlanLimits, empty_step, fill_step, restart_steps, spread_step
+from controller.planning.plans.restarting import fewest_restart_moves, rolling_restart
+from controller.planning.plans.rightsizing import brokers_needed, removable, with_more_brokers
+from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.restarting import fewest_restart_moves, rolling_restart
-from controller.planning.rightsizing import brokers_needed, removable, with_more_brokers
-from controller.planning.waves import WaveLimits
 from tests.balance_problems import problem
 from tests.effort import tries
 from tests.plans import plan_of, some_problem

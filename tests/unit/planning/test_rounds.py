@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from controller.model.load import Bools
-from controller.planning.bounds import lower_bounds
-from controller.planning.certify import certified, planned
-from controller.planning.checker import flaws
+from controller.planning.checking.checker import flaws
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.rounds import PartLimits, part_for_a_round
-from controller.planning.search import SearchLimits
+from controller.planning.solving.bounds import lower_bounds
+from controller.planning.solving.certify import certified, planned
+from controller.planning.solving.rounds import PartLimits, part_for_a_round
+from controller.planning.solving.search import SearchLimits
 
 
 def clusters(seed: int) -> BalanceProblem:

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from controller.bench.balance import cluster
-from controller.planning.bounds import mean_level
-from controller.planning.certify import planned
-from controller.planning.checker import flaws
+from controller.planning.checking.checker import flaws
 from controller.planning.from_view import Counted, stated
 from controller.planning.objective import Score, score
 from controller.planning.problem import PlannedMove
-from controller.planning.search import SearchLimits, searched
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.certify import planned
+from controller.planning.solving.search import SearchLimits, searched
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
 from tests.balance_problems import problem, seeded

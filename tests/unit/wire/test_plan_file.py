@@ -11,9 +11,9 @@ import pytest
 
 from controller.model.errors import PlanRefusedError
 from controller.planning.objective import disturbance
-from controller.planning.plan import Plan
-from controller.planning.plan_steps import PlanLimits, empty_step, restart_steps, spread_step
-from controller.planning.waves import WaveLimits
+from controller.planning.plans.plan import Plan
+from controller.planning.plans.plan_steps import PlanLimits, empty_step, restart_steps, spread_step
+from controller.planning.plans.waves import WaveLimits
 from controller.wire.plan import encode_plan, hash_of, parse_plan
 from tests.plans import plan_of, some_problem
 

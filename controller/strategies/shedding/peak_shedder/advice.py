@@ -7,8 +7,8 @@ import numpy as np
 
 from controller.model.decision import Reason, Verdict
 from controller.model.load import ClusterView, Floats, Ints
-from controller.planning.bounds import indivisible
 from controller.planning.from_view import StatedProblem, drivers
+from controller.planning.solving.bounds import indivisible
 
 #: At most so many bundles are named, the largest.
 _NAMED: Final = 10

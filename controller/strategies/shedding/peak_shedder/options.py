@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from controller.model.option import option
 from controller.planning.from_view import Counted
-from controller.planning.rounds import PartLimits
+from controller.planning.solving.rounds import PartLimits
 from controller.strategies.common.resource_usage import ResourceWeights
 
 

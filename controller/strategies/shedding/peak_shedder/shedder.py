@@ -9,8 +9,8 @@ A plan has to hold later as well: by the trend of each bundle's load, and at the
 as the last days show them.  It is carried out where a broker was above its limit in several rounds, where no brokers
 come and go, and where the gain is worth the disturbance.  What each move promised is looked at two rounds later.
 
-Nothing is issued that the checker (controller/planning/checker.py) does not verify.  The placement is not asked: a
-bundle goes where it is planned to go, or stays.
+Nothing is issued that the checker (controller/planning/checking/checker.py) does not verify.  The placement is not
+asked: a bundle goes where it is planned to go, or stays.
 
 Pulsar has no such strategy.
 """
@@ -23,16 +23,16 @@ import numpy as np
 from controller.model.decision import LazyVerdicts, Reason, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.peak_history import PeakHistory
-from controller.planning.bounds import LowerBound, lower_bounds, plain_bound
-from controller.planning.bundle_history import BundleHistory
-from controller.planning.certify import certified
-from controller.planning.checker import flaws
-from controller.planning.foresee import error_of, followed, foreseen
+from controller.planning.checking.checker import flaws
+from controller.planning.foresight.bundle_history import BundleHistory
+from controller.planning.foresight.foresee import error_of, followed, foreseen
 from controller.planning.from_view import stated
 from controller.planning.problem import CertifiedPlan, PlannedMove
-from controller.planning.rounds import part_for_a_round
-from controller.planning.search import SearchLimits, searched
 from controller.planning.sequence import Allowed
+from controller.planning.solving.bounds import LowerBound, lower_bounds, plain_bound
+from controller.planning.solving.certify import certified
+from controller.planning.solving.rounds import part_for_a_round
+from controller.planning.solving.search import SearchLimits, searched
 from controller.strategies.common.movable import broker_own, movable
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder.advice import too_large

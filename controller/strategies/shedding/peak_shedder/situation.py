@@ -9,10 +9,10 @@ import numpy as np
 from controller.model.decision import Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats
 from controller.model.peak_history import PeakHistory
-from controller.planning.bounds import mean_level
 from controller.planning.from_view import StatedProblem
 from controller.planning.objective import highest, loads
 from controller.planning.problem import PlannedMove
+from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow

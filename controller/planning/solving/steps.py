@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.problem import PlannedMove
-from controller.planning.standing import Standing
+from controller.planning.solving.standing import Standing
 
 #: Differences below this are rounding.
 EPSILON: Final = 1e-9

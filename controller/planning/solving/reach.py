@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Floats, Ints
-from controller.planning.standing import Standing
-from controller.planning.steps import EPSILON, RESOURCES, Fits, compared, emptiest
+from controller.planning.solving.standing import Standing
+from controller.planning.solving.steps import EPSILON, RESOURCES, Fits, compared, emptiest
 
 #: A step counts as so many pairs of a bundle and a broker, besides those that it looks at.
 _PAIRS_OF_A_STEP: Final = 2000

@@ -12,8 +12,8 @@ import numpy as np
 
 from controller.model.load import Floats
 from controller.planning.objective import highest, loads
+from controller.planning.plans.waves import Wave, WavePace
 from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
-from controller.planning.waves import Wave, WavePace
 
 #: What a plan is for.
 PlanKind: TypeAlias = Literal["balance", "drain", "join", "rolling_restart", "remove"]

@@ -19,12 +19,12 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Bools, Floats
-from controller.planning.bounds import fewest_moves
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.reach import Effort, Target, reach
 from controller.planning.sequence import Allowed
-from controller.planning.standing import Standing
-from controller.planning.steps import EPSILON, best_exchange, best_move
+from controller.planning.solving.bounds import fewest_moves
+from controller.planning.solving.reach import Effort, Target, reach
+from controller.planning.solving.standing import Standing
+from controller.planning.solving.steps import EPSILON, best_exchange, best_move
 
 #: For each level, searches that keep a bundle where it was put for so many steps, at most so many steps each.
 _TENURES: Final = (7, 12, 4)

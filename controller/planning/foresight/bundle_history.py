@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from controller.model.load import Floats, Ints
 from controller.model.peak_history import PeakHistory
-from controller.planning import packed
-from controller.planning.day import HOUR_MS, HOURS, DayProfile, with_day
-from controller.planning.followed import NEVER, Followed
-from controller.planning.packed import Keys
+from controller.planning.foresight import packed
+from controller.planning.foresight.day import HOUR_MS, HOURS, DayProfile, with_day
+from controller.planning.foresight.followed import NEVER, Followed
+from controller.planning.foresight.packed import Keys
 
 #: Bundles out of sight are forgotten where there are more of them than in sight, and than this.
 _OUT_OF_SIGHT: Final = 1000

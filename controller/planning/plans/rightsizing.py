@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.planning.emptying import Emptied, emptied
+from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.problem import BalanceProblem
 from controller.planning.sequence import Allowed
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.model.load import Ints
-from controller.planning.emptying import Stuck, emptied
 from controller.planning.objective import highest, loads
+from controller.planning.plans.emptying import Stuck, emptied
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from controller.planning.bounds import lower_bounds, mean_level
-from controller.planning.certify import certified
 from controller.planning.objective import score
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
-from controller.planning.search import SearchLimits, searched
 from controller.planning.sequence import Allowed
+from controller.planning.solving.bounds import lower_bounds, mean_level
+from controller.planning.solving.certify import certified
+from controller.planning.solving.search import SearchLimits, searched
 
 #: What so many moves more than a plan has would give is told.
 FURTHER_MOVES: Final = 2

@@ -12,10 +12,10 @@ import numpy as np
 
 from controller.model.load import Ints
 from controller.model.names import is_untouchable, namespace_of
-from controller.planning.checker import flaws
-from controller.planning.plan import EMPTY, FILL, KINDS, TASKS, Plan, PlanStep
+from controller.planning.checking.checker import flaws
+from controller.planning.checking.wave_checker import wave_flaws
+from controller.planning.plans.plan import EMPTY, FILL, KINDS, TASKS, Plan, PlanStep
 from controller.planning.problem import BalanceProblem
-from controller.planning.wave_checker import wave_flaws
 
 _ROUNDING: Final = 1e-7
 

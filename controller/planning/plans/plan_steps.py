@@ -7,16 +7,16 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Bools, Ints
-from controller.planning.bounds import lower_bounds, mean_level
-from controller.planning.certify import certified, planned
-from controller.planning.emptying import Emptied, emptied
 from controller.planning.objective import highest, loads, score
-from controller.planning.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
+from controller.planning.plans.emptying import Emptied, emptied
+from controller.planning.plans.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
+from controller.planning.plans.restarting import RollingRestart, after_moves, rolling_restart
+from controller.planning.plans.waves import WaveLimits, waves_of
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
-from controller.planning.restarting import RollingRestart, after_moves, rolling_restart
-from controller.planning.search import SearchLimits
 from controller.planning.sequence import Allowed, MoveSequence
-from controller.planning.waves import WaveLimits, waves_of
+from controller.planning.solving.bounds import lower_bounds, mean_level
+from controller.planning.solving.certify import certified, planned
+from controller.planning.solving.search import SearchLimits
 
 #: A plan has no more moves, unless fewer are asked for.
 MOST_MOVES: Final = 10_000

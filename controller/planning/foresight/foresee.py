@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import ClusterView, Floats
-from controller.planning.bundle_history import BundleHistory
-from controller.planning.day import HOUR_MS, HOURS
+from controller.planning.foresight.bundle_history import BundleHistory
+from controller.planning.foresight.day import HOUR_MS, HOURS
 from controller.planning.from_view import Foreseen, Later, finite, weight
 
 #: The hours to come are looked at in groups of so many; of each group one counts.
