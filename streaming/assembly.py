@@ -20,9 +20,9 @@ from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.verdicts import VerdictStore
-from controller.aggregate.backlog import Backlog
-from controller.aggregate.limits import WaitLimits
-from controller.aggregate.shard import FoldOptions
+from controller.aggregate.shard.fold import FoldOptions
+from controller.aggregate.ticks.backlog import Backlog
+from controller.aggregate.waiting.limits import WaitLimits
 from controller.audit.auditor import MoveAuditor
 from controller.audit.seen_load import weights_of
 from controller.cycle import Policy

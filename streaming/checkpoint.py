@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from controller.adapters import files
-from controller.aggregate import state_blob
+from controller.aggregate.shard import state_blob
 from controller.model.errors import NewerStateError, SettingsError
 from controller.settings.section import is_uri
 

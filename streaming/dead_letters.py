@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from controller.adapters.metrics.controller import ControllerMetrics
+from controller.aggregate.columns.rows import METRICS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.ports.log import DeadLetterLog
 from controller.wire.dead_letter import DeadLetter, Source, dead_letter

@@ -18,7 +18,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.wire.dead_letter import KEPT_BYTES
 from streaming.schemas import PLACED_ROW, RECORD
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from controller.aggregate.batch_times import BatchTimes
+from controller.aggregate.ticks.batch_times import BatchTimes
 
 #: Spark's Kafka source behind the gate.
 GATED_KAFKA = "trimtab.GatedKafka"

@@ -12,9 +12,9 @@ from controller.adapters.pulsar.log.backlog import backlog
 from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.gate_file import GateFile
 from controller.adapters.pulsar.log.tick_watch import PulsarTickWatch
-from controller.aggregate.backlog import Backlog
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.ticks.backlog import Backlog
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings

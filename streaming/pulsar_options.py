@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.adapters.pulsar.log.client import topic_name
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, RESULTS
 from controller.settings.pulsar_log import PulsarLogSettings
 
 

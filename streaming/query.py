@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from controller.aggregate.shard import FoldOptions
+from controller.aggregate.shard.fold import FoldOptions
 from streaming.decode import DecodeOptions, rows
 from streaming.schemas import SHARD_OUTPUT, SHARD_STATE
 from streaming.state import shard_update

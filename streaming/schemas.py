@@ -20,7 +20,7 @@ _INT, _LONG, _STRING, _BYTES = IntegerType(), LongType(), StringType(), BinaryTy
 #: line, and each binary column holds numbers of eight bytes, little-endian, of one bundle after another.
 ROW = _struct(
     shard=_INT,
-    #: The same as in controller.aggregate.rows.Rows, from here
+    #: The same as in controller.aggregate.columns.rows.Rows, from here
     kind=_INT,
     interval=_LONG,
     broker=_STRING,
@@ -34,7 +34,7 @@ ROW = _struct(
     stats=_BYTES,
     #: TOPIC alone: topics of many records share a row.  ``stats`` has STATS a topic, ``broker`` is many names, one a
     #: line, too, and here five whole numbers a topic say its record's offset, the lines of its broker and its bundle,
-    #: and as in controller.aggregate.rows.Rows.topic its hash and its place on the ring.
+    #: and as in controller.aggregate.columns.rows.Rows.topic its hash and its place on the ring.
     topics=_BYTES,
     #: NUMBERS of them; SWEEP and REPORT.
     numbers=_BYTES,

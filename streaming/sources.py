@@ -18,9 +18,9 @@ from controller.adapters.folder.log import files_of
 from controller.adapters.kafka.backlog import backlog, offsets_of
 from controller.adapters.kafka.java_options import java_options, refusal
 from controller.adapters.kafka.tick_watch import KafkaTickWatch
-from controller.aggregate.backlog import Backlog
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.ticks.backlog import Backlog
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings

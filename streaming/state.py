@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
-from controller.aggregate import state_blob
-from controller.aggregate.shard import FoldOptions, ShardState, check_shards, fold
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import FoldOptions, ShardState, check_shards, fold
 from controller.wire.packed_rows import rows_from_columns
 from controller.wire.refused import refused_spans
 from streaming.compressed import compressed, decompressed

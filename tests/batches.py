@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.places import Span
-from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import Engine
 from controller.model.controls import Controls

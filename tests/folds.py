@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.aggregate import state_blob
-from controller.aggregate.rows import METRICS, Rows
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, Rows
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.model.load import RATE_IN, ClusterView

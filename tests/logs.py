@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.wire.arrow_stream import RATES
 from controller.wire.base import validate
 from controller.wire.metrics import (

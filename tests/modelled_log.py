@@ -6,8 +6,8 @@ from unittest.mock import Mock
 
 from controller.adapters.opened import log_system
 from controller.adapters.verdicts import VerdictStore
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, take_over
 from controller.model.controls import Controls

@@ -14,10 +14,10 @@ from unittest.mock import Mock
 
 import numpy as np
 
-from controller.aggregate import state_blob
-from controller.aggregate.limits import WaitLimits
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
 from controller.engine import Engine, take_over
 from controller.model.controls import Controls

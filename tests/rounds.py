@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records

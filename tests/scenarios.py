@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.settings.scenario import Scenario
 from controller.simulator.world import BrokerRules, World
 from controller.strategies.assignment.consistent_hashing import ConsistentHashingTopicBundleAssigner

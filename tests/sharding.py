@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.claims import ragged
-from controller.aggregate.name_column import NameColumn
-from controller.aggregate.rows import BUNDLE, REPORT, REPORT_BUNDLE, TICK, TOPIC, Rows
+from controller.aggregate.columns.name_column import NameColumn
+from controller.aggregate.columns.rows import BUNDLE, REPORT, REPORT_BUNDLE, TICK, TOPIC, Rows
+from controller.aggregate.waiting.claims import ragged
 from controller.model.load import Ints
 from controller.model.records import BundleSeed
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 class Span(NamedTuple):
     """Part of one partition, or of one file, of the log: it begins and ends with a refused record."""
 
-    #: METRICS or RESULTS, see controller.aggregate.rows.
+    #: METRICS or RESULTS, see controller.aggregate.columns.rows.
     source: int
     partition: int
     #: Its name; empty where the log has no files.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from controller.aggregate.columns import (
+from controller.aggregate.columns.blobs import (
     names_from_bytes,
     names_to_bytes,
     pack,
@@ -11,8 +11,8 @@ from controller.aggregate.columns import (
     text_to_bytes,
     unpack,
 )
-from controller.aggregate.fact_text import fact_from_json, fact_to_json
-from controller.aggregate.states import States
+from controller.aggregate.kept.fact_text import fact_from_json, fact_to_json
+from controller.aggregate.kept.states import States
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 

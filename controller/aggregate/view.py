@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.claims import ragged
+from controller.aggregate.columns.rows import METRICS, NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
 from controller.aggregate.policies import policies_of
-from controller.aggregate.rows import METRICS, NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.waiting.claims import ragged
 from controller.model.errors import StateError
 from controller.model.load import (
     BANDWIDTH_IN,

@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from controller.adapters.verdicts import VerdictStore
-from controller.aggregate.rows import NUMBERS
+from controller.aggregate.columns.rows import NUMBERS
+from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
-from controller.aggregate.states import States
 from controller.bench.clusters import evenly_loaded
 from controller.bench.decisions import AT_ONCE
 from controller.cycle import Policy, view_of

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.aggregate.shard_state import DetailLimits
+from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
 from controller.model.memory import Memory, NoMemory

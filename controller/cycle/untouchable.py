@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.aggregate.claims import ragged
+from controller.aggregate.waiting.claims import ragged
 from controller.model.decision import Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
 from controller.model.names import is_untouchable

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, view_of
 from controller.cycle.limits import Limits

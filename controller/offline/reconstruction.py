@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
 from controller.model.errors import WireError

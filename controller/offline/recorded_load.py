@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.aggregate.prepass import PlacedTick, place_ticks
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.ticks.prepass import PlacedTick, place_ticks
 from controller.model.errors import SettingsError, WireError
 from controller.offline.recording import cluster_of, header_of, lines_of, nothing_of, recorded_files
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.aggregate.prepass import Header, place_ticks
+from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
 from controller.wire.readable import utc

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.manifest import RecordedSettings
-from controller.aggregate.rows import Rows
-from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.columns.rows import Rows
+from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
 from controller.engine import decide_interval

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from controller.aggregate.bundles import KnownBundles
-from controller.aggregate.claims import ragged
-from controller.aggregate.shard_state import DetailLimits
+from controller.aggregate.kept.bundles import KnownBundles
+from controller.aggregate.shard.shard_state import DetailLimits
+from controller.aggregate.waiting.claims import ragged
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, UNOWNED, Bools, Floats, Ints
 from controller.model.names import BundleName, default_boundaries, parse_bundle, topic_hash
 from controller.settings.scenario_parts import ModelledNamespace

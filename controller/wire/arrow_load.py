@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from controller.aggregate.rows import RATES as RATE_COLUMNS
-from controller.aggregate.rows import per_thousand
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.columns.rows import RATES as RATE_COLUMNS
+from controller.aggregate.columns.rows import per_thousand
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import topic_hash
 from controller.wire.arrow_stream import RATES
@@ -25,7 +25,7 @@ LARGEST = 2.0**63
 class ArrowLoad:
     """One row a bundle of the sweep's dictionary, in its order."""
 
-    #: (bundles, 7): see controller.aggregate.rows.STATS.
+    #: (bundles, 7): see controller.aggregate.columns.rows.STATS.
     stats: Floats
     #: (bundles,) topics that are kept one by one; the columns below lie one bundle's after another.
     detail_size: Ints

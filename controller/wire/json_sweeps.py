@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from controller.aggregate.name_column import NameColumn
-from controller.aggregate.rows import BUNDLE, STATS, SWEEP, Rows
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.columns.name_column import NameColumn
+from controller.aggregate.columns.rows import BUNDLE, STATS, SWEEP, Rows
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import is_name, topic_hash
 from controller.wire.arrow_load import in_stats
@@ -203,7 +203,7 @@ class _Batch:
         return ok
 
     def stats(self) -> Floats:
-        """(bundles, 7) see controller.aggregate.rows.STATS: topics added one after the other, or else the totals."""
+        """(bundles, 7) as STATS of columns.rows names them: topics added one after the other, or else the totals."""
         n, of = len(self.topics_of_bundle), self._bundle_of_topic
         columns = [*self._load.T, *self._topic_ints[:, :2].T.astype(np.float64)]
         summed = np.column_stack([*(np.bincount(of, column, n) for column in columns), self.topics_of_bundle])
@@ -231,7 +231,7 @@ class _Batch:
         return np.array([_position(self.taken[i].shape.topics[j]) for i, j in pairs], np.int64), self._load[rows]
 
     def broker_numbers(self) -> Floats:
-        """(sweeps, 16) see controller.aggregate.rows.NUMBERS."""
+        """(sweeps, 16) see controller.aggregate.columns.rows.NUMBERS."""
         return np.hstack([self._header_floats, self.header[:, 4:6].astype(np.float64)])
 
 

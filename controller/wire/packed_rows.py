@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.name_column import NameColumn
-from controller.aggregate.rows import (
+from controller.aggregate.columns.name_column import NameColumn
+from controller.aggregate.columns.rows import (
     BUNDLE,
     FACT,
     METRICS,

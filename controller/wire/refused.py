@@ -5,8 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from controller.aggregate.columns.rows import REFUSED, TICK, Rows
 from controller.aggregate.places import Span, spans
-from controller.aggregate.rows import REFUSED, TICK, Rows
 
 _PLACE = ("source", "partition", "file", "offset")
 

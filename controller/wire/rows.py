@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
-from controller.aggregate.name_column import NameColumn
-from controller.aggregate.rows import (
+from controller.aggregate.columns.name_column import NameColumn
+from controller.aggregate.columns.rows import (
     BUNDLE,
     FACT,
     REPORT,
@@ -24,7 +23,8 @@ from controller.aggregate.rows import (
     TOPIC,
     Rows,
 )
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model import records as model
 from controller.model.load import Floats
 from controller.model.names import topic_hash
@@ -252,7 +252,7 @@ def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> Non
 
 
 def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
-    """(16,) what a broker says of itself: see controller.aggregate.rows.NUMBERS."""
+    """(16,) what a broker says of itself: see controller.aggregate.columns.rows.NUMBERS."""
     resources = (said.cpu, said.memory, said.direct_memory, said.bandwidth_in, said.bandwidth_out)
     loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
     parts = [number for resource in resources for number in (resource.usage, resource.limit)]

@@ -26,7 +26,7 @@ import org.apache.spark.unsafe.Platform;
  */
 public final class RecordRows implements Serializable {
     private static final long serialVersionUID = 1L;
-    /** As controller.aggregate.rows has them. */
+    /** As controller.aggregate.columns.rows has them. */
     private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5;
     private static final int FACT = 6, REFUSED = 7;
     private static final int RESULTS = 1;
@@ -312,7 +312,7 @@ public final class RecordRows implements Serializable {
             );
         }
 
-        /** What a broker says of itself, in the order of controller.aggregate.rows.NUMBERS. */
+        /** What a broker says of itself, in the order of controller.aggregate.columns.rows.NUMBERS. */
         private byte[] own(Fields said, double leastLimit) throws Fields.Refused {
             ByteBuffer own = packed(2 * RESOURCES.length + Bundle.RATES.length + 2);
             for (int i = 0; i < RESOURCES.length; i++) {

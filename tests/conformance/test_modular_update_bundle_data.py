@@ -4,7 +4,7 @@ Pulsar drops a bundle as soon as no broker lists it, trimtab after a time to liv
 broker's averages trimtab has use for the long-term ones alone; the short-term ones are summed in the test, from what
 the view says of its bundles."""
 
-from controller.aggregate.shard import ShardState
+from controller.aggregate.shard.fold import ShardState
 from controller.aggregate.view import assemble
 from tests.conformance.vectors import Case, close_to
 from tests.rounds import close_round

@@ -3,9 +3,9 @@ are checked as long-term averages."""
 
 import numpy as np
 
-from controller.aggregate.rows import NUMBERS
+from controller.aggregate.columns.rows import NUMBERS
+from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
-from controller.aggregate.states import States
 from controller.aggregate.view import assemble
 from controller.model.load import Floats
 from tests.conformance.vectors import Case, close_to, rows_of_4

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.writer import Producer
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.settings.log import KafkaLogSettings

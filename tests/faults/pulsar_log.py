@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.positions import number_of
 from controller.adapters.pulsar.log.reader import MARK, LogRecord, PartitionReader
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.model.errors import WireError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.shard.fold import ShardState, fold
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.settings.trimtab_toml import Settings

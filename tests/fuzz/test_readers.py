@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from controller.aggregate import state_blob
-from controller.aggregate.rows import METRICS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.model.errors import WireError
 from controller.wire.rows import Located, rows_from_records
 from tests.fuzz.readers import JSON_METRICS, MAX_BYTES, READERS, Reader, metric, sweeps_in_arrow

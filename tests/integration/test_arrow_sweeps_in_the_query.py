@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
+from controller.aggregate.columns.rows import METRICS, REFUSED, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, REFUSED, RESULTS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import KeyValue, arrow_records, json_records, namespace_record
 from controller.wire.base import encode

@@ -20,8 +20,8 @@ from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.log import KafkaLogSettings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from controller.aggregate.rows import METRICS
+from controller.aggregate.columns.rows import METRICS
 from controller.model.errors import WireError
 from controller.wire.metrics import MetricRecord, decode_metric
 from controller.wire.packed_rows import rows_from_columns

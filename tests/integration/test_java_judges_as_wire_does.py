@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 from pyspark.sql import SparkSession
 
-from controller.aggregate.rows import METRICS
+from controller.aggregate.columns.rows import METRICS
 from controller.model.errors import WireError
 from controller.wire.metrics import BrokerLoadRecord, LocalBrokerDataRecord, TickRecord, TopicStats, decode_metric
 from controller.wire.sweep import BrokerSweep

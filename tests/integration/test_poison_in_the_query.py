@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderDeadLetterLog
+from controller.aggregate.columns.rows import METRICS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record

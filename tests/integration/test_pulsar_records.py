@@ -20,8 +20,8 @@ from controller.adapters.pulsar.log.ends import LogExtents
 from controller.adapters.pulsar.log.tick_watch import PulsarTickWatch
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.waiting import wait_for
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, RESULTS
 from controller.lab.pulsar_server import PulsarCluster
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import encode

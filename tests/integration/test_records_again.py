@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.rows import METRICS, RESULTS
 from streaming.sources import folder_records, folder_records_again
 
 pytestmark = pytest.mark.integration

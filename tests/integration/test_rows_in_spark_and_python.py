@@ -17,9 +17,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from controller.aggregate.columns.rows import (
+    BUNDLE,
+    FACT,
+    METRICS,
+    REPORT,
+    REPORT_BUNDLE,
+    RESULTS,
+    SWEEP,
+    TICK,
+    TOPIC,
+    Rows,
+)
 from controller.aggregate.places import Span
-from controller.aggregate.rows import BUNDLE, FACT, METRICS, REPORT, REPORT_BUNDLE, RESULTS, SWEEP, TICK, TOPIC, Rows
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.errors import WireError
 from controller.wire.metrics import MetricRecord, decode_metric
 from controller.wire.packed_rows import rows_from_columns

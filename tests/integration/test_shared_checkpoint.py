@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.aggregate import state_blob
+from controller.aggregate.shard import state_blob
 from controller.lab.servers import ZooKeeperServer
 from controller.model.errors import NewerStateError, SettingsError
 from controller.settings.trimtab_toml import Settings

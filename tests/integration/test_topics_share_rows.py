@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.aggregate.rows import METRICS, TOPIC, Rows
+from controller.aggregate.columns.rows import METRICS, TOPIC, Rows
 from controller.wire.metrics import decode_metric
 from controller.wire.packed_rows import rows_from_columns
 from controller.wire.rows import Located, rows_from_records

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.aggregate.rows import METRICS, TOPICS
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.columns.rows import METRICS, TOPICS
+from controller.aggregate.shard.fold import DetailLimits
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.base import encode

@@ -10,7 +10,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.aggregate.limits import WaitLimits
+from controller.aggregate.waiting.limits import WaitLimits
 from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
 from controller.wire.journal import parse_entry

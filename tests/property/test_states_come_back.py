@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate import state_blob
-from controller.aggregate.bundles import KnownBundles
-from controller.aggregate.claims import Claims
-from controller.aggregate.columns import names_from_bytes, names_to_bytes, pack
-from controller.aggregate.fact_text import fact_from_text, fact_to_text
-from controller.aggregate.limits import ArrivedBytes
-from controller.aggregate.rows import NUMBERS
-from controller.aggregate.seeds import Seeds
-from controller.aggregate.shard import ShardState
+from controller.aggregate.columns.blobs import names_from_bytes, names_to_bytes, pack
+from controller.aggregate.columns.rows import NUMBERS
+from controller.aggregate.kept.bundles import KnownBundles
+from controller.aggregate.kept.fact_text import fact_from_text, fact_to_text
+from controller.aggregate.kept.seeds import Seeds
+from controller.aggregate.kept.states import States
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import ShardState
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.states import States
-from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
+from controller.aggregate.waiting.claims import Claims
+from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
+from controller.aggregate.waiting.limits import ArrivedBytes
 from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
 

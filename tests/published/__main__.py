@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.places import SHIPPED
-from controller.aggregate import state_blob
-from controller.aggregate.shard import ShardState
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import ShardState
 from controller.cli.shared.common_options import own_version
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import WireError

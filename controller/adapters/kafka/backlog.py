@@ -10,7 +10,7 @@ from controller.adapters.kafka.offsets import ends_of, offset_since
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.words import failure
 from controller.adapters.ticked import PARTITION, interval_ticked
-from controller.aggregate.backlog import Backlog
+from controller.aggregate.ticks.backlog import Backlog
 from controller.settings.log import KafkaLogSettings
 
 #: Topic -> partition -> offset of the next record to read.

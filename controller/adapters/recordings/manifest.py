@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from controller.adapters.recordings.damaged import RecordingError
-from controller.aggregate.limits import WaitLimits
-from controller.aggregate.shard import FoldOptions
+from controller.aggregate.shard.fold import FoldOptions
+from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
 from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic

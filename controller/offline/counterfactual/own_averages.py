@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.bundles import KnownBundles
+from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.snapshot import Snapshot
 from controller.model.load import Ints
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.model.controls import Controls
 from controller.model.errors import WireError

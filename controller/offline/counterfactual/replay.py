@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.shard_state import DetailLimits
+from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
 from controller.cycle.guardrails import CLUSTER

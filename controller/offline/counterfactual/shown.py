@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.claims import ragged
-from controller.aggregate.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS
-from controller.aggregate.shard_state import DetailLimits
+from controller.aggregate.columns.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS
+from controller.aggregate.kept.states import States
+from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.states import States
+from controller.aggregate.waiting.claims import ragged
 from controller.model.load import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
@@ -75,7 +75,7 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
     """*snapshot* with the topics of those bundles alone whose topics the controller has.
 
     They are near a split by the load of the interval, for sweeps of other bundles are read without their topics
-    (controller.wire.rows), and by their averages (controller.aggregate.near_split).
+    (controller.wire.rows), and by their averages (controller.aggregate.shard.near_split).
     """
     near = _near(snapshot, snapshot.load, limits) & _near(snapshot, snapshot.long_term, limits)
     kept = ragged(snapshot.detail_size, np.flatnonzero(near))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from controller.adapters.recordings.reading import Recording
-from controller.aggregate.shard_state import DetailLimits, ShardState
+from controller.aggregate.shard.shard_state import DetailLimits, ShardState
 from controller.model.names import namespace_of
 from controller.offline.counterfactual.known_before import known_in
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controller.aggregate.shard_state import DetailLimits
+from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
 from controller.model.bundle_ranges import equal_cuts
 from controller.model.decision import Command

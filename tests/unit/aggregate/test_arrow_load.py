@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from controller.aggregate.rows import BUNDLE, METRICS, SWEEP, Rows
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.columns.rows import BUNDLE, METRICS, SWEEP, Rows
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.errors import WireError
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import arrow_records, json_records

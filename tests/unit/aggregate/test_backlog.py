@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.log import FolderMetricsLog, files_of
-from controller.aggregate.backlog import Backlog, intervals_since
+from controller.aggregate.ticks.backlog import Backlog, intervals_since
 from tests.records import CLUSTER, PERIOD, T
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller.aggregate.batch_times import BatchTimes
+from controller.aggregate.ticks.batch_times import BatchTimes
 
 T = 1_000_000_000_000
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from controller.aggregate.shard import ShardState
+from controller.aggregate.shard.fold import ShardState
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from tests.records import LEFT, PERIOD, RIGHT

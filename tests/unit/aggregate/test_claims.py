@@ -4,8 +4,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from controller.aggregate.claims import Claims, edge_of, settle
-from controller.aggregate.rows import BUNDLE
+from controller.aggregate.columns.rows import BUNDLE
+from controller.aggregate.waiting.claims import Claims, edge_of, settle
 from controller.model.load import Ints
 
 

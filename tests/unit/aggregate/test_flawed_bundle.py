@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.errors import WireError
 from controller.wire.metrics import decode_metric
 from tests.folds import view_of

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.model.load import RATE_IN

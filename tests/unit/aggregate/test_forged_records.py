@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate.rows import METRICS
-from controller.aggregate.shard import ShardState, fold
+from controller.aggregate.columns.rows import METRICS
+from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.model.errors import WireError
 from controller.wire.metrics import decode_metric

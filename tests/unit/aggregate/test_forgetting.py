@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate import seeds, state_blob, states
-from controller.aggregate.shard import fold
+from controller.aggregate.kept import seeds, states
+from controller.aggregate.kept.states import States
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import fold
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.states import States
 from controller.model.records import NamespaceState
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, Shard, sweep, ticked

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from controller.aggregate.name_column import NameColumn
+from controller.aggregate.columns.name_column import NameColumn
 
 COLUMN = NameColumn(names=["b", "a", "b", "unused"], codes=np.array([2, 0, 1, 0]))
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate.claims import Loads
-from controller.aggregate.near_split import topics_for_splits
-from controller.aggregate.shard_state import DetailLimits, FoldOptions
+from controller.aggregate.shard.near_split import topics_for_splits
+from controller.aggregate.shard.shard_state import DetailLimits, FoldOptions
+from controller.aggregate.waiting.claims import Loads
 from tests.records import PERIOD, T
 
 NEAR_FROM = 2

@@ -1,7 +1,7 @@
 """Where refused records lie."""
 
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span, joined, spans
-from controller.aggregate.rows import METRICS, RESULTS
 
 
 def test_a_span_holds_all_refused_records_of_a_partition_and_no_other_partitions() -> None:

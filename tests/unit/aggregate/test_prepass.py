@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.aggregate.prepass import SILENCE_MS, Header, PlacedTick, place_ticks
+from controller.aggregate.ticks.prepass import SILENCE_MS, Header, PlacedTick, place_ticks
 from tests.records import PERIOD, T
 
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from controller.aggregate import state_blob
-from controller.aggregate.columns import unpack
-from controller.aggregate.fact_text import fact_to_text
-from controller.aggregate.limits import WaitLimits, sizes_of
-from controller.aggregate.rows import FACT
-from controller.aggregate.shard import FoldOptions, ShardState
+from controller.aggregate.columns.blobs import unpack
+from controller.aggregate.columns.rows import FACT
+from controller.aggregate.kept.fact_text import fact_to_text
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import FoldOptions, ShardState
+from controller.aggregate.waiting.limits import WaitLimits, sizes_of
 from controller.model.errors import StateError
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, A, Shard, place, sweep, ticked

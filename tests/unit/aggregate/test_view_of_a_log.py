@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.aggregate.rows import METRICS
-from controller.aggregate.shard import DetailLimits, FoldOptions
+from controller.aggregate.columns.rows import METRICS
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions
 from controller.aggregate.view import assemble
 from controller.model.errors import StateError
 from controller.model.load import ClusterView

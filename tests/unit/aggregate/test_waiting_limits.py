@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from controller.aggregate.limits import WaitLimits
-from controller.aggregate.rows import METRICS
-from controller.aggregate.shard import FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS
+from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
+from controller.aggregate.waiting.limits import WaitLimits
 from controller.model.load import RATE_IN
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, B, Shard, place, rates, sweep, ticked

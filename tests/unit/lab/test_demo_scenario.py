@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.engine import decide_interval
 from controller.lab.demo_settings import SCENARIO
 from controller.lab.demo_view import ShownImbalance

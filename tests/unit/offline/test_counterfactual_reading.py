@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.opened import records_in
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.controls import Controls
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.recorded import RecordedInterval

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.aggregate.rows import METRICS, RESULTS
-from controller.aggregate.shard import FoldOptions, ShardState, fold
+from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.load import Floats

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 import pytest
 
 from controller.adapters import long_work
-from controller.aggregate.backlog import Backlog
+from controller.aggregate.ticks.backlog import Backlog
 from streaming import catching_up
 
 

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.aggregate import state_blob
+from controller.aggregate.shard import state_blob
 from controller.model.errors import NewerStateError
 from streaming import supervisor
 from streaming.checkpoint import FolderFiles, refuse_newer_state

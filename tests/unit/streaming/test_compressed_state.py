@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.aggregate import state_blob
-from controller.aggregate.shard import ShardState
+from controller.aggregate.shard import state_blob
+from controller.aggregate.shard.fold import ShardState
 from controller.model.errors import StateError
 from streaming.compressed import compressed, decompressed
 

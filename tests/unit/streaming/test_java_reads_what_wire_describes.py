@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from controller.aggregate import rows
+from controller.aggregate.columns import rows
 from controller.model.names import LONGEST_NAME
 from controller.wire import base, metrics
 from controller.wire.metrics import BrokerLoadRecord, LocalBrokerDataRecord, TickRecord, TopicStats

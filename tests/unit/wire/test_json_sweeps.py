@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.aggregate.rows import METRICS, Rows
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.columns.rows import METRICS, Rows
+from controller.aggregate.shard.fold import DetailLimits
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from controller.aggregate import state_blob
+from controller.aggregate.shard import state_blob
 from controller.cli.shared.common_options import own_version
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.trimtab_toml import read_settings

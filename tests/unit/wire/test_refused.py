@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from controller.aggregate.columns.rows import BUNDLE, METRICS, REFUSED, RESULTS, Rows
 from controller.aggregate.places import Span
-from controller.aggregate.rows import BUNDLE, METRICS, REFUSED, RESULTS, Rows
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.wire.base import validate
 from controller.wire.metrics import MODELS
 from controller.wire.refused import refused_spans

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controller.aggregate.rows import (
+from controller.aggregate.columns.rows import (
     BUNDLE,
     FACT,
     METRICS,
@@ -21,7 +21,7 @@ from controller.aggregate.rows import (
     TOPIC,
     Rows,
 )
-from controller.aggregate.shard import DetailLimits
+from controller.aggregate.shard.fold import DetailLimits
 from controller.model.names import topic_hash
 from controller.model.records import (
     BrokerState,

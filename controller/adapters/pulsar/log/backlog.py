@@ -12,7 +12,7 @@ from controller.adapters.pulsar.log.planner import ranges
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry
 from controller.adapters.pulsar.log.ranges import Ledgers, Place
 from controller.adapters.ticked import PARTITION, interval_ticked
-from controller.aggregate.backlog import Backlog
+from controller.aggregate.ticks.backlog import Backlog
 from controller.settings.pulsar_log import PulsarLogSettings
 
 #: For an answer of the admin API.

@@ -4,8 +4,8 @@ import zlib
 
 import numpy as np
 
-from controller.aggregate.claims import Loads, ragged
-from controller.aggregate.shard_state import DetailLimits, FoldOptions
+from controller.aggregate.shard.shard_state import DetailLimits, FoldOptions
+from controller.aggregate.waiting.claims import Loads, ragged
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 
 _INTERVAL_BYTES = 8

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
+from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.load import Bools, Floats, Ints
 from controller.model.records import BundleSeed
 

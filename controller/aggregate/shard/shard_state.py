@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from controller.aggregate.bundles import KnownBundles
-from controller.aggregate.claims import Claims
-from controller.aggregate.intervals import TickClock
-from controller.aggregate.limits import ArrivedBytes, WaitLimits
-from controller.aggregate.seeds import Seeds
-from controller.aggregate.states import States
-from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
+from controller.aggregate.kept.bundles import KnownBundles
+from controller.aggregate.kept.seeds import Seeds
+from controller.aggregate.kept.states import States
+from controller.aggregate.ticks.intervals import TickClock
+from controller.aggregate.waiting.claims import Claims
+from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
+from controller.aggregate.waiting.limits import ArrivedBytes, WaitLimits
 from controller.model.records import BrokerState, NamespaceState
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.aggregate.claims import Loads, settle
-from controller.aggregate.fact_text import fact_from_text
-from controller.aggregate.near_split import topics_for_splits
-from controller.aggregate.rows import BUNDLE
-from controller.aggregate.shard_state import FoldOptions, ShardState
+from controller.aggregate.columns.rows import BUNDLE
+from controller.aggregate.kept.fact_text import fact_from_text
+from controller.aggregate.shard.near_split import topics_for_splits
+from controller.aggregate.shard.shard_state import FoldOptions, ShardState
+from controller.aggregate.shard.tidying import tidied
 from controller.aggregate.snapshot import BrokerRow, Snapshot
-from controller.aggregate.tidying import tidied
-from controller.aggregate.waiting import ReportHeader
+from controller.aggregate.waiting.claims import Loads, settle
+from controller.aggregate.waiting.headers import ReportHeader
 from controller.model.load import Bools
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.aggregate.name_column import NameColumn
+from controller.aggregate.columns.name_column import NameColumn
 from controller.model.load import Floats, Ints
 from controller.model.records import Fact
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.aggregate.rows import METRICS, RESULTS
+from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.model.load import Ints
 from controller.model.records import Tick
 

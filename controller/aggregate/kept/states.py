@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
-from controller.aggregate.fact_text import fact_to_text, facts_from_text
+from controller.aggregate.kept.fact_text import fact_to_text, facts_from_text
 from controller.model.load import Ints
 from controller.model.records import BrokerState, Fact, NamespaceState
 

@@ -6,8 +6,8 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from controller.aggregate.ordering import lexsorted, mixed
-from controller.aggregate.rows import (
+from controller.aggregate.columns.ordering import lexsorted, mixed
+from controller.aggregate.columns.rows import (
     BUNDLE,
     CONSUMERS,
     PER_UNIT,
@@ -17,7 +17,7 @@ from controller.aggregate.rows import (
     TOPIC,
     TOPICS,
 )
-from controller.aggregate.waiting_rows import WaitingRows
+from controller.aggregate.waiting.waiting_rows import WaitingRows
 from controller.model.load import Bools, Floats, Ints
 
 

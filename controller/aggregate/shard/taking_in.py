@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.aggregate.claims import Claims, ragged
-from controller.aggregate.intervals import LATE
-from controller.aggregate.name_column import NameColumn
-from controller.aggregate.rows import BUNDLE, NUMBERS, REPORT, REPORT_BUNDLE, SWEEP, TOPIC, Rows
-from controller.aggregate.shard_state import ShardState
-from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
+from controller.aggregate.columns.name_column import NameColumn
+from controller.aggregate.columns.rows import BUNDLE, NUMBERS, REPORT, REPORT_BUNDLE, SWEEP, TOPIC, Rows
+from controller.aggregate.shard.shard_state import ShardState
+from controller.aggregate.ticks.intervals import LATE
+from controller.aggregate.waiting.claims import Claims, ragged
+from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
 from controller.model.load import Ints
 
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
-from controller.aggregate.seeds import Seeds
+from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
+from controller.aggregate.kept.seeds import Seeds
 from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
 
 #: ``seen`` of a bundle that was in no closed interval yet.

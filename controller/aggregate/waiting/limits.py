@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller.aggregate.intervals import UNDUE, Advances, Partition
-from controller.aggregate.rows import BUNDLE, REPORT, SWEEP, TICK, Rows
+from controller.aggregate.columns.rows import BUNDLE, REPORT, SWEEP, TICK, Rows
+from controller.aggregate.ticks.intervals import UNDUE, Advances, Partition
 from controller.model.load import Bools, Ints
 
 #: Approximate bytes of a waiting claim, a topic of detail, a header, and a fact without its text.

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from controller.aggregate.fact_text import fact_from_json, fact_to_text
-from controller.aggregate.rows import NUMBERS
-from controller.aggregate.seeds import Seeds
-from controller.aggregate.states import States
-from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
+from controller.aggregate.columns.rows import NUMBERS
+from controller.aggregate.kept.fact_text import fact_from_json, fact_to_text
+from controller.aggregate.kept.seeds import Seeds
+from controller.aggregate.kept.states import States
+from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
 from controller.model.load import Ints
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.aggregate.bundles import NEVER
-from controller.aggregate.claims import Claims, edge_of, positions
-from controller.aggregate.intervals import Partition
-from controller.aggregate.limits import Floors
-from controller.aggregate.rows import BUNDLE, REPORT_BUNDLE, TOPIC
-from controller.aggregate.shard_state import ShardState
-from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
+from controller.aggregate.columns.rows import BUNDLE, REPORT_BUNDLE, TOPIC
+from controller.aggregate.kept.bundles import NEVER
+from controller.aggregate.shard.shard_state import ShardState
+from controller.aggregate.ticks.intervals import Partition
+from controller.aggregate.waiting.claims import Claims, edge_of, positions
+from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
+from controller.aggregate.waiting.limits import Floors
 from controller.model.load import Bools, Ints
 
 #: Maximum number of (T, source, partition) kept as torn; the newest are kept.  Far more than ever wait.

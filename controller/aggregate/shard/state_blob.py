@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.bundles import KnownBundles
-from controller.aggregate.claims import Claims
-from controller.aggregate.columns import (
+from controller.aggregate.columns.blobs import (
     names_from_bytes,
     names_from_lines,
     names_to_bytes,
@@ -19,14 +17,16 @@ from controller.aggregate.columns import (
     text_to_bytes,
     unpack,
 )
-from controller.aggregate.fact_text import fact_from_json, fact_to_json
-from controller.aggregate.intervals import TickClock
-from controller.aggregate.limits import ArrivedBytes
-from controller.aggregate.seeds import Seeds
-from controller.aggregate.shard_state import ShardState
-from controller.aggregate.state_blob_v1 import waiting_and_kept
-from controller.aggregate.states import States
-from controller.aggregate.waiting import WaitingFacts, WaitingHeaders
+from controller.aggregate.kept.bundles import KnownBundles
+from controller.aggregate.kept.fact_text import fact_from_json, fact_to_json
+from controller.aggregate.kept.seeds import Seeds
+from controller.aggregate.kept.states import States
+from controller.aggregate.shard.shard_state import ShardState
+from controller.aggregate.shard.state_blob_v1 import waiting_and_kept
+from controller.aggregate.ticks.intervals import TickClock
+from controller.aggregate.waiting.claims import Claims
+from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
+from controller.aggregate.waiting.limits import ArrivedBytes
 from controller.model.errors import StateError
 from controller.model.records import Tick
 

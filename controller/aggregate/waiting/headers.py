@@ -1,4 +1,4 @@
-"""Headers and facts that wait for their interval to close, in columns (claims: controller.aggregate.claims)."""
+"""Headers and facts that wait for their interval to close, in columns (claims: controller.aggregate.waiting.claims)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.rows import NUMBERS
-from controller.aggregate.waiting_rows import WaitingRows
+from controller.aggregate.columns.rows import NUMBERS
+from controller.aggregate.waiting.waiting_rows import WaitingRows
 from controller.model.load import Bools, Floats, Ints
 
 

@@ -1,23 +1,23 @@
 """The fold over one shard of the bundles: the core of the streaming query.
 
 ``fold(state, rows, options) -> (state, snapshots)`` is pure and the same for Spark, replay and the simulator.  Only
-the log says which records belong to which interval (controller.aggregate.intervals), sums are exact in any order, and
-names break ties; so the snapshots are bit-identical however the log is cut into batches.
+the log says which records belong to which interval (controller.aggregate.ticks.intervals), sums are exact in any
+order, and names break ties; so the snapshots are bit-identical however the log is cut into batches.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from controller.aggregate.closing import close
-from controller.aggregate.fact_text import fact_to_text
-from controller.aggregate.intervals import LATE, UNDUE, Advances, Partition
-from controller.aggregate.limits import sizes_of
-from controller.aggregate.rows import BUNDLE, FACT, SWEEP, Rows
-from controller.aggregate.shard_state import DetailLimits, FoldOptions, ShardState
+from controller.aggregate.columns.rows import BUNDLE, FACT, SWEEP, Rows
+from controller.aggregate.kept.fact_text import fact_to_text
+from controller.aggregate.shard.closing import close
+from controller.aggregate.shard.shard_state import DetailLimits, FoldOptions, ShardState
+from controller.aggregate.shard.taking_in import with_claims, with_facts, with_headers
+from controller.aggregate.shard.tidying import without_overflow, without_superseded
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.taking_in import with_claims, with_facts, with_headers
-from controller.aggregate.tidying import without_overflow, without_superseded
+from controller.aggregate.ticks.intervals import LATE, UNDUE, Advances, Partition
+from controller.aggregate.waiting.limits import sizes_of
 from controller.model.errors import StateError
 from controller.model.load import Ints
 from controller.model.records import Tick

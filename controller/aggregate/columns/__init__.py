@@ -1,0 +1,1 @@
+"""Rows in columns: the input of the fold, names, their order, and how columns become bytes."""

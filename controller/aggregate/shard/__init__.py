@@ -1,0 +1,1 @@
+"""The fold over one shard of the bundles: takes rows in, closes intervals, stores its state as a blob."""

@@ -1,0 +1,1 @@
+"""What waits for its interval to close: claims, headers, facts, and the limits on them."""
