@@ -22,6 +22,7 @@ from controller.bench.frontier import FrontierPoint
 from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, TimedDecision, largest
+from controller.bench.recorded_day import RecordedDay, recorded_day
 from controller.bench.stages import Stages
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import Column, columns, print_table
@@ -37,6 +38,7 @@ from controller.wire.answers.bench import (
     FrontierAnswer,
     OverloadAnswer,
     PipelineAnswer,
+    RecordingAnswer,
     SlopeAnswer,
     TimingAnswer,
 )
@@ -223,10 +225,7 @@ def whole_pipeline(
     forms = _known_forms(form)
     if in_log is LogKind.PULSAR and (bootstrap or as_it_arrives):
         raise typer.BadParameter("not with --bootstrap or --as-it-arrives, which are Kafka's", param_hint="--log")
-    namespaces = max(1, bundles // 100)
-    shape = ClusterShape(
-        brokers=brokers, empty_brokers=0, namespaces=namespaces, bundles=bundles, topics=topics, placement_skew=0.05
-    )
+    shape = _shape(brokers, bundles, topics)
     measure: Callable[..., Any] = pipeline.pipeline
     answer: type[JsonAnswer] = PipelineAnswer
     if as_it_arrives:
@@ -244,6 +243,31 @@ def whole_pipeline(
                 typer.echo(answer(**asdict(measured[-1])).as_line())
     if not as_json:
         (_arrival_table if as_it_arrives else _pipeline_table)(measured).print()
+
+
+@app.command()
+def recording(
+    brokers: _Brokers = 100,
+    bundles: _Bundles = 5_000,
+    topics: Annotated[int, typer.Option(min=1, help="Topics in the cluster.")] = 5_000,
+    intervals: Annotated[int, typer.Option(min=1, help="Intervals; 1,440 are a day.")] = 1_440,
+    as_json: Annotated[bool, json_option("answer.bench_recording")] = False,
+) -> None:
+    """Measure how large a recording of a day is, and how long its replay without Spark takes.
+
+    A modelled cluster and a controller in this process write the log first, in a temporary folder.
+    """
+    with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
+        measured = recorded_day(_shape(brokers, bundles, topics), intervals, Path(scratch))
+    _tell([RecordingAnswer(**asdict(measured))], _recording_table(measured), as_json=as_json)
+
+
+def _shape(brokers: int, bundles: int, topics: int) -> ClusterShape:
+    """A cluster whose brokers are all loaded about alike."""
+    namespaces = max(1, bundles // 100)
+    return ClusterShape(
+        brokers=brokers, empty_brokers=0, namespaces=namespaces, bundles=bundles, topics=topics, placement_skew=0.05
+    )
 
 
 def _known_forms(wanted: Sequence[str] | None) -> Sequence[str]:
@@ -362,6 +386,15 @@ def _slope_table(grown: Sequence[Slope]) -> _Table:
     ]
     header = _header("time", "memory", *(f"ms at {size:,}" for size in SLOPE_SIZES))
     return _Table("Log-log slopes: 1 is linear", header, rows)
+
+
+def _recording_table(one: RecordedDay) -> _Table:
+    headings = ("log MB", "MB", "commands", "record CPU s", "replay CPU s", "replay s", "equal")
+    sizes = (f"{one.log_megabytes:,.1f}", f"{one.recording_megabytes:,.1f}", f"{one.commands:,}")
+    times = (one.record_cpu_seconds, one.replay_cpu_seconds, one.replay_seconds)
+    row = (f"{one.intervals:,}", *sizes, *(f"{each:,.1f}" for each in times), f"{one.equal:,}")
+    title = f"{one.topics:,} topics in {one.bundles:,} bundles on {one.brokers:,} brokers"
+    return _Table(title, columns("intervals", *headings, numbers=("intervals", *headings)), [row], head=1)
 
 
 _STAGES: Final = ("batches", "plan s", "read s", "fold s", "Python s", "commit s", "decide s")

@@ -176,3 +176,24 @@ class ArrivalAnswer(_Measured):
     idle_cores: float
     """Cores that the controller takes while no records come."""
     stages: StagesAnswer
+
+
+class RecordingAnswer(_Measured):
+    """``trimtab bench recording --json``: the recording of a modelled cluster's log, and its replay without Spark."""
+
+    brokers: int
+    bundles: int
+    topics: int
+    intervals: int
+    log_megabytes: float
+    """Of the log's metrics, in a folder."""
+    recording_megabytes: float
+    commands: int
+    """That the live run issued."""
+    record_cpu_seconds: float
+    replay_cpu_seconds: float
+    """Of all threads."""
+    replay_seconds: float
+    """By the clock."""
+    equal: int
+    """Entries of the journal that the replay came to, byte for byte."""

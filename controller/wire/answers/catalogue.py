@@ -10,6 +10,7 @@ from controller.wire.answers.bench import (
     FrontierAnswer,
     OverloadAnswer,
     PipelineAnswer,
+    RecordingAnswer,
     SlopeAnswer,
     TimingAnswer,
 )
@@ -39,6 +40,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_arrival": ArrivalAnswer,
     "answer.bench_balance": BalanceAnswer,
     "answer.bench_pipeline": PipelineAnswer,
+    "answer.bench_recording": RecordingAnswer,
     "answer.bench_slope": SlopeAnswer,
     "answer.collect": CollectAnswer,
     "answer.compare": CompareAnswer,
