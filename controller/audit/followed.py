@@ -48,7 +48,7 @@ def side_of(broker: str, before: BrokerColumns | None, after: BrokerColumns | No
         broker=broker,
         before=None if before is None else before.of(broker),
         predicted=predicted,
-        predicted_by="" if predicted is None else "computed",
+        predicted_by="" if predicted is None or predicted.usage is None else "computed",
     )
 
 

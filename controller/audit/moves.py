@@ -50,6 +50,12 @@ class AuditedSide:
     presence: Presence = ""
 
     @property
+    def unpredictable(self) -> bool:
+        """Nothing could be predicted of its usage, which is known: see SeenLoad.after."""
+        known = self.before is not None and self.before.usage is not None
+        return known and self.predicted is not None and self.predicted.usage is None
+
+    @property
     def error(self) -> float | None:
         """The actual usage less the predicted one."""
         if self.predicted is None or self.actual is None or None in (self.predicted.usage, self.actual.usage):
@@ -144,6 +150,8 @@ class MoveSums:
     #: Brokers of moves whose usage was predicted and seen; how many of them by a promise.
     predictions: int = 0
     promises: int = 0
+    #: Brokers of moves of whose usage nothing could be predicted.
+    unpredicted: int = 0
     #: Sums of the errors, without their sign; and without what the whole cluster had more or less.
     error: float = 0.0
     error_without_drift: float = 0.0
@@ -177,6 +185,7 @@ class MoveSums:
         if move.outcome is not MoveOutcome.ARRIVED:
             return  # what was predicted of a move that was not done says nothing
         for side in (move.source, move.destination):
+            self.unpredicted += side.unpredictable
             error, without = side.error, side.error_without(move.drift)
             if error is not None and without is not None:
                 self.predictions += 1

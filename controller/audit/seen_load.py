@@ -200,7 +200,8 @@ class SeenLoad:
         """How full the brokers are to be once *shifts* are done, by the load of this interval.
 
         Messages and bytes are added and taken off.  What a bundle takes of CPU, memory and bandwidth is estimated as
-        PeakShedder estimates it: see controller.planning.shares.
+        PeakShedder estimates it: see controller.planning.shares.  Where a broker is at its limit, and the others' usage
+        does not say why, nobody knows what bundles take: then the usage of all that *shifts* touch is not known.
         """
         now, n = self.brokers, len(self.brokers.code_of)
         moved = np.array([each.load for each in shifts], np.float64).reshape(len(shifts), 4)
@@ -211,17 +212,19 @@ class SeenLoad:
         comes, goes = _summed(moved, destination, n), _summed(moved, source, n)
         change, touched = drivers(comes) - drivers(goes), np.zeros(n, np.bool_)
         touched[[*source[source >= 0], *destination[destination >= 0]]] = True
-        amounts, driven = self._amounts.copy(), drivers(now.load)
+        amounts, driven, unknown = self._amounts.copy(), drivers(now.load), False
         for resource in _COUNTED:
             limit, reported = self._limits[:, resource], self._amounts[:, resource]
             if not reported.any():
                 continue
             known = np.where(np.isfinite(limit) & (limit > 0), limit, np.inf)
-            fit, asked = fitted_below_the_limit(np.nan_to_num(reported, nan=0.0), known, driven)
+            fit, asked, accounts = fitted_below_the_limit(np.nan_to_num(reported, nan=0.0), known, driven)
+            unknown |= not accounts and self.weights.weight_of(resource) > 0
             more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
             amounts[:, resource] = np.where(touched, np.maximum(asked + more, 0.0), reported)
         load = np.where(touched[:, None], np.maximum(now.load + comes - goes, 0.0), now.load)
-        return BrokerColumns(code_of=now.code_of, usage=self._usage(amounts), load=load)
+        usage = np.where(touched & unknown, np.nan, self._usage(amounts))
+        return BrokerColumns(code_of=now.code_of, usage=usage, load=load)
 
     def _usage(self, amounts: Floats) -> Floats:
         with np.errstate(all="ignore"):

@@ -35,6 +35,8 @@ _REPORTED: Final[Mapping[str, int]] = {
 _MOST: Final = 1e15
 #: A broker that reports this share of its limit may be asked for more than all of it.
 _FULL: Final = 0.995
+#: A fit that gives a full broker less than this share of its limit does not account for it.
+_NEARLY_FULL: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +215,7 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
         usage = np.where(np.isfinite(usage), np.maximum(usage, 0.0), capacity)
         if not usage.any():
             continue
-        fit, usage = fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
+        fit, usage, _ = fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
         if typical:
             change = driven_by - driven
             more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
@@ -224,18 +226,19 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
     return found
 
 
-def fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tuple[Fit, Floats]:
+def fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tuple[Fit, Floats, bool]:
     """How *usage* (n,) follows *driven* (n, 3), and the usage with what brokers at their *limit* are asked for besides.
 
     A broker that reports all of its limit may be asked for any more, so the fit is that of the others, if they are
-    half.
+    half.  The third value: whether the fit accounts for the brokers at their limit.  It does not where too many are
+    full, or where by the others' usage they would not be full, as when those are idle.
     """
     below = usage < _FULL * limit
     if below.all() or np.count_nonzero(below) < max(2, len(usage) / 2):
-        return fitted(usage, driven), usage
+        return fitted(usage, driven), usage, bool(below.all())
     fit = fitted(usage[below], driven[below])
     asked = fit.constant + driven[:, 0] * fit.factors[0] + driven[:, 1] * fit.factors[1] + driven[:, 2] * fit.factors[2]
-    return fit, np.where(below, usage, np.maximum(usage, asked))
+    return fit, np.where(below, usage, np.maximum(usage, asked)), bool((asked >= _NEARLY_FULL * limit)[~below].all())
 
 
 def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:

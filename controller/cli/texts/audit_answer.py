@@ -70,6 +70,7 @@ def _sums(sums: MoveSums) -> AuditSumsAnswer:
         msg_rate=sums.rate,
         predictions=n,
         promises=sums.promises,
+        unpredicted=sums.unpredicted,
         mean_error=100 * sums.error / n if n else None,
         mean_error_without_drift=100 * sums.error_without_drift / n if n else None,
     )

@@ -77,6 +77,9 @@ def _of_moves(answer: AuditAnswer) -> list[tuple[str, str]]:
             f" drift of the cluster ({counted(sums.predictions, 'prediction')}{promises})"
         )
         found.append(("predictions", told))
+    if sums.unpredicted:
+        told = f"{sums.unpredicted:,}: a broker was at its limit, and the others do not show what load takes"
+        found.append(("not predicted", told))
     return found
 
 

@@ -45,11 +45,19 @@ class ResourceWeights:
 
         -inf where every weighted usage is NaN.  Pulsar: LocalBrokerData.getMaxResourceUsageWithWeight.
         """
-        weights = np.array(
-            [self.cpu_weight, self.direct_memory_weight, self.bandwidth_in_weight, self.bandwidth_out_weight]
-        )
+        weights = np.array([self.weight_of(resource) for resource in _COUNTED])
         with np.errstate(invalid="ignore"):
             return _largest(_counted(usage, limit).astype(np.float64) * weights[:, None]) / 100.0
+
+    def weight_of(self, resource: int) -> float:
+        """The weight of *resource*, a column of usage; 0 of those that never count."""
+        weights = {
+            CPU: self.cpu_weight,
+            DIRECT_MEMORY: self.direct_memory_weight,
+            BANDWIDTH_IN: self.bandwidth_in_weight,
+            BANDWIDTH_OUT: self.bandwidth_out_weight,
+        }
+        return weights.get(resource, 0.0)
 
     def usage_of_all(self, view: ClusterView) -> Floats:
         """(brokers,) :meth:`weighted_usage` of *view*, computed once in an interval, since each placement needs it."""

@@ -129,6 +129,44 @@ def test_a_promise_of_the_decision_counts_and_no_later_one() -> None:
         assert (usages(found.destination.predicted), found.destination.predicted_by) == (50, "computed")
 
 
+def test_nothing_is_predicted_where_a_broker_is_at_its_limit_and_the_others_do_not_say_why() -> None:
+    # b-2 and b-3 are idle, so they say nothing about what messages take; b-1 may be asked for any more.
+    idle = {**BUNDLES, "acme/bills/0x00000000_0xffffffff": ("b-2", 0.0)}
+    sums = MoveSums()
+    for full in (True, False):
+        usage = {"b-1": 100.0 if full else 82.0, "b-2": 2.0, "b-3": 2.0}
+        audits = auditor()
+        audits.take([interval(0, usage, idle)], decided(0, move(0, LEFT, "b-1", "b-3")))
+        audits.take([interval(2, {**usage, "b-3": 52.0}, moved({LEFT: "b-3"}, idle))])
+        (found,) = audits.ended()
+        sides = found.source, found.destination
+        assert [each.predicted_by for each in sides] == (["", ""] if full else ["computed", "computed"])
+        assert [each.unpredictable for each in sides] == [full, full]
+        assert [usages(each.predicted) for each in sides] == ([None, None] if full else [34, 50])
+        assert found.source.predicted is not None
+        assert found.source.predicted.rate == 400, "messages are known"
+        sums.add(found)
+    assert (sums.predictions, sums.unpredicted) == (2, 2)
+
+
+def test_a_full_broker_is_predicted_where_the_others_show_what_its_load_takes() -> None:
+    full = {"b-1": 100.0, "b-2": 18.0, "b-3": 2.0}  # by what b-2 takes for a message, b-1 is asked for 112.5 %
+    audits = auditor()
+    audits.take([interval(0, full, {**BUNDLES, RIGHT: ("b-1", 650.0)})], decided(0, move(0, LEFT, "b-1", "b-3")))
+    audits.take([interval(2, full, moved({LEFT: "b-3"}))])
+    (found,) = audits.ended()
+    assert [usages(each.predicted) for each in (found.source, found.destination)] == [58.5, 56]
+
+
+def test_where_half_of_the_brokers_are_full_nothing_is_predicted() -> None:
+    full = {"b-1": 100.0, "b-2": 100.0, "b-3": 2.0}
+    audits = auditor()
+    audits.take([interval(0, full, BUNDLES)], decided(0, move(0, LEFT, "b-1", "b-3")))
+    audits.take([interval(2, full, moved({LEFT: "b-3"}))])
+    (found,) = audits.ended()
+    assert (found.source.unpredictable, found.source.error) == (True, None)
+
+
 @pytest.mark.parametrize(
     ("owners", "result", "outcome", "clients"),
     [
