@@ -35,6 +35,8 @@ class Traffic:
     def __init__(self, service_url: str, rates: Mapping[str, float], log: Path) -> None:
         self.topics: Sequence[str] = tuple(rates)
         self._rates, self._service_url, self._log = tuple(rates.values()), service_url, log
+        #: Messages that should have been sent by now, by topic.
+        self._due = [0.0] * len(self.topics)
         #: Numbers of messages, by topic: sent, acknowledged by the brokers, received by the consumer.
         self.sent = [0] * len(self.topics)
         self.acknowledged: list[set[int]] = [set() for _ in self.topics]
@@ -99,12 +101,18 @@ class Traffic:
         if self._sending.is_alive():
             self._sending.join()
 
+    def set_rates(self, rates: Mapping[str, float]) -> None:
+        """From now on send *rates*: msg/s of each topic."""
+        self._rates = tuple(rates[topic] for topic in self.topics)
+
     def _send(self) -> None:
-        started = time.monotonic()
+        before = time.monotonic()
         while not self._until.wait(_STEP_SECONDS):
-            elapsed = time.monotonic() - started
+            now = time.monotonic()
+            seconds, before = now - before, now
             for topic, (producer, rate) in enumerate(zip(self._producers, self._rates, strict=True)):
-                for number in range(self.sent[topic], int(elapsed * rate)):
+                self._due[topic] += seconds * rate
+                for number in range(self.sent[topic], int(self._due[topic])):
                     self.sent[topic] = number + 1
                     content = f"{topic} {number} ".encode().ljust(_PAYLOAD_BYTES, b".")
                     producer.send_async(content, partial(self._acknowledge, topic, number), sequence_id=number)

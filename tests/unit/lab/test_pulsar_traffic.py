@@ -88,6 +88,18 @@ def test_what_the_brokers_refused_need_not_be_received(monkeypatch: pytest.Monke
         assert traffic.total_acknowledged == traffic.sent[0] - 1
 
 
+def test_rates_can_be_changed_while_it_flows() -> None:
+    with Traffic("pulsar://nowhere", {"a": 0.0, "b": 100.0}, NO_LOG) as traffic:
+        wait_for(lambda: traffic.sent[1] >= 5)
+        assert traffic.sent[0] == 0
+        traffic.set_rates({"b": 0.0, "a": 100.0})
+        wait_for(lambda: traffic.sent[0] >= 5)
+        sent = traffic.sent[1]
+        wait_for(lambda: traffic.sent[0] >= 10)
+        assert traffic.sent[1] == sent
+        assert traffic.drain(5) == {}
+
+
 def test_drained_traffic_sends_no_more_messages() -> None:
     with Traffic("pulsar://nowhere", {"a": 100.0}, NO_LOG) as traffic:
         wait_for(lambda: traffic.sent[0] >= 5)

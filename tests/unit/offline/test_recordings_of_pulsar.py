@@ -2,8 +2,9 @@
 
 ``skewed``: one broker has everything, and MessageRateDeviationShedder makes the cluster even.  ``drained``: `trimtab
 apply` drains a broker, in waves.  They are the logs of tests/e2e/test_on_pulsar.py and test_drain_on_pulsar.py.
-``changing`` (AvgShedder, a move that failed) and ``restarted`` (UniformLoadShedder, its controller killed) are two
-of the sessions of docs/what_if.md, under a load that changes all the time.
+``changing`` (AvgShedder, a move that failed), ``restarted`` (UniformLoadShedder, its controller killed) and
+``broker_restarted`` (a broker stopped and started again) are sessions of docs/what_if.md, under a load that changes all
+the time; scripts/session records such ones.
 """
 
 from functools import partial
@@ -21,7 +22,7 @@ from controller.offline.replay import LogReplay
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "pulsar_recordings"
 #: How many bundles were moved and split.
-MOVES = {"skewed": 17, "drained": 24, "changing": 41, "restarted": 132}
+MOVES = {"skewed": 17, "drained": 24, "changing": 41, "restarted": 132, "broker_restarted": 79}
 
 
 @pytest.mark.parametrize("name", MOVES)
