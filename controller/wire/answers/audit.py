@@ -118,8 +118,8 @@ class AuditSumsAnswer(JsonAnswer):
     promises: int
     """How many of these predictions are the decision's own record."""
     unpredicted: int
-    """Brokers of moves that arrived, of whose usage nothing could be predicted: one was at its limit, and the usage of the
-    others does not say why."""
+    """Brokers of moves that arrived, of whose usage nothing could be predicted: one was at its limit, and the usage of
+    the others does not say why."""
     mean_error: Number | None
     """Percentage points, without sign: the actual usage less the predicted one; null without predictions."""
     mean_error_without_drift: Number | None
