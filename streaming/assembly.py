@@ -34,16 +34,16 @@ from controller.ports.leadership import Leadership
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
-from streaming.catching_up import Turn, offset_read, turns
+from streaming.batches.catching_up import Turn, offset_read, turns
+from streaming.batches.gate import BatchGate
 from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_newer_state
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
-from streaming.gate import BatchGate
 from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query, folded
 from streaming.rehearsal import rehearse
-from streaming.session import start_session
 from streaming.sink import DecisionSink
 from streaming.sources import source_of
+from streaming.spark.session import start_session
 
 _DAY_MS = 86_400_000
 
@@ -215,7 +215,7 @@ class Assembly:
         return self._source.records(spark, max_offsets or self._settings.spark.max_offsets_per_trigger, now_ms())
 
     def catching_up(self, spark: SparkSession) -> Iterator[Turn]:
-        """What the query reads while it is far behind; see streaming.catching_up."""
+        """What the query reads while it is far behind; see streaming.batches.catching_up."""
 
         def ahead() -> Backlog | None:
             return self._source.backlog(lambda: offset_read(spark, self.checkpoint), now_ms())

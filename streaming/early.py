@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from controller.settings.trimtab_toml import Settings
-from streaming import session
 from streaming.sources import source_of
+from streaming.spark import session
 
 
 def start_jvm(settings: Settings) -> None:

@@ -23,12 +23,12 @@ from controller.adapters import jars
 from controller.adapters.places import SHIPPED
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
-from streaming import class_archive
 from streaming.assembly import Assembly
-from streaming.gateway import end_in_order
-from streaming.session import start_session
 from streaming.sources import CONNECTOR
-from streaming.spark_home import spark_home
+from streaming.spark import class_archive
+from streaming.spark.gateway import end_in_order
+from streaming.spark.session import start_session
+from streaming.spark.spark_home import spark_home
 
 _SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
 #: How long an archive is kept that is not the newest one.

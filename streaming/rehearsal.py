@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.long_work import long_work
 from streaming import made_up
-from streaming.gateway import scratch_folder
 from streaming.query import QueryOptions, decision_query
 from streaming.sources import LogSource, folder_records
+from streaming.spark.gateway import scratch_folder
 
 log = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from controller.aggregate.ticks.backlog import Backlog
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
-from streaming.gate import GATED_KAFKA, Ticks, open_gate
-from streaming.pulsar_log import PulsarSource
+from streaming.batches.gate import GATED_KAFKA, Ticks, open_gate
+from streaming.pulsar.log import PulsarSource
 
 #: Not as text: Spark would start its parser of SQL for nothing else.
 _FILES = StructType(
@@ -224,7 +224,7 @@ def start_options(log: KafkaLogSettings, now_ms: int) -> dict[str, str]:
 def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: int, now_ms: int) -> DataFrame:
     """The records of the metrics and the result topic, as a stream that begins where ``start_at`` says.
 
-    It waits for streaming.gate, but where it reads what there is and ends.
+    It waits for streaming.batches.gate, but where it reads what there is and ends.
     """
     reader = spark.readStream.format(GATED_KAFKA).options(**kafka_options(log), **start_options(log, now_ms))
     return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)

@@ -22,9 +22,9 @@ from controller.model.errors import LeadershipLostError, StalledError, TrimtabEr
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation
 from controller.settings.trimtab_toml import Settings
-from streaming import catching_up
 from streaming.assembly import Assembly
-from streaming.progress import ProgressWatch
+from streaming.batches import catching_up
+from streaming.batches.progress import ProgressWatch
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _FINISH_SECONDS = 20.0
 _RELEASE_SECONDS = 0.5
 #: Seconds that a query may take to stop; stopping interrupts its micro-batch.
 _STOP_SECONDS = 15.0
-#: A batch begins when the one before has ended, the log has grown, and streaming.gate allows it.
+#: A batch begins when the one before has ended, the log has grown, and streaming.batches.gate allows it.
 _AT_ONCE = "0 seconds"
 
 

@@ -29,9 +29,9 @@ from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import FORMS, KeyValue, topic_records
-from streaming import gateway
 from streaming.assembly import Assembly
 from streaming.sink import DecisionSink
+from streaming.spark import gateway
 
 _START_MS: Final = 1_735_689_600_000
 _CLUSTER: Final = "bench"

@@ -78,7 +78,7 @@ def _on_spark(again: LogReplay, replay: Replay, settings: RecordedSettings, poli
     """The same by the streaming query."""
     with long_work("loading Spark's client"):
         from streaming.recorded import replay_options, run_on_files, write_files  # here: importing Spark takes seconds
-        from streaming.session import start_session
+        from streaming.spark.session import start_session
     with TemporaryDirectory(prefix="trimtab-replay-") as folder:
         work = Path(folder)
         with long_work("unpacking the records"):

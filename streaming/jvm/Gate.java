@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Says when the query may begin a micro-batch: after it was opened, until all that lies in the log has been read.
  *
- * A micro-batch costs much the same whether it reads one record or many, so streaming.gate opens it a few times in an
+ * A micro-batch costs much the same whether it reads one record or many, so streaming.batches.gate opens it a few times in an
  * interval only.  One query of a JVM has it.
  */
 public final class Gate {

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming import gateway
-from streaming.session import start_session
+from streaming.spark import gateway
+from streaming.spark.session import start_session
 
 #: A JVM that lives for a minute is better compiled quickly than well.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

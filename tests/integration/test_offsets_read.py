@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from controller.adapters.kafka.backlog import offsets_of
-from streaming.catching_up import offset_read
+from streaming.batches.catching_up import offset_read
 
 pytestmark = pytest.mark.integration
 

@@ -26,9 +26,9 @@ from controller.lab.pulsar_server import PulsarCluster
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import encode
 from controller.wire.metrics import Partitions, TickRecord
-from streaming.catching_up import offset_read
-from streaming.pulsar_log import pulsar_records, pulsar_records_again
-from streaming.pulsar_options import PulsarOptions
+from streaming.batches.catching_up import offset_read
+from streaming.pulsar.log import pulsar_records, pulsar_records_again
+from streaming.pulsar.options import PulsarOptions
 
 pytestmark = pytest.mark.integration
 

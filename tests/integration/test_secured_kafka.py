@@ -163,7 +163,7 @@ from pathlib import Path
 from controller.adapters import jars
 from controller.adapters.kafka.java_options import refusal
 from controller.settings.log import KafkaLogSettings
-from streaming.session import start_session
+from streaming.spark.session import start_session
 from streaming.sources import kafka_options
 
 spark = start_session("local[1]", 1, {"spark.driver.memory": "512m"}, jars.fetch("connector"), Path(sys.argv[1]))

@@ -95,7 +95,7 @@ def test_commands_work_away_from_the_checkout(trimtab: Path, tmp_path: Path) -> 
 
 
 def test_what_is_made_once_lies_in_the_users_cache(trimtab: Path, tmp_path: Path) -> None:
-    program = "from streaming.spark_home import spark_home; print(spark_home())"
+    program = "from streaming.spark.spark_home import spark_home; print(spark_home())"
     home = Path(_run(trimtab.with_name("python"), "-c", program, folder=tmp_path).strip())
     assert home.is_relative_to(tmp_path / "cache" / "trimtab")
     assert home.is_dir()

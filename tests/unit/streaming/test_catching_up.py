@@ -7,7 +7,7 @@ import pytest
 
 from controller.adapters import long_work
 from controller.aggregate.ticks.backlog import Backlog
-from streaming import catching_up
+from streaming.batches import catching_up
 
 
 def test_a_query_that_is_far_behind_reads_in_turns_until_it_is_not() -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming import class_archive
+from streaming.spark import class_archive
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import SettingsError
-from streaming import gateway
+from streaming.spark import gateway
 
 
 def test_without_java_it_says_how_to_get_it_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.java_options import java_options
+from streaming.spark.java_options import java_options
 
 OWN = "-XX:+UseSerialGC"
 THEIRS = "-Xss4m -XX:+UseG1GC"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import TrimtabError
-from streaming import class_archive, make_class_archive
+from streaming import make_class_archive
+from streaming.spark import class_archive
 
 _DAY_SECONDS = 86_400
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from controller.model.errors import JournalError, StalledError
-from streaming.progress import Look, ProgressWatch, stalled
+from streaming.batches.progress import Look, ProgressWatch, stalled
 
 AFTER = 100.0
 

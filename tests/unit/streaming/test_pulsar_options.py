@@ -5,7 +5,7 @@ from pathlib import Path
 from controller.adapters.pulsar.log.gate_file import GateFile
 from controller.aggregate.places import Span
 from controller.settings.pulsar_log import PulsarLogSettings
-from streaming.pulsar_options import PulsarOptions
+from streaming.pulsar.options import PulsarOptions
 
 LOG = PulsarLogSettings(service_url="pulsar://b:6650", admin_url=("http://b:8080",), token_file="/secrets/token")
 

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from streaming.shipped_code import with_code
+from streaming.spark.shipped_code import with_code
 
 FILES, PATH = "spark.files", "spark.executorEnv.PYTHONPATH"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters import jars
-from streaming.spark_home import spark_home
+from streaming.spark.spark_home import spark_home
 
 
 @pytest.fixture(autouse=True)

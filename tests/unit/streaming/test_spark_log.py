@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming import spark_log
+from streaming.spark import spark_log
 
 
 def _read(lines: list[str], file: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import SettingsError
-from streaming.session import spark_options
+from streaming.spark.session import spark_options
 
 OURS = (Path("/ours/rows.jar"), Path("/ours/connector.jar"))
 

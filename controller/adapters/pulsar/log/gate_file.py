@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class GateFile:
-    """The gate at *path*; see streaming.gate."""
+    """The gate at *path*; see streaming.batches.gate."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from controller.adapters.long_work import long_work
 from controller.model.errors import SettingsError
-from streaming import gateway, jvm
-from streaming.shipped_code import with_code
+from streaming import jvm
+from streaming.spark import gateway
+from streaming.spark.shipped_code import with_code
 
 #: What the query depends on; the settings cannot change these.
 _FIXED: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""A log in Pulsar, as Spark reads it: the driver's side of streaming.pulsar_source."""
+"""A log in Pulsar, as Spark reads it: the driver's side of streaming.pulsar.source."""
 
 import re
 import tempfile
@@ -18,10 +18,10 @@ from controller.aggregate.ticks.backlog import Backlog
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
-from streaming.gate import Ticks
-from streaming.gateway import scratch_folder
-from streaming.pulsar_options import PulsarOptions
-from streaming.pulsar_source import PULSAR, PulsarRecords
+from streaming.batches.gate import Ticks
+from streaming.pulsar.options import PulsarOptions
+from streaming.pulsar.source import PULSAR, PulsarRecords
+from streaming.spark.gateway import scratch_folder
 
 #: What an error of ours is called in the trace that Spark makes of it.
 _OURS: Final = re.compile(r"^(?:controller\.[\w.]+)\.(\w+): (.+)$", re.MULTILINE)

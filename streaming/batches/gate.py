@@ -1,7 +1,7 @@
 """Lets the query begin a micro-batch when one is due, and not whenever a record has come.
 
 Spark asks a source for its end to see whether there is anything to read.  Ours (streaming/jvm/GatedKafka.java,
-streaming/pulsar_source.py) say no until the gate is opened; then yes until all has been read that lay in the log.
+streaming/pulsar/source.py) say no until the gate is opened; then yes until all has been read that lay in the log.
 """
 
 import time

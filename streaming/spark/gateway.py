@@ -24,7 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from controller.adapters import signals
 from controller.adapters.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
-from streaming import class_archive, java_options, spark_home, spark_log
+from streaming.spark import class_archive, java_options, spark_home, spark_log
 
 #: Runs its arguments; they and what they start ignore these signals.
 _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")

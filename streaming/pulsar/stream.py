@@ -1,4 +1,4 @@
-"""What reads a log in Pulsar for Spark: the readers of streaming.pulsar_source, as Arrow.
+"""What reads a log in Pulsar for Spark: the readers of streaming.pulsar.source, as Arrow.
 
 Spark creates them in processes of its own: the reader of a stream in one beside the driver, which lives as long as the
 query; whatever reads, in the Python workers.  Everything they need comes as options.
@@ -25,7 +25,7 @@ from controller.adapters.pulsar.log.gate_file import GateFile
 from controller.adapters.pulsar.log.offsets import LogOffset, from_json, to_json
 from controller.adapters.pulsar.log.planner import Planner, ranges
 from controller.adapters.pulsar.log.positions import before, entry_of
-from streaming.pulsar_options import PulsarOptions
+from streaming.pulsar.options import PulsarOptions
 from streaming.schemas import RECORDS
 
 
@@ -159,5 +159,5 @@ def _batch(block: Block, role: int, partition: PulsarPartition, schema: pa.Schem
 
 
 def _warn(text: str) -> None:
-    """Tell the operator: lines that begin so reach trimtab's own log, see streaming.spark_log."""
+    """Tell the operator: lines that begin so reach trimtab's own log, see streaming.spark.spark_log."""
     print(f"trimtab|WARN|pulsar|{text}", file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,1 @@
+"""Spark itself: its JVM, its session, its log, and what it is started from."""
