@@ -145,7 +145,11 @@ class Assembly:
         *letters* keeps its dead letters.  *has_begun*: Spark has committed batches, before which a leadership was
         journalled.
         """
-        settings, kept, journal = self._settings, self._settings.journal, self._log.journal()
+        settings, kept, journal = (
+            self._settings,
+            self._settings.journal,
+            self.metrics.traces.of_journal(self._log.journal()),
+        )
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,

@@ -48,6 +48,10 @@ def _service(url: str) -> str:
     return _with_scheme(url, ("pulsar", "pulsar+ssl"), "pulsar://host:port or pulsar+ssl://host:port") if url else url
 
 
+def _receiver(url: str) -> str:
+    return _with_scheme(url, ("http", "https"), "http://host:port or https://host:port") if url else url
+
+
 def _pulsar(url: str) -> str:
     scheme, _, servers = url.partition("://")
     for each in servers.split(","):
@@ -107,3 +111,5 @@ AdminUrls: TypeAlias = Annotated[tuple[Url, ...], Field(min_length=1, strict=Fal
 ServiceUrl: TypeAlias = Annotated[Url, AfterValidator(_service)]
 #: pulsar://host:port[,host:port ...] or pulsar+ssl://... of Pulsar's brokers.
 PulsarServers: TypeAlias = Annotated[Url, AfterValidator(_pulsar)]
+#: http://host:port or https://host:port that takes traces; "": nowhere.
+TraceReceiver: TypeAlias = Annotated[Url, AfterValidator(_receiver)]

@@ -24,6 +24,7 @@ from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import problems
 from controller.settings.section import PathText, Section, Text, is_uri
 from controller.settings.small_file import read_small_file
+from controller.settings.tracing import TracingSettings
 
 #: Pulsar: NamedEntity
 _CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
@@ -291,6 +292,7 @@ class Settings(Section):
     executor: ExecutorSettings = ExecutorSettings()
     collector: CollectorSettings = CollectorSettings()
     metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
 
     @property
     def whole_every_ms(self) -> int:

@@ -4,6 +4,7 @@ from typing import ClassVar, Final
 
 from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.traces import ns
 
 _MS: Final = 1000.0
 
@@ -85,3 +86,5 @@ class CollectorMetrics(ProcessMetrics):
         self._tick_delay.observe(max(0.0, (now_ms - interval) / _MS))
         self._roster.labels("complete").set(brokers - silent)
         self._roster.labels("missing").set(silent)
+        facts = {"trimtab.brokers": brokers, "trimtab.silent_brokers": silent}
+        self.traces.add(interval, "sweep", ns(interval), ns(now_ms), facts)

@@ -2,14 +2,15 @@
 
 import time
 from collections import Counter as Counted
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from controller.adapters.deadline import Clock
 from controller.adapters.metrics.audits import AuditMetrics
 from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
 from controller.cycle.budgets import Ledger
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval
@@ -53,6 +54,7 @@ class ControllerMetrics(ProcessMetrics):
     def __init__(self, clock: Clock = time.monotonic) -> None:
         super().__init__(clock)
         self._clock = clock
+        self._spans = BatchSpans()
         #: The limits of the guardrails.
         self._limits = Limits()
         #: That of the last decision, until its budgets are shown.
@@ -140,6 +142,9 @@ class ControllerMetrics(ProcessMetrics):
         if not decided.journalled:
             return
         self._delay.observe(max(0.0, (now_ms - entry.interval) / _MS))
+        facts: SpanFacts = {"trimtab.commands": len(entry.decision.commands)}
+        self.traces.add(entry.interval, ROOT, ns(entry.interval), ns(now_ms), facts)
+        self._spans.decided(entry.interval)
         if ticked is not None:
             self._from_tick.observe(self._clock() - ticked)
         self._tell_commands(entry.decision.commands)
@@ -170,9 +175,15 @@ class ControllerMetrics(ProcessMetrics):
         for reason in REASONS:
             self._letters.labels(reason)
 
-    def stage(self, name: str) -> AbstractContextManager[Any]:
-        """Within the block the stage *name* runs, one of STAGES."""
-        return self._stage.labels(name).time()
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Within the block the stage *name* runs, one of STAGES; a micro-batch has all of them, in this order."""
+        if name == STAGES[0]:
+            self._spans.begin()
+        with self._spans.stage(name), self._stage.labels(name).time():
+            yield
+        if name == STAGES[-1]:
+            self._spans.end(self.traces)
 
     def batch_finished(self, progress: Mapping[str, Any]) -> None:
         """*progress* is Spark's report on a micro-batch.  Supervisors look at one now and then, not at each."""

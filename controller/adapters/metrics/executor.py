@@ -4,6 +4,7 @@ from typing import ClassVar, Final
 
 from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.traces import SpanFacts, ns
 from controller.model.decision import Command
 from controller.wire.results import STATUSES, Result
 
@@ -74,6 +75,16 @@ class ExecutorMetrics(ProcessMetrics):
             self._attempts.labels(command.action).inc(result.attempts)
             self._seconds.labels(command.action).observe((result.finished_at - result.started_at) / _MS)
             self._delay.observe(max(0.0, (result.finished_at - command.interval) / _MS))
+        facts: SpanFacts = {
+            "trimtab.command": command.id,
+            "trimtab.bundle": command.bundle,
+            "trimtab.status": result.status,
+            "trimtab.attempts": result.attempts,
+        }
+        times = ns(result.started_at), ns(result.finished_at)
+        self.traces.add(
+            command.interval, command.action, *times, facts, key=command.id, failed=result.status == "failed"
+        )
 
     def passed_over(self, why: str) -> None:
         """An event of the command log got no answer: "repeated" or "unreadable"."""

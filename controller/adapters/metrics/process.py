@@ -7,6 +7,7 @@ from typing import ClassVar
 from controller.adapters.deadline import Clock
 from controller.adapters.metrics.declared import DeclaredMetrics
 from controller.adapters.metrics.health import ProcessHealth
+from controller.adapters.metrics.traces import Traces
 from controller.adapters.outages import OutageWatch, Part
 
 
@@ -19,6 +20,8 @@ class ProcessMetrics(DeclaredMetrics):
     def __init__(self, clock: Clock = time.monotonic) -> None:
         super().__init__()
         self.health = ProcessHealth(clock)
+        #: Takes the spans of intervals; by default nowhere.
+        self.traces = Traces()
         self._info = self.gauge(
             "trimtab_info", "Always 1. The labels say which process this is.", "role", "cluster", "version"
         )
@@ -37,6 +40,10 @@ class ProcessMetrics(DeclaredMetrics):
         self._info.labels(self.role, cluster, version).set(1)
         self._period.set(period_seconds)
         self.health.limit_standstill(stalled_after_seconds)
+
+    def trace_to(self, endpoint: str, *, cluster: str, version: str) -> None:
+        """From now on send spans to *endpoint*; "": to nobody."""
+        self.traces = Traces(endpoint, cluster=cluster, role=self.role, version=version)
 
     def waits_for_servers(self, watch: OutageWatch) -> None:
         """The process waits until it can reach what it needs; from now on show which servers *watch* can reach."""

@@ -54,6 +54,7 @@ def served(metrics: ProcessMetrics, settings: Settings, address: str = "") -> It
         period_seconds=settings.intervals.period_seconds,
         stalled_after_seconds=settings.intervals.stalled_after_seconds,
     )
+    metrics.trace_to(settings.tracing.endpoint, cluster=settings.cluster.name, version=own_version())
     if not where:
         yield
         return
