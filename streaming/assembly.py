@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.recent import last_tick
-from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.ticks.backlog import Backlog
 from controller.aggregate.waiting.limits import WaitLimits

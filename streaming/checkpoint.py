@@ -9,7 +9,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.aggregate.shard import state_blob
 from controller.model.errors import NewerStateError, SettingsError
 from controller.settings.section import is_uri

@@ -19,8 +19,8 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from controller.adapters import jars
-from controller.adapters.places import SHIPPED
+from controller.adapters.disk import jars
+from controller.adapters.disk.places import SHIPPED
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 from streaming.assembly import Assembly

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from controller.adapters.failpoints import failpoint
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.adapters.verdicts import VerdictStore
+from controller.adapters.process.failpoints import failpoint
 from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, Engine

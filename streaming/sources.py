@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.adapters.folder.log import files_of
 from controller.adapters.kafka.backlog import backlog, offsets_of
 from controller.adapters.kafka.java_options import java_options, refusal

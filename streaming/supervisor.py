@@ -13,11 +13,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from controller.adapters import signals
-from controller.adapters.calls import side_by_side
-from controller.adapters.deadline import Deadline
-from controller.adapters.failpoints import watch_state_commits
 from controller.adapters.metrics.controller import ControllerMetrics
+from controller.adapters.network.calls import side_by_side
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.process import signals
+from controller.adapters.process.failpoints import watch_state_commits
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation

@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.places import Span
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.opened import log_system
-from controller.adapters.verdicts import VerdictStore
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot

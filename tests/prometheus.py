@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 import urllib3
 
-from controller.adapters.jars import FOLDER
+from controller.adapters.disk.jars import FOLDER
 from controller.lab.servers import free_port
 
 _PACKAGE: Final = FOLDER / "prometheus"

@@ -16,8 +16,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from controller.adapters.kafka.acls import read_acls
-from controller.adapters.tls import Tls
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.tls import Tls
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.settings.access import ZooKeeperAuthSettings
 from tests.secured_servers import SecuredKafka, ServerTls

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from kazoo.security import make_digest_acl_credential
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.kafka import topics as kafka_topics
 from controller.lab.servers import KafkaServer, ZooKeeperServer, free_port, is_free
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from controller.adapters import jars
-from controller.adapters.process_tree import descendants, kill_descendants
-from controller.adapters.waiting import wait_for
+from controller.adapters.disk import jars
+from controller.adapters.network.waiting import wait_for
+from controller.adapters.process.process_tree import descendants, kill_descendants
 from controller.lab.servers import free_port
 
 _START_SECONDS: Final = 120.0

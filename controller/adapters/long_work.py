@@ -1,6 +1,6 @@
 """Says how far long work has come: a bar on a terminal, else one line now and then; nothing after ``--quiet``.
 
-Only the standard library is imported here at first: controller.adapters.jars runs before anything is installed.
+Only the standard library is imported here at first: controller.adapters.disk.jars runs before anything is installed.
 """
 
 import logging

@@ -21,7 +21,7 @@ from typing import Final
 
 from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.reader import Reader
-from controller.adapters.process_tree import Usage, usage
+from controller.adapters.process.process_tree import Usage, usage
 from controller.bench.logs import InKafka
 from controller.bench.stages import Stages, event_log, read_stages
 from controller.lab.processes import Processes

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.bench.decisions import AT_ONCE, AVERAGES, bundle_lines
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import ClusterView

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.adapters.verdicts import VerdictStore
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.aggregate.columns.rows import NUMBERS
 from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.process_tree import usage
+from controller.adapters.process.process_tree import usage
 from controller.bench.logs import LogServer, MeasuredLog
 from controller.bench.record_schema import RECORD
 from controller.bench.stages import Stages, event_log, read_stages

@@ -9,10 +9,10 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from controller.adapters import signals
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
+from controller.adapters.process import signals
 from controller.cli.controls import change, user
 from controller.cli.plan import tell_plan
 from controller.cli.shared import failures

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, 
 
 import typer
 
-from controller.adapters import signals
 from controller.adapters.long_work import is_quiet, long_work
+from controller.adapters.process import signals
 from controller.bench.balance import SIZES, STRATEGIES, Balanced
 from controller.bench.balance import balance as balanced
 from controller.bench.clusters import CLUSTERS

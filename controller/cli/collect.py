@@ -11,14 +11,14 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from controller.adapters import signals
-from controller.adapters.calls import side_by_side
 from controller.adapters.metrics.collector import CollectorMetrics
+from controller.adapters.network.calls import side_by_side
+from controller.adapters.network.tls import tls_of
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
+from controller.adapters.process import signals
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
 from controller.adapters.pulsar.load_data import PulsarLoadData
-from controller.adapters.tls import tls_of
 from controller.adapters.zookeeper.access import metadata_access
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging

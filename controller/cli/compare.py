@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.long_work import long_work
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from controller.adapters import signals
-from controller.adapters.files import why_not_writable
+from controller.adapters.disk.files import why_not_writable
+from controller.adapters.process import signals
 from controller.cli.shared.console import console
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings

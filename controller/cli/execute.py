@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from controller.adapters import signals
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
+from controller.adapters.process import signals
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging

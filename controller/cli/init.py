@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from controller.adapters.files import create
-from controller.adapters.places import SHIPPED
+from controller.adapters.disk.files import create
+from controller.adapters.disk.places import SHIPPED
 from controller.cli.shared.console import DEFAULT_CONF, command_line
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.starter import Values, starter

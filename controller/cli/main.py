@@ -6,7 +6,7 @@ import sys
 
 #: Commands that run until a signal stops them, with exit code 0.
 UNTIL_TOLD = ("run", "execute", "collect", "demo", "commands")
-#: Exit code where a signal ends another command; controller.adapters.signals has it, too.
+#: Exit code where a signal ends another command; controller.adapters.process.signals has it, too.
 _INTERRUPTED = 130
 
 
@@ -21,7 +21,7 @@ def main() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    from controller.adapters import signals
+    from controller.adapters.process import signals
 
     signals.end_at_once(exit_code)
     from controller.cli.app import main as run_command

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from controller.adapters import signals
 from controller.adapters.long_work import long_work
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.outages import Part
+from controller.adapters.process import signals
 from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging
 from controller.cli.shared.log_format import LogFormat, LogFormatOption
 from controller.cli.shared.metrics_address import MetricsAddress, served

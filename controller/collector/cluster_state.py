@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from controller.adapters.calls import Calls
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.calls import Calls
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.collector.states import (
     Namespace,

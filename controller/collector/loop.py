@@ -18,8 +18,8 @@ from functools import partial
 from typing import Final
 from uuid import uuid4
 
-from controller.adapters.calls import Calls, FinishedCall
 from controller.adapters.metrics.collector import CollectorMetrics
+from controller.adapters.network.calls import Calls, FinishedCall
 from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.health import Health
 from controller.collector.reports import SweepName

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.files import why_not_writable
+from controller.adapters.disk.files import why_not_writable
 from controller.adapters.kafka.inspect import topics
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarError

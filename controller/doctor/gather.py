@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import recent
-from controller.adapters.calls import FinishedCall, side_by_side
-from controller.adapters.files import why_not_writable
+from controller.adapters.disk.files import why_not_writable
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer
+from controller.adapters.network.calls import FinishedCall, side_by_side
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError

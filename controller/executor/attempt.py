@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
-from controller.adapters.failpoints import failpoint
+from controller.adapters.process.failpoints import failpoint
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError, probe_topic
 from controller.executor.judge import Answer, Failure, Observation, after, before
 from controller.model.decision import Command

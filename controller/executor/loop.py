@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from controller.adapters.calls import Calls
-from controller.adapters.failpoints import failpoint
 from controller.adapters.metrics.executor import ExecutorMetrics
+from controller.adapters.network.calls import Calls
+from controller.adapters.process.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse, seconds_awake_or_not

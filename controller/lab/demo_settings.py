@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.places import SHIPPED
+from controller.adapters.disk.places import SHIPPED
 from controller.settings.log import FolderLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from rich.console import Console
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.disk.places import SHIPPED
 from controller.adapters.long_work import long_work, shown_by
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.opened import log_system
-from controller.adapters.places import SHIPPED
 from controller.adapters.recent import recent_results
 from controller.lab.demo import command_line
 from controller.lab.demo_settings import new_run

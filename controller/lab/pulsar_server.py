@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK

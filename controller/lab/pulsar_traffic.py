@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 
 import pulsar
 
-from controller.adapters.deadline import Deadline
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import wait_for
 
 _SUBSCRIPTION: Final = "trimtab-traffic"
 _STEP_SECONDS: Final = 0.02

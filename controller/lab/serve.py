@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 import typer
 
-from controller.adapters import signals
+from controller.adapters.process import signals
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import FOLDER, KafkaServer, ZooKeeperServer
 from controller.model.errors import TrimtabError

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 from uuid import uuid4
 
-from controller.adapters import files, jars
-from controller.adapters.deadline import Deadline
+from controller.adapters.disk import files, jars
 from controller.adapters.kafka import topics as kafka_topics
 from controller.adapters.long_work import long_work
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import wait_for
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.opened import log_system
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError

@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, recent_results
-from controller.adapters.verdicts import VerdictStore
 from controller.model.decision import Command, Verdict
 from controller.model.names import BundleName, parse_bundle
 from controller.settings.trimtab_toml import Settings

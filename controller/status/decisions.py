@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.opened import log_system
 from controller.adapters.recent import ReadEntry, entries_backwards, recent_results
-from controller.adapters.verdicts import VerdictStore
 from controller.model.decision import Command, Reason, Verdict
 from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import to_decision

@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.adapters.long_work import long_work
 from controller.model.errors import TrimtabError
 from streaming.jvm import SOURCES, java_files, path
 
-#: Of the Java that trimtab runs on; see controller.adapters.jars.java.
+#: Of the Java that trimtab runs on; see controller.adapters.disk.jars.java.
 _VERSION: Final = "17"
 #: What is wrong in our sources although it compiles.
 _WARNINGS: Final = "raw,unchecked,unusedImport,unusedLocal,unusedPrivate,static-access,fallthrough"

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ import pyspark.serializers
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from controller.adapters import signals
-from controller.adapters.process_tree import kill_descendants
+from controller.adapters.process import signals
+from controller.adapters.process.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
 from streaming.spark import class_archive, java_options, spark_home, spark_log
 

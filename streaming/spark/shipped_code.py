@@ -13,7 +13,7 @@ from uuid import uuid4
 from zipfile import ZipFile, ZipInfo
 
 import controller
-from controller.adapters import jars
+from controller.adapters.disk import jars
 
 #: The packages of trimtab.
 _PACKAGES: Final = ("controller", "streaming")

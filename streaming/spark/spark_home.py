@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 
 #: Environment variable: where Spark is.  What users set is used as it is.
 VARIABLE: Final = "SPARK_HOME"

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.ports.collectors import CollectorGroup, CollectorLog
 from controller.ports.systems import ReadTopic
 from controller.wire.base import read_object

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.ports.inbox import AnswerRecord, Delivery, Inbox
 from controller.wire.commands import command_event
 from tests.commands import T, unload

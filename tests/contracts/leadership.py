@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import pytest
 
-from controller.adapters.deadline import Deadline
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import wait_for
 from controller.model.errors import LeadershipLostError
 from controller.ports.leadership import Leader, Leadership
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, DeadLetterLog, IssuedEvent, MetricsLog
 from controller.ports.systems import ReadTopic

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.lab.processes import Processes
 from controller.lab.servers import free_port
 from tests.fake_pulsar import CLUSTER, fake_pulsar

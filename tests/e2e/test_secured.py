@@ -17,6 +17,7 @@ from kazoo.security import ACL, make_acl, make_digest_acl_credential
 
 from controller.adapters.kafka.acls import read_acls
 from controller.adapters.kafka.log import create_topics
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.admin import Credentials
 from controller.adapters.pulsar.log import topics
 from controller.adapters.pulsar.log.client import topic_name
@@ -26,7 +27,6 @@ from controller.adapters.pulsar.log.inbox import PulsarInbox
 from controller.adapters.pulsar.log.journal import PulsarJournal
 from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarMetricsLog
 from controller.adapters.recent import recent_results
-from controller.adapters.waiting import wait_for
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.doctor.checks import judge
 from controller.doctor.gather import gather

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 
 _POLL_SECONDS = 0.1
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from controller.adapters.failpoints import newest_versions, torn_commits
+from controller.adapters.process.failpoints import newest_versions, torn_commits
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.lab.pulsar_server import CLUSTER as LAB_CLUSTER
 from controller.lab.servers import KafkaServer, ZooKeeperServer

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from controller.adapters.process_tree import descendants
+from controller.adapters.process.process_tree import descendants
 from tests.faults.clock import eventually
 
 #: So long a service manager waits; whoever takes over has the processors to itself meanwhile.

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.lab.servers import KafkaServer
 
 NODE = 2

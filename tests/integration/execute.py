@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from controller.adapters.failpoints import VARIABLE
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.process.failpoints import VARIABLE
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.decision import Command
 from controller.settings.log import KafkaLogSettings

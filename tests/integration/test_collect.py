@@ -17,7 +17,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from controller.adapters.kafka.reader import KafkaRecord, read_all
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
 from controller.aggregate.columns.rows import METRICS, RESULTS

@@ -11,8 +11,8 @@ import typer
 import urllib3
 from typer.testing import CliRunner
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.admin import PulsarAdmin
-from controller.adapters.waiting import wait_for
 from controller.cli.doctor import doctor
 from controller.cli.lookup import lookup
 from controller.cli.status import status

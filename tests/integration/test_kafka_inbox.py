@@ -18,7 +18,7 @@ from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
 from controller.model.decision import Command

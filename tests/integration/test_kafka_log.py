@@ -14,8 +14,8 @@ from controller.adapters.kafka.records import KafkaRecords
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.recordings.reading import Recording
-from controller.adapters.waiting import wait_for
 from controller.lab.servers import KafkaServer
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.offline.record import Wanted, record

@@ -12,7 +12,7 @@ from controller.adapters.kafka.reader import Reader, read_all
 from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.collector.roster import Arrivals
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.log import inbox as inboxes
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.inbox import PulsarInbox
@@ -15,7 +16,6 @@ from controller.adapters.pulsar.log.owned import OwnedPartition
 from controller.adapters.pulsar.log.reader import read_rest
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
-from controller.adapters.waiting import wait_for
 from controller.executor.loop import Executor
 from controller.lab.pulsar_server import PulsarCluster
 from controller.model.decision import Command

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.failpoints import VARIABLE
+from controller.adapters.process.failpoints import VARIABLE
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.adapters.pulsar.log import journal as pulsar_journal
 from controller.adapters.pulsar.log.connection import LogConnection

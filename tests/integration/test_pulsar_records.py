@@ -13,13 +13,13 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.log.backlog import backlog
 from controller.adapters.pulsar.log.client import log_client, log_http, partition_name, topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import LogExtents
 from controller.adapters.pulsar.log.tick_watch import PulsarTickWatch
 from controller.adapters.pulsar.log.topics import create_topics
-from controller.adapters.waiting import wait_for
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
 from controller.lab.pulsar_server import PulsarCluster

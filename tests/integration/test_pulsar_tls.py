@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar import pool
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
@@ -16,7 +17,6 @@ from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import log_extents
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
-from controller.adapters.waiting import wait_for
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import TlsSettings

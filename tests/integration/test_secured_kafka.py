@@ -160,7 +160,7 @@ def test_the_reader_may_read_the_acls_and_finds_those_of_the_page(server: Secure
 _SPARK = """
 import json, sys
 from pathlib import Path
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.adapters.kafka.java_options import refusal
 from controller.settings.log import KafkaLogSettings
 from streaming.spark.session import start_session

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
-from controller.adapters.deadline import Deadline
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.collectors import ZooKeeperGroup

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.process_tree import descendants
+from controller.adapters.process.process_tree import descendants
 
 pytestmark = pytest.mark.integration
 
-_HEAD = "import os, subprocess, time, logging; from controller.adapters import signals\n"
+_HEAD = "import os, subprocess, time, logging; from controller.adapters.process import signals\n"
 _READY = "print('ready', flush=True); "
 
 

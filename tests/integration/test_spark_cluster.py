@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.journal import read_journal
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.simulator.cluster import ClusterShape
 from tests.modelled_log import played, settings_in
 from tests.spark_cluster import SparkCluster, spark_cluster

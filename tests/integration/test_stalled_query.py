@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.failpoints import HANG_VARIABLE
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.process.failpoints import HANG_VARIABLE
 from controller.model.errors import StalledError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records

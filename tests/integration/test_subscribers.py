@@ -11,11 +11,11 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters import jars
-from controller.adapters.deadline import Deadline
+from controller.adapters.disk import jars
 from controller.adapters.kafka.journal import KafkaJournal
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.network.deadline import Deadline
 from controller.lab.servers import KafkaServer
 from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import EVENT_HEADERS, command_event

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership

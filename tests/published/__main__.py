@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.places import SHIPPED
+from controller.adapters.disk.places import SHIPPED
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import ShardState
 from controller.cli.shared.common_options import own_version

@@ -8,8 +8,8 @@ import tomllib
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from controller.adapters import jars
-from controller.adapters.places import SHIPPED
+from controller.adapters.disk import jars
+from controller.adapters.disk.places import SHIPPED
 from controller.cli.shared.common_options import own_version
 from tests.supply_chain.materials import JARS_NEEDED, Package, dependencies, packages
 

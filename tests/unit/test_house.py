@@ -37,7 +37,7 @@ _FORBIDDEN: Final = {
     "Only adapters/zookeeper": ("controller.collector.loop", "kazoo"),
     "Only adapters/pulsar": ("controller.doctor.gather", "urllib3"),
     "Only adapters/metrics": ("controller.executor.loop", "prometheus_client"),
-    "Only streaming": ("controller.adapters.files", "pyspark"),
+    "Only streaming": ("controller.adapters.disk.files", "pyspark"),
     "Only bench imports": ("controller.cycle.decide", "highspy"),
     "Only laws": ("controller.cycle.decide", "hypothesis"),
     "Strategies do not import each other": (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
 from controller.ports.controls import ABSENT

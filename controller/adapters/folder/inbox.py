@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.model.errors import SettingsError, TrimtabError

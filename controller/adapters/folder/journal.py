@@ -9,9 +9,9 @@ A file never changes once it has a name without a leading dot.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from controller.adapters import files
-from controller.adapters.failpoints import failpoint
+from controller.adapters.disk import files
 from controller.adapters.folder.log import DIGITS, as_lines
+from controller.adapters.process.failpoints import failpoint
 from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from controller.adapters import files
-from controller.adapters.own_process import own_process
+from controller.adapters.disk import files
+from controller.adapters.process.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Leader, no_preparation
 from controller.wire.process import process_in

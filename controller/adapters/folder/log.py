@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
 from controller.wire.base import encode

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import executor_group, result_writer
@@ -22,6 +21,7 @@ from controller.adapters.kafka.offsets import ends_of
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.words import DENIED, failure, text
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import (
     AccessDeniedError,
     JournalError,

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from controller.adapters.failpoints import failpoint
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import journal_writer
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.topics import delete_before
 from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
+from controller.adapters.process.failpoints import failpoint
 from controller.model.errors import JournalError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead

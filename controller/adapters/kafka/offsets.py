@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.waiting import retry
+from controller.adapters.network.waiting import retry
 
 _RETRY_SECONDS: Final = 0.05
 _WITHOUT_LEADER: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
 
-from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import (
     LARGEST_RECORD,
     LIBRDKAFKA_LOG,
@@ -20,6 +19,7 @@ from controller.adapters.kafka.client import (
 from controller.adapters.kafka.offsets import ends_of, offset_since
 from controller.adapters.kafka.topics import topics_there
 from controller.adapters.kafka.words import failure, silence
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)

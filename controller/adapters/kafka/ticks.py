@@ -8,12 +8,12 @@ The ticks of an interval are one transaction: they are in every partition, or in
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.log import create_topics, ticks
 from controller.adapters.kafka.names import tick_writer
 from controller.adapters.kafka.reader import Reader
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import LeadershipLostError, TrimtabError
 from controller.settings.log import KafkaLogSettings
 from controller.wire.chunks import Arrived, KeyValue, glance

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.calls import side_by_side
 from controller.adapters.kafka.client import (
     LIBRDKAFKA_LOG,
     NO_CLIENT,
@@ -20,7 +19,8 @@ from controller.adapters.kafka.client import (
 )
 from controller.adapters.kafka.words import failure, text
 from controller.adapters.kafka.writer import WRITING, Writer, produce
-from controller.adapters.waiting import retry
+from controller.adapters.network.calls import side_by_side
+from controller.adapters.network.waiting import retry
 from controller.model.errors import AccessDeniedError, JournalError, LeadershipLostError, TrimtabError
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Final
 
 from controller.adapters.kafka.client import Client
 from controller.adapters.kafka.words import tls_context, tls_problem, wants_tls
-from controller.adapters.unreachable import CLOSES, why_no_answer, why_none_answers
+from controller.adapters.network.unreachable import CLOSES, why_no_answer, why_none_answers
 
 _NUMBER: Final = 1
 #: ApiVersions, version 0: length, key, version, correlation id, and no client id.

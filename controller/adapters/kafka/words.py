@@ -12,9 +12,9 @@ from typing import Any, Final
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 
-from controller.adapters import tls
-from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import Client
+from controller.adapters.network import tls
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import AccessDeniedError, TrimtabError
 
 _SECTION: Final = "log.kafka.client"

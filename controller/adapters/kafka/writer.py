@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import confluent_kafka as ck
 
-from controller.adapters.deadline import Deadline
 from controller.adapters.kafka.client import (
     LARGEST_RECORD,
     LIBRDKAFKA_LOG,
@@ -18,6 +17,7 @@ from controller.adapters.kafka.client import (
 )
 from controller.adapters.kafka.topics import offline_text, topics_there
 from controller.adapters.kafka.words import failure, silence
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import LogOfflineError, TrimtabError
 
 #: For an answer about partitions before something is written to all of them.

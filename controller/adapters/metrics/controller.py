@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
-from controller.adapters.deadline import Clock
 from controller.adapters.metrics.audits import AuditMetrics
 from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
+from controller.adapters.network.deadline import Clock
 from controller.cycle.budgets import Ledger
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from controller.adapters.deadline import Clock
+from controller.adapters.network.deadline import Clock
 
 #: Until the process says something else.
 _STARTING: Final = "it is starting"

@@ -4,10 +4,10 @@ import time
 from functools import partial
 from typing import ClassVar
 
-from controller.adapters.deadline import Clock
 from controller.adapters.metrics.declared import DeclaredMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.metrics.traces import Traces
+from controller.adapters.network.deadline import Clock
 from controller.adapters.outages import OutageWatch, Part
 
 

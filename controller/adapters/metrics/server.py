@@ -15,9 +15,9 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Final, NamedTuple, Self
 
-from controller.adapters.deadline import Deadline
 from controller.adapters.metrics.declared import PAGE_TYPE
 from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.network.deadline import Deadline
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """The admin API that the settings name, with the credentials that they name."""
 
+from controller.adapters.network.tls import tls_of
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.adapters.pulsar.credentials import CredentialFiles, credential_files
-from controller.adapters.tls import tls_of
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import PulsarSettings, Settings
 

@@ -10,9 +10,9 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
-from controller.adapters.tls import Tls
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
 from controller.wire.base import read_object

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pulsar
 
+from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.credentials import Credentials
-from controller.adapters.tls import Tls
 
 #: More than the library ever loses.
 _REFERENCES: Final = 1_000

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
 
-from controller.adapters.deadline import Clock, Deadline
+from controller.adapters.network.deadline import Clock, Deadline
 from controller.model.errors import SettingsError
 from controller.settings.secret_files import read_secret
 from controller.settings.small_file import why_not_read_again

@@ -19,7 +19,9 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.tls import Tls, is_refusal, refusal
+from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection, words
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.pool import (
     LARGEST_ANSWER,
@@ -29,8 +31,6 @@ from controller.adapters.pulsar.pool import (
     read_answer,
 )
 from controller.adapters.pulsar.trusted import TrustedAddresses
-from controller.adapters.tls import Tls, is_refusal, refusal
-from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection, words
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)

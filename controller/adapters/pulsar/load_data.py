@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pulsar
 
+from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.client_access import client_access
 from controller.adapters.pulsar.credentials import Credentials
-from controller.adapters.tls import Tls
 from controller.model.errors import TrimtabError, WireError
 from controller.wire.base import read_object
 

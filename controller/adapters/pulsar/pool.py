@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from controller.adapters.deadline import Deadline
-from controller.adapters.tls import Tls
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.tls import Tls
 from controller.model.errors import TrimtabError
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.

@@ -22,7 +22,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES, lines_in
 from controller.model.errors import WireError

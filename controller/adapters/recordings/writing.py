@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, Self
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import (
     BEGIN,

@@ -13,7 +13,7 @@ from kazoo.exceptions import (
 )
 from kazoo.security import ACL, make_acl, make_digest_acl
 
-from controller.adapters.tls import Tls, tls_of
+from controller.adapters.network.tls import Tls, tls_of
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
 from controller.settings.election import ElectionInZooKeeper

@@ -15,7 +15,7 @@ from kazoo.exceptions import AuthFailedError, KazooException, SASLException, Ses
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.states import KazooState, KeeperState
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.zookeeper import session as zookeeper_session
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError

@@ -33,7 +33,7 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
-from controller.adapters.own_process import own_process
+from controller.adapters.process.own_process import own_process
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders

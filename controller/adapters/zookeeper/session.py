@@ -11,7 +11,7 @@ from typing import Final
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.serialization import Close, Connect
 
-from controller.adapters import tls, unreachable
+from controller.adapters.network import tls, unreachable
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
 

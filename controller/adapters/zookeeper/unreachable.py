@@ -7,8 +7,8 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.hosts import collect_hosts
 
-from controller.adapters.deadline import Deadline
-from controller.adapters.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.session import NOT_ZOOKEEPER, granted_timeout_ms

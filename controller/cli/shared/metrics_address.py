@@ -10,7 +10,7 @@ import typer
 
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.server import MetricsServer
-from controller.adapters.unreachable import words
+from controller.adapters.network.unreachable import words
 from controller.cli.shared.common_options import own_version
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port

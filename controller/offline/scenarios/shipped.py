@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.places import SHIPPED
+from controller.adapters.disk.places import SHIPPED
 from controller.model.errors import SettingsError
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.pairs import LOAD_MANAGER, PLACEMENT, SHEDDER, needed_by

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from controller.adapters.calls import Calls, FinishedCall, NoAnswerError, side_by_side
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.calls import Calls, FinishedCall, NoAnswerError, side_by_side
+from controller.adapters.network.waiting import wait_for
 
 
 def outcomes(calls: Calls, number: int) -> list[FinishedCall]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.failpoints import FAILPOINTS, HANG_VARIABLE, VARIABLE, parse, torn_commits
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
+from controller.adapters.process.failpoints import FAILPOINTS, HANG_VARIABLE, VARIABLE, parse, torn_commits
 from controller.model.errors import SettingsError
 
 
@@ -53,7 +53,7 @@ def test_a_count_that_is_none_is_refused(count: str) -> None:
 
 
 PASS_THREE_TIMES = """
-from controller.adapters.failpoints import failpoint
+from controller.adapters.process.failpoints import failpoint
 for time in range(3):
     failpoint("after-decide")
     failpoint("after-commit")
@@ -96,7 +96,7 @@ def test_an_unknown_name_ends_the_process_instead_of_testing_nothing() -> None:
 
 FAMILY = """
 import subprocess
-from controller.adapters.failpoints import failpoint
+from controller.adapters.process.failpoints import failpoint
 child = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
 print(child.pid, child.stdout.readline(), flush=True)
 failpoint("before-spark-commit")

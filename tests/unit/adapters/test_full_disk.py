@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.adapters.folder.journal import FolderJournal
 from controller.model.errors import JournalError
 from tests.journal_entries import UNLOAD, entry

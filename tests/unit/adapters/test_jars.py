@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.model.errors import SettingsError, TrimtabError
 
 needs_ivy = pytest.mark.integration

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from controller.adapters import unreachable
 from controller.adapters.kafka.unreachable import why_unreachable
+from controller.adapters.network import unreachable
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.outages import OutageWatch, Part
 from controller.adapters.pulsar.http import PulsarHttp
-from controller.adapters.waiting import wait_for
 from controller.ports.systems import WatchedServer
 
 
@@ -47,9 +47,9 @@ def nobody() -> str:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("controller.adapters.unreachable", "controller.adapters.pulsar.http"):
+    for module in ("controller.adapters.network.unreachable", "controller.adapters.pulsar.http"):
         monkeypatch.setattr(f"{module}.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("controller.adapters.unreachable._LEAST_SECONDS", 0.1)
+    monkeypatch.setattr("controller.adapters.network.unreachable._LEAST_SECONDS", 0.1)
     monkeypatch.setattr("controller.adapters.outages._EVERY_SECONDS", 0.01)
     monkeypatch.setattr("controller.adapters.outages._AGAIN_SECONDS", 0.01)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters import jars
-from controller.adapters.places import SHIPPED, cache_folder
+from controller.adapters.disk import jars
+from controller.adapters.disk.places import SHIPPED, cache_folder
 from controller.model.errors import TrimtabError
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from controller.adapters.process_tree import descendants, usage
+from controller.adapters.process.process_tree import descendants, usage
 
 _SPENT_SECONDS = 0.1
 _SPENDS = f"import time\nwhile time.process_time() < {_SPENT_SECONDS}: pass\nprint(flush=True)\ninput()"

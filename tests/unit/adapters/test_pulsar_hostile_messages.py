@@ -10,7 +10,7 @@ from typing import Any
 import pulsar
 import pytest
 
-from controller.adapters.calls import NoAnswerError
+from controller.adapters.network.calls import NoAnswerError
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log import sequenced, topics
 from controller.adapters.pulsar.log.client import log_http

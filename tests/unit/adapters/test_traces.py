@@ -14,7 +14,7 @@ from controller.adapters.metrics.controller import STAGES, ControllerMetrics
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.traces import Traces
-from controller.adapters.waiting import wait_for
+from controller.adapters.network.waiting import wait_for
 from controller.engine import DecidedInterval
 from controller.wire.results import Result
 from tests.journal_entries import UNLOAD, entry

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.verdicts import VerdictStore
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.model.decision import Decision, Reason, Verdict
 from tests.records import PERIOD, T
 

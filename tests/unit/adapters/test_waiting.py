@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.adapters.deadline import Deadline
-from controller.adapters.waiting import retry, wait_for
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import retry, wait_for
 
 
 class Clock:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from controller.bench import java_rival
 from controller.bench.clusters import CLUSTERS, nearly_balanced, skewed
 from controller.bench.decisions import AVERAGES, fresh, slopes, subjects, timings

@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.verdicts import VerdictStore
 from controller.cli.journal import journal
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Verdict

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.calls import Calls
 from controller.adapters.metrics.collector import CollectorMetrics
+from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import Collector

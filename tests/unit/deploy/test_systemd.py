@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from controller.adapters.places import CACHE
+from controller.adapters.disk.places import CACHE
 from controller.cli.app import COMMANDS
 from controller.cli.main import UNTIL_TOLD
 from controller.cli.shared.exit_codes import EXIT_CODES

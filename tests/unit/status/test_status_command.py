@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.opened import election_system
-from controller.adapters.verdicts import VerdictStore
 from controller.cli.lookup import lookup
 from controller.cli.status import status
 from controller.model.decision import Decision, Reason, Verdict

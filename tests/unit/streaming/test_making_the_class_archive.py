@@ -35,7 +35,7 @@ def jvm(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes | None, int], None]:
 
     monkeypatch.setenv(class_archive.OPTIONS, "")
     monkeypatch.setattr(make_class_archive, "_use", lambda *_: None)
-    monkeypatch.setattr("controller.adapters.jars.fetch", lambda *_: [])
+    monkeypatch.setattr("controller.adapters.disk.jars.fetch", lambda *_: [])
     return ends
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters import jars
+from controller.adapters.disk import jars
 from streaming.spark.spark_home import spark_home
 
 

@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 import pulsar
 
+from controller.adapters.network.tls import tls_of
 from controller.adapters.pulsar.client_access import client_access
 from controller.adapters.pulsar.credentials import CredentialFiles, credential_files
 from controller.adapters.pulsar.http import PulsarHttp
-from controller.adapters.tls import tls_of
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 

@@ -5,10 +5,10 @@ from typing import Final, TypeVar
 
 import pulsar
 
+from controller.adapters.network.waiting import retry
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, log_client, topic_name, where
 from controller.adapters.pulsar.log.unreachable import why_refused
 from controller.adapters.pulsar.log.words import failure
-from controller.adapters.waiting import retry
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from controller.adapters.calls import side_by_side
+from controller.adapters.network.calls import side_by_side
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log.client import LARGEST_TOLD, log_http, partition_name
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pulsar
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import LARGEST_RECORD, PATIENCE_SECONDS, partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.reader import MARK, OLDEST, LogRecord, MessagePlace, PartitionReader, Start

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pulsar
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.http import PulsarError
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection

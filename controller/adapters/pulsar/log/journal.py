@@ -14,7 +14,7 @@ from typing import Final
 
 import pulsar
 
-from controller.adapters.failpoints import failpoint
+from controller.adapters.process.failpoints import failpoint
 from controller.adapters.pulsar.log.client import partition_name, topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition

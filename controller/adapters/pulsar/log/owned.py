@@ -7,7 +7,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition

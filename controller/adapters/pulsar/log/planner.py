@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.fetch import Range
 from controller.adapters.pulsar.log.offsets import LogOffset
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import pulsar
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.messages import AS_THEY_ARE, key_of, properties_of, published_ms

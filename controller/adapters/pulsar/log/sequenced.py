@@ -14,12 +14,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 import pulsar
 
-from controller.adapters.calls import FinishedCall, side_by_side
+from controller.adapters.network.calls import FinishedCall, side_by_side
+from controller.adapters.network.waiting import retry
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection, is_passing
 from controller.adapters.pulsar.log.words import failure, offline
 from controller.adapters.pulsar.log.writer import close_quietly
-from controller.adapters.waiting import retry
 from controller.model.errors import TrimtabError
 
 #: The brokers need five seconds to see that a process which has the name does not answer.

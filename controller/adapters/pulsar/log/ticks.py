@@ -12,7 +12,7 @@ grow: once a collector whose clock is ahead has ticked an interval of the future
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.fenced import FencedPartition
 from controller.adapters.pulsar.log.log import tick_records

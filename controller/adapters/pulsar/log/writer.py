@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import pulsar
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.words import error_of, failure

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
 
-from controller.adapters.process_tree import descendants
+from controller.adapters.process.process_tree import descendants
 from controller.model.errors import SettingsError
 
 #: In the order in which an interval passes them; then those of a command.

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 
 K = TypeVar("K")
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NoReturn
 
-from controller.adapters.process_tree import kill_descendants
+from controller.adapters.process.process_tree import kill_descendants
 
 log = logging.getLogger(__name__)
 

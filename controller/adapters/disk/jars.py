@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.disk.places import CACHE, SHIPPED, cache_folder
 from controller.adapters.long_work import Done, long_work, megabytes
-from controller.adapters.places import CACHE, SHIPPED, cache_folder
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import SettingsError, TrimtabError
 
 LOCK: Final = SHIPPED / "jars.lock"

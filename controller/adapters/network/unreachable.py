@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from controller.adapters import tls
+from controller.adapters.network import tls
 from controller.model.errors import TrimtabError
 
 #: For a connection, and again for an answer.

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from controller.adapters.deadline import Deadline
+from controller.adapters.network.deadline import Deadline
 
 #: After this long, :func:`kill_descendants` waits no more for the kernel.
 _KILL_SECONDS: Final = 2.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-_PACKAGE: Final = Path(__file__).parents[1]
+_PACKAGE: Final = Path(__file__).parents[2]
 #: What comes with trimtab: the folder conf.
 SHIPPED: Final = (_PACKAGE / "conf").resolve()
 #: Environment variable: the folder for what is fetched or made once, in place of the user's cache.

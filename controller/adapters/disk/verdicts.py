@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from controller.adapters import files
+from controller.adapters.disk import files
 from controller.model.decision import Decision, Reason, Verdict
 
 _COLUMNS: Final[dict[str, pa.DataType]] = {

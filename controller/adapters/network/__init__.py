@@ -1,0 +1,1 @@
+"""Calls to servers, whichever they are: deadlines, TLS, trying again, and why one cannot be reached."""
