@@ -23,13 +23,14 @@ from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
 from controller.adapters.kafka.reader import Reader
 from controller.adapters.process.process_tree import Usage, usage
 from controller.bench.logs import InKafka
-from controller.bench.stages import Stages, event_log, read_stages
+from controller.bench.stages import event_log, read_stages
 from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import FORMS, KeyValue, namespace_record, topic_records
+from controller.wire.answers.bench import ArrivalAnswer, StagesAnswer
 from controller.wire.journal_records import Decided, EntryReader
 
 #: Not that of controller.bench.pipeline: both may run on one Kafka, and a cluster has one journal.
@@ -75,35 +76,6 @@ master = "{master}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """What one interval of one form of records costs a running controller; medians over the intervals."""
-
-    form: str
-    topics: int
-    bundles: int
-    brokers: int
-    period_seconds: int
-    intervals: int
-    #: Of the whole process tree.
-    cpu_seconds: float
-    lowest_cpu_seconds: float
-    highest_cpu_seconds: float
-    #: From the tick to the decision in the journal.
-    delay_seconds: float
-    longest_delay_seconds: float
-    #: Written to the checkpoint in an interval.
-    state_megabytes: float
-    #: Of the process tree, the most at the end of an interval.
-    resident_megabytes: float
-    #: How much more it was in the last fifth of the intervals than in the first, medians; 0 for fewer than five.
-    growth_megabytes: float
-    #: Cores, while no records come.
-    idle_cores: float
-    #: Micro-batches, and where their time goes.
-    stages: Stages
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
     """One interval."""
 
@@ -124,7 +96,7 @@ def arrival(
     partitions: int,
     runs: int,
     said: Callable[[str], None],
-) -> Arrival:
+) -> ArrivalAnswer:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up, in a log on *server*.
 
     *master*: Spark's; *partitions*: of the topics.  State and logs lie in *folder*.  Raises TrimtabError where the
@@ -293,11 +265,11 @@ def _figures(
     shape: ClusterShape,
     period_seconds: int,
     measured: Sequence[_Measured],
-    stages: Stages,
+    stages: StagesAnswer,
     idle_cores: float,
-) -> Arrival:
+) -> ArrivalAnswer:
     cpu, delays = [one.cpu_seconds for one in measured], [one.delay_seconds for one in measured]
-    return Arrival(
+    return ArrivalAnswer(
         form=form,
         topics=shape.topics,
         bundles=shape.bundles,

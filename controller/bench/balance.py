@@ -6,7 +6,7 @@ given that strategy's own end as its goal, under the filters of the same load ma
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
@@ -37,6 +37,7 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
+from controller.wire.answers.bench import BalanceAnswer
 
 #: Brokers and bundles of the clusters; each with equal capacities, and with every second broker twice as large.
 SIZES: Final = ((5, 64), (10, 200), (20, 500))
@@ -74,32 +75,7 @@ STRATEGIES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balanced:
-    """What one strategy made of the clusters of one kind, means over them."""
-
-    #: "equal" or "1:2": the capacities of the brokers.
-    capacities: str
-    strategy: str
-    clusters: int
-    #: The highest usage over brokers and resources, as a multiple of the mean usage; before and after.
-    before: float
-    after: float
-    moves: float
-    #: Moves that PeakShedder needs to bring a cluster to where this strategy left it; of the clusters where it gets
-    #: there.  None: it does in no cluster.
-    peak_shedder_moves: float | None
-    #: Clusters that PeakShedder does not make as even as this strategy did.
-    not_reached: int
-    #: Moves that any strategy needs for that, at least.
-    fewest_moves: float
-    #: Clusters where PeakShedder gets there with at most half of the strategy's moves; and those where it does not, and
-    #: no plan can.  None: the strategy is PeakShedder.
-    within_half: int | None
-    half_impossible: int | None
-
-
-def balance(seeds: int, *, exact_seconds: float = 0.0) -> Iterator[Balanced]:
+def balance(seeds: int, *, exact_seconds: float = 0.0) -> Iterator[BalanceAnswer]:
     """Every strategy on *seeds* clusters of each size and kind.
 
     *exact_seconds*: so long HiGHS looks whether any plan of half the moves gets there, where PeakShedder does not and
@@ -156,7 +132,7 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
 
 def _of(
     clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapping[str, str], exact_seconds: float
-) -> Balanced:
+) -> BalanceAnswer:
     ends = [carried_out(view, conf) for view in clusters]
     compared = conf.get(SHEDDER) != "PeakShedder"
     to_there = [
@@ -168,7 +144,7 @@ def _of(
         _half(view, evenness(end), moves, ours, exact_seconds)
         for view, (end, moves), ours in zip(clusters, ends, to_there, strict=True)
     ]
-    return Balanced(
+    return BalanceAnswer(
         capacities="1:2" if uneven else "equal",
         strategy=strategy,
         clusters=len(clusters),

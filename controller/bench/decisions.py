@@ -9,7 +9,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from controller.bench.clusters import CLUSTERS
 from controller.model.load import BundleTable, ClusterView
 from controller.settings.broker_conf import build
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
+from controller.wire.answers.bench import SlopeAnswer, TimingAnswer
 
 #: So that strategies that wait for several hits decide at once, and what is timed is a whole decision.
 AT_ONCE: Final[Mapping[str, str]] = {
@@ -53,37 +54,6 @@ class Rival(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """One subject on one cluster; times are medians, in ms."""
-
-    cluster: str
-    kind: str
-    subject: str
-    ms: float
-    chosen: int
-    java_ms: float | None = None
-    java_chosen: int | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """How many times as long as Pulsar's class."""
-        return None if self.java_ms is None else self.ms / self.java_ms
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slope:
-    """How time and memory of one subject grow with the cluster: log-log slopes, 1 is linear."""
-
-    cluster: str
-    subject: str
-    time: float
-    memory: float
-    #: ms and peak bytes at each of the sizes.
-    ms: tuple[float, ...]
-    peak: tuple[int, ...]
-
-
 def subjects() -> dict[str, tuple[str, Subject]]:
     """Everything that is timed, by name, with its kind."""
     found: dict[str, tuple[str, Subject]] = {}
@@ -97,7 +67,7 @@ def subjects() -> dict[str, tuple[str, Subject]]:
     return found
 
 
-def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None = None) -> Iterator[Timing]:
+def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None = None) -> Iterator[TimingAnswer]:
     """Every subject on *view*, *runs* times after one to warm up, in turns with *rival* while that is quick enough."""
     for name, (kind, subject) in subjects().items():
         of = _in_a_row(kind)
@@ -112,18 +82,21 @@ def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None =
             if asked is not None and sum(others) < _PATIENCE_MS:
                 ms, other_chosen = asked.decide(name)
                 others.append(ms)
-        yield Timing(
+        ms = statistics.median(own[1:]) / of
+        java_ms = statistics.median(others[1:] or others) if others else None
+        yield TimingAnswer(
             cluster=cluster,
             kind=kind,
             subject=name,
-            ms=statistics.median(own[1:]) / of,
+            ms=ms,
             chosen=chosen,
-            java_ms=statistics.median(others[1:] or others) if others else None,
+            java_ms=java_ms,
             java_chosen=other_chosen if others else None,
+            ratio=None if java_ms is None else ms / java_ms,
         )
 
 
-def slopes(cluster: str, *, runs: int, sizes: Sequence[int] = SLOPE_SIZES) -> Iterator[Slope]:
+def slopes(cluster: str, *, runs: int, sizes: Sequence[int] = SLOPE_SIZES) -> Iterator[SlopeAnswer]:
     """How every subject grows over clusters of *sizes* bundles."""
     views = [CLUSTERS[cluster](max(2, size // _BUNDLES_A_BROKER), size) for size in sizes]
     for name, (kind, subject) in subjects().items():
@@ -132,13 +105,13 @@ def slopes(cluster: str, *, runs: int, sizes: Sequence[int] = SLOPE_SIZES) -> It
         times = [[_timed(subject, view)[0] for view in views] for _ in range(runs + 1)][1:]
         ms = [statistics.median(of_size) / of for of_size in zip(*times, strict=True)]
         peak = [_peak(subject, view) for view in views]
-        yield Slope(
+        yield SlopeAnswer(
             cluster=cluster,
             subject=name,
             time=_slope(sizes, ms),
             memory=_slope(sizes, peak),
-            ms=tuple(ms),
-            peak=tuple(peak),
+            ms=ms,
+            peak=peak,
         )
 
 

@@ -1,7 +1,6 @@
 """How even a cluster can be with how many moves: PeakShedder's plans, what is proved of them, and the best ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from controller.bench.balance import cluster
 from controller.bench.exact import solved, with_prices
@@ -9,6 +8,7 @@ from controller.planning.from_view import Counted, stated
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
 from controller.planning.solving.search import SearchLimits
+from controller.wire.answers.bench import FrontierAnswer
 
 #: What brokers of the bench's clusters use.
 _COUNTED = Counted(weights={"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0})
@@ -16,23 +16,9 @@ _COUNTED = Counted(weights={"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.
 _SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierPoint:
-    """The best plan of at most so many moves; levels are multiples of the mean usage."""
-
-    max_moves: int
-    moves: int
-    reached: float
-    #: No plan of at most ``max_moves`` moves is below this, and the kind of bound that says so.
-    bound: float
-    kind: str
-    gap: float
-    #: What HiGHS found and proved; None without it.
-    best_found: float | None = None
-    best_bound: float | None = None
-
-
-def frontier(brokers: int, bundles: int, most: int, *, seed: int, uneven: bool, exact: bool) -> Iterator[FrontierPoint]:
+def frontier(
+    brokers: int, bundles: int, most: int, *, seed: int, uneven: bool, exact: bool
+) -> Iterator[FrontierAnswer]:
     """The plans of at most 0, 1, ... *most* moves for one of the bench's clusters; *exact*: with HiGHS."""
     view = cluster(brokers, bundles, uneven=uneven, seed=seed)
     problem = stated(view, view.recently_unloaded, _COUNTED).problem
@@ -41,7 +27,7 @@ def frontier(brokers: int, bundles: int, most: int, *, seed: int, uneven: bool, 
         plan = planned(problem, SearchLimits(max_moves=max_moves))
         certificate = with_prices(problem, plan.certificate) if exact else plan.certificate
         best = solved(problem, max_moves, seconds=_SECONDS) if exact else None
-        yield FrontierPoint(
+        yield FrontierAnswer(
             max_moves=max_moves,
             moves=len(plan.moves),
             reached=certificate.reached / mean,

@@ -7,7 +7,7 @@ and in the window of the budgets, so that entries are measured at their largest.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -32,6 +32,7 @@ from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDD
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
 from controller.strategies.catalogue import SHEDDERS
+from controller.wire.answers.bench import OverloadAnswer
 from controller.wire.journal import encode_entry
 
 #: The share of its limit that a broker may use (loadBalancerBrokerOverloadedThresholdPercentage), and 40 % more.
@@ -57,24 +58,6 @@ _COLUMNS: Final = (
     "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
 )  # fmt: skip
 _TIMES: Final = ("view", "decision", "encoding", "verdicts_file")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedDecision:
-    """One interval that was decided; times in seconds."""
-
-    cluster: str
-    shedder: str
-    interval: int
-    view: float
-    decision: float
-    encoding: float
-    verdicts_file: float
-    commands: int
-    held_back: int
-    verdicts: int
-    entry_bytes: int
-    verdicts_bytes: int
 
 
 def overloaded(brokers: int, bundles: int, share: float, *, seed: int = 1) -> ClusterView:
@@ -119,16 +102,14 @@ def snapshots_of(view: ClusterView, interval: int) -> list[Snapshot]:
     ]
 
 
-def largest(brokers: int, bundles: int, *, intervals: int) -> Iterator[TimedDecision]:
+def largest(brokers: int, bundles: int, *, intervals: int) -> Iterator[OverloadAnswer]:
     """Of every shedder on every cluster: the interval whose journal entry is the largest, with the longest times."""
     for cluster, share in SHARES.items():
         view = overloaded(brokers, bundles, share)
         for shedder in SHEDDERS:
             decided = list(cycles(cluster, view, shedder, intervals=intervals))
-            yield replace(
-                max(decided, key=lambda each: each.entry_bytes),
-                **{name: max(getattr(each, name) for each in decided) for name in _TIMES},
-            )
+            longest = {name: max(getattr(each, name) for each in decided) for name in _TIMES}
+            yield max(decided, key=lambda each: each.entry_bytes).model_copy(update=longest)
 
 
 def cycles(
@@ -139,7 +120,7 @@ def cycles(
     intervals: int,
     guardrails: GuardrailSettings | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[TimedDecision]:
+) -> Iterator[OverloadAnswer]:
     """*intervals* intervals of *view*, of which nothing that was decided is obeyed, decided by *shedder*."""
     policy = policy_for(shedder, guardrails or GuardrailSettings())
     memory = replace(policy.initial_memory(1), samples=_SAMPLES)
@@ -167,7 +148,7 @@ def _cycle(
     policy: Policy,
     folder: Path,
     clock: Callable[[], float],
-) -> tuple[TimedDecision, Memory]:
+) -> tuple[OverloadAnswer, Memory]:
     marks = [clock()]
 
     def timed_view(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
@@ -184,7 +165,7 @@ def _cycle(
     seconds = np.diff(marks).tolist()
     [file] = folder.glob(f"*{decision.interval}*")
     held = sum(int(verdict.detail.split()[0]) for verdict in decision.verdicts if verdict.reason == "Budget")
-    return TimedDecision(
+    return OverloadAnswer(
         cluster=cluster,
         shedder=shedder,
         interval=decision.interval,

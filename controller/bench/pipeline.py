@@ -9,7 +9,6 @@ already, so the ratio is rather too high than too low.
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,11 +23,12 @@ from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.process.process_tree import usage
 from controller.bench.logs import LogServer, MeasuredLog
 from controller.bench.record_schema import RECORD
-from controller.bench.stages import Stages, event_log, read_stages
+from controller.bench.stages import event_log, read_stages
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import FORMS, KeyValue, topic_records
+from controller.wire.answers.bench import PipelineAnswer, StagesAnswer
 from streaming.assembly import Assembly
 from streaming.sink import DecisionSink
 from streaming.spark import gateway
@@ -41,31 +41,6 @@ WARM_UP: Final = 4
 _TRIGGER: Final = "1 second"
 #: Where Spark logs its events, beside the folders of the forms: they share a session.
 _EVENTS: Final = "events"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What one form of records costs; medians over the runs."""
-
-    form: str
-    topics: int
-    bundles: int
-    brokers: int
-    megabytes_per_interval: float
-    topics_per_second: float
-    seconds_per_interval: float
-    floor_seconds: float
-    #: Median of the runs' own quotients: floor and query take turns, so changes in machine speed cancel out.
-    ratio_to_floor: float
-    lowest_ratio: float
-    highest_ratio: float
-    #: Where Spark ran, and the partitions of the topics.
-    master: str
-    partitions: int
-    #: Of Spark's JVM and all that it starts, in an interval: neither what publishes nor the log's servers.
-    cpu_seconds: float
-    #: What the micro-batches of an interval did.
-    stages: Stages
 
 
 class _Run(NamedTuple):
@@ -86,7 +61,7 @@ def pipeline(
     partitions: int,
     runs: int,
     said: Callable[[str], None],
-) -> Figures:
+) -> PipelineAnswer:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up.
 
     In a log on *server*, in topics of so many *partitions*; state in *folder*; *master*: Spark's, which one
@@ -157,12 +132,12 @@ def _figures(
     partitions: int,
     size: int,
     measured: Sequence[_Run],
-    stages: Stages,
-) -> Figures:
+    stages: StagesAnswer,
+) -> PipelineAnswer:
     """*size*: bytes of an interval."""
     queries = [one.query_seconds for one in measured]
     ratios = [one.query_seconds / one.floor_seconds for one in measured]
-    return Figures(
+    return PipelineAnswer(
         form=form,
         topics=shape.topics,
         bundles=shape.bundles,

@@ -5,7 +5,6 @@ A modelled cluster and the real fold, engine and journal write a log in a folder
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,35 +27,14 @@ from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.executor import result_record
+from controller.wire.answers.bench import RecordingAnswer
 from controller.wire.json_sweeps import RecordText
 
 _CLUSTER: Final = "bench"
 _START_MS: Final = 1_735_689_600_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedDay:
-    """What was measured; megabytes are millions of bytes."""
-
-    brokers: int
-    bundles: int
-    topics: int
-    intervals: int
-    #: Of the log's metrics topic, and of the recording with all topics.
-    log_megabytes: float
-    recording_megabytes: float
-    #: Commands that the live run issued.
-    commands: int
-    #: Of making the recording, and of the replay; of all threads.
-    record_cpu_seconds: float
-    replay_cpu_seconds: float
-    #: Of the replay, by the clock.
-    replay_seconds: float
-    #: Entries of the journal that the replay came to, byte for byte.
-    equal: int
-
-
-def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> RecordedDay:
+def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> RecordingAnswer:
     """Write a log of *intervals* in *folder*, record it there, and replay the recording."""
     settings = _settings(folder)
     commands = _play(shape, intervals, settings)
@@ -67,7 +45,7 @@ def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> RecordedD
     recording = Recording(folder / "recording")
     began, clock = time.process_time(), time.monotonic()
     told = LogReplay(recording, kept, kept.policy(_CLUSTER), begin_of(recording)).run().comparison
-    return RecordedDay(
+    return RecordingAnswer(
         brokers=shape.brokers,
         bundles=shape.bundles,
         topics=shape.topics,

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+
+from controller.wire.answers.bench import StagesAnswer
 
 _PROGRESS: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
 _STAGE: Final = "SparkListenerStageCompleted"
@@ -28,41 +29,13 @@ _EVENT_LOG: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stages:
-    """What the micro-batches of an interval did, means; seconds as a clock shows them, but where tasks are added up."""
-
-    batches: float
-    records: float
-    #: The log's end, planning, and the checkpoint's logs of offsets and commits.
-    plan_seconds: float
-    #: Reading the log, its decode, and the rows written for the shuffle.
-    read_seconds: float
-    #: The rest of Spark's work: rows to Python, the fold, state read and written.
-    fold_seconds: float
-    #: Of ``fold_seconds``, in the Python workers, added up over tasks.
-    python_seconds: float
-    #: Of ``fold_seconds``, writing state, added up over tasks.
-    commit_seconds: float
-    #: Snapshots to the driver, decision, journal, dead letters.
-    decide_seconds: float
-    #: Rows that decode hands on to the shards.
-    shuffled_rows: float
-    #: These rows, compressed.
-    shuffled_megabytes: float
-    #: State that the fold gives to the state store.
-    put_megabytes: float
-    #: Snapshots, and whatever else reaches the driver from tasks.
-    driver_megabytes: float
-
-
 def event_log(folder: Path) -> dict[str, str]:
     """Spark's options that make it log its events to *folder*, which is made; see :func:`read_stages`."""
     folder.mkdir(parents=True, exist_ok=True)
     return {**_EVENT_LOG, "spark.eventLog.dir": folder.resolve().as_uri()}
 
 
-def stages_of(lines: Iterable[str], since_ms: int, intervals: int) -> Stages:
+def stages_of(lines: Iterable[str], since_ms: int, intervals: int) -> StagesAnswer:
     """The stages of the batches that began at *since_ms*, epoch ms, or later; *lines* are Spark's event log.
 
     *intervals*: so many passed since then.
@@ -82,7 +55,7 @@ def stages_of(lines: Iterable[str], since_ms: int, intervals: int) -> Stages:
     return _means(batches, stages, intervals)
 
 
-def _means(batches: Sequence[Mapping[str, Any]], stages: Sequence[Mapping[str, Any]], intervals: int) -> Stages:
+def _means(batches: Sequence[Mapping[str, Any]], stages: Sequence[Mapping[str, Any]], intervals: int) -> StagesAnswer:
     in_python = [stage for stage in stages if _sum(stage, _PYTHON)]
     decoding = [stage for stage in stages if stage not in in_python]
     read, fold = _seconds(decoding), _seconds(in_python)
@@ -95,7 +68,7 @@ def _means(batches: Sequence[Mapping[str, Any]], stages: Sequence[Mapping[str, A
     def total(some: Sequence[Mapping[str, Any]], name: str) -> int:
         return sum(_sum(stage, name) for stage in some)
 
-    return Stages(
+    return StagesAnswer(
         batches=mean(len(batches)),
         records=mean(sum(batch["sources"][0].get("numInputRows", 0) for batch in batches)),
         plan_seconds=mean(whole - added),
@@ -111,7 +84,7 @@ def _means(batches: Sequence[Mapping[str, Any]], stages: Sequence[Mapping[str, A
     )
 
 
-def read_stages(folder: Path, since_ms: int, intervals: int) -> Stages:
+def read_stages(folder: Path, since_ms: int, intervals: int) -> StagesAnswer:
     """The stages in the one event log in *folder*; see :func:`stages_of`."""
     (file,) = (path for path in folder.iterdir() if not path.name.startswith("."))
     with file.open(encoding="utf-8") as lines:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from itertools import chain
@@ -14,16 +13,14 @@ import typer
 
 from controller.adapters.long_work import is_quiet, long_work
 from controller.adapters.process import signals
-from controller.bench.balance import SIZES, STRATEGIES, Balanced
+from controller.bench.balance import SIZES, STRATEGIES
 from controller.bench.balance import balance as balanced
 from controller.bench.clusters import CLUSTERS
-from controller.bench.decisions import SLOPE_SIZES, Slope, Timing, slopes, subjects, timings
-from controller.bench.frontier import FrontierPoint
+from controller.bench.decisions import SLOPE_SIZES, slopes, subjects, timings
 from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
-from controller.bench.overload import SHARES, TimedDecision, largest
-from controller.bench.recorded_day import RecordedDay, recorded_day
-from controller.bench.stages import Stages
+from controller.bench.overload import SHARES, largest
+from controller.bench.recorded_day import recorded_day
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import Column, columns, print_table
 from controller.lab.pulsar_server import pulsar_cluster
@@ -40,14 +37,13 @@ from controller.wire.answers.bench import (
     PipelineAnswer,
     RecordingAnswer,
     SlopeAnswer,
+    StagesAnswer,
     TimingAnswer,
 )
 from controller.wire.readable import counted
 
 if TYPE_CHECKING:
-    from controller.bench.arrival import Arrival
     from controller.bench.logs import LogServer
-    from controller.bench.pipeline import Figures
 
 T = TypeVar("T")
 
@@ -124,16 +120,16 @@ def decisions(
     if overloaded:
         decided = _measured(largest(brokers, bundles, intervals=runs), len(SHARES) * len(SHEDDERS))
         title = f"{bundles:,} bundles on {brokers:,} brokers, the largest of {counted(runs, 'interval')}"
-        _tell([OverloadAnswer(**asdict(one)) for one in decided], _overload_table(decided, title), as_json=as_json)
+        _tell(decided, _overload_table(decided, title), as_json=as_json)
         return
     if slope:
         every = chain.from_iterable(slopes(cluster, runs=runs) for cluster in CLUSTERS)
         grown = _measured(every, len(CLUSTERS) * len(subjects()))
-        _tell([SlopeAnswer(**asdict(one)) for one in grown], _slope_table(grown), as_json=as_json)
+        _tell(grown, _slope_table(grown), as_json=as_json)
         return
     timed = _measured(_timings(brokers, bundles, runs, java=java), len(CLUSTERS) * len(subjects()))
     table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
-    _tell([TimingAnswer(**asdict(one), ratio=one.ratio) for one in timed], table, as_json=as_json)
+    _tell(timed, table, as_json=as_json)
 
 
 @app.command()
@@ -157,7 +153,7 @@ def balance(
     clusters half of the strategy's moves are enough for PeakShedder, and in how many no plan can get as far with half.
     """
     found = _measured(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0), 2 * len(STRATEGIES))
-    _tell([BalanceAnswer(**asdict(one)) for one in found], _balance_table(found), as_json=as_json)
+    _tell(found, _balance_table(found), as_json=as_json)
 
 
 @app.command()
@@ -176,10 +172,10 @@ def frontier(
     if brokers > bundles // 2:
         raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
     found = _measured(points_of(brokers, bundles, most, seed=seed, uneven=uneven, exact=exact), most + 1)
-    _tell([FrontierAnswer(**asdict(one)) for one in found], _frontier_table(found), as_json=as_json)
+    _tell(found, _frontier_table(found), as_json=as_json)
 
 
-def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[Timing]:
+def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[TimingAnswer]:
     for cluster, make in CLUSTERS.items():
         view = make(brokers, bundles)
         with java_rival(view) if java else nullcontext() as rival:
@@ -227,9 +223,8 @@ def whole_pipeline(
         raise typer.BadParameter("not with --bootstrap or --as-it-arrives, which are Kafka's", param_hint="--log")
     shape = _shape(brokers, bundles, topics)
     measure: Callable[..., Any] = pipeline.pipeline
-    answer: type[JsonAnswer] = PipelineAnswer
     if as_it_arrives:
-        measure, answer = partial(arrival.arrival, period_seconds=period_seconds), ArrivalAnswer
+        measure = partial(arrival.arrival, period_seconds=period_seconds)
     measured = []
     with (
         TemporaryDirectory(prefix="trimtab-bench-") as scratch,
@@ -240,7 +235,7 @@ def whole_pipeline(
             spread = {"master": master, "partitions": partitions}
             measured.append(measure(name, shape, server, Path(scratch) / name, runs=runs, said=said, **spread))
             if as_json:  # print each at once: all forms together take minutes
-                typer.echo(answer(**asdict(measured[-1])).as_line())
+                typer.echo(measured[-1].as_line())
     if not as_json:
         (_arrival_table if as_it_arrives else _pipeline_table)(measured).print()
 
@@ -259,7 +254,7 @@ def recording(
     """
     with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
         measured = recorded_day(_shape(brokers, bundles, topics), intervals, Path(scratch))
-    _tell([RecordingAnswer(**asdict(measured))], _recording_table(measured), as_json=as_json)
+    _tell([measured], _recording_table(measured), as_json=as_json)
 
 
 def _shape(brokers: int, bundles: int, topics: int) -> ClusterShape:
@@ -331,7 +326,7 @@ def _tell(answers: Sequence[JsonAnswer], table: _Table, *, as_json: bool) -> Non
         typer.echo(one.as_line())
 
 
-def _timing_table(timed: Sequence[Timing], title: str) -> _Table:
+def _timing_table(timed: Sequence[TimingAnswer], title: str) -> _Table:
     rows = []
     for one in timed:
         theirs = ("", "", "")
@@ -341,7 +336,7 @@ def _timing_table(timed: Sequence[Timing], title: str) -> _Table:
     return _Table(title, _header("ms", "chosen", "Pulsar ms", "Pulsar chose", "ratio"), rows)
 
 
-def _overload_table(decided: Sequence[TimedDecision], title: str) -> _Table:
+def _overload_table(decided: Sequence[OverloadAnswer], title: str) -> _Table:
     header = _header("view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
     rows = []
     for one in decided:
@@ -352,7 +347,7 @@ def _overload_table(decided: Sequence[TimedDecision], title: str) -> _Table:
     return _Table(title, header, rows)
 
 
-def _balance_table(found: Sequence[Balanced]) -> _Table:
+def _balance_table(found: Sequence[BalanceAnswer]) -> _Table:
     headings = ("before", "after", "moves", "PeakShedder's", "not reached", "fewest", "half", "impossible", "open")
     rows = []
     for one in found:
@@ -368,7 +363,7 @@ def _balance_table(found: Sequence[Balanced]) -> _Table:
     return _Table(title, columns("capacities", "strategy", *headings, numbers=headings), rows)
 
 
-def _frontier_table(found: Sequence[FrontierPoint]) -> _Table:
+def _frontier_table(found: Sequence[FrontierAnswer]) -> _Table:
     headings = ("used", "reached", "bound", "gap", "best found", "proved")
     rows = []
     for one in found:
@@ -379,7 +374,7 @@ def _frontier_table(found: Sequence[FrontierPoint]) -> _Table:
     return _Table(title, columns("moves", "bound by", *headings, numbers=("moves", *headings)), rows)
 
 
-def _slope_table(grown: Sequence[Slope]) -> _Table:
+def _slope_table(grown: Sequence[SlopeAnswer]) -> _Table:
     rows = [
         (one.cluster, one.subject, f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
         for one in grown
@@ -388,7 +383,7 @@ def _slope_table(grown: Sequence[Slope]) -> _Table:
     return _Table("Log-log slopes: 1 is linear", header, rows)
 
 
-def _recording_table(one: RecordedDay) -> _Table:
+def _recording_table(one: RecordingAnswer) -> _Table:
     headings = ("log MB", "MB", "commands", "record CPU s", "replay CPU s", "replay s", "equal")
     sizes = (f"{one.log_megabytes:,.1f}", f"{one.recording_megabytes:,.1f}", f"{one.commands:,}")
     times = (one.record_cpu_seconds, one.replay_cpu_seconds, one.replay_seconds)
@@ -400,7 +395,7 @@ def _recording_table(one: RecordedDay) -> _Table:
 _STAGES: Final = ("batches", "plan s", "read s", "fold s", "Python s", "commit s", "decide s")
 
 
-def _pipeline_table(measured: Sequence["Figures"]) -> _Table:
+def _pipeline_table(measured: Sequence[PipelineAnswer]) -> _Table:
     title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
     headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest", "CPU s")
     rows = []
@@ -418,7 +413,7 @@ def _pipeline_table(measured: Sequence["Figures"]) -> _Table:
     return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
 
 
-def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
+def _arrival_table(measured: Sequence[ArrivalAnswer]) -> _Table:
     first = measured[0]
     title = (
         f"{first.topics:,} topics in {first.bundles:,} bundles on {first.brokers:,} brokers, as they arrive, medians of"
@@ -434,7 +429,7 @@ def _arrival_table(measured: Sequence["Arrival"]) -> _Table:
     return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
 
 
-def _stage_cells(stages: Stages) -> tuple[float, ...]:
+def _stage_cells(stages: StagesAnswer) -> tuple[float, ...]:
     """Under the headings of _STAGES."""
     spark = (stages.batches, stages.plan_seconds, stages.read_seconds, stages.fold_seconds)
     return (*spark, stages.python_seconds, stages.commit_seconds, stages.decide_seconds)

@@ -1,6 +1,6 @@
 """The answer of ``trimtab audit``."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.base import Number
@@ -166,3 +166,9 @@ class AuditAnswer(JsonAnswer):
     changes: list[OwnerChangeAnswer]
     """The first 10,000 of both."""
     notes: list[str]
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.audit": AuditAnswer,
+}

@@ -1,5 +1,7 @@
 """The answers of ``trimtab bench``, a line for each measurement.  Their keys are in snake_case."""
 
+from typing import Final
+
 from pydantic import ConfigDict
 
 from controller.wire.answers.base import JsonAnswer
@@ -62,7 +64,7 @@ class StagesAnswer(_Measured):
     plan_seconds: float
     """The log's end, planning, and the checkpoint's logs of offsets and commits; as a clock shows them."""
     read_seconds: float
-    """Reading the log, and its decode."""
+    """Reading the log, its decode, and the rows written for the shuffle."""
     fold_seconds: float
     """Rows to Python, the fold, state read and written."""
     python_seconds: float
@@ -138,6 +140,7 @@ class PipelineAnswer(_Measured):
     floor_seconds: float
     """Of only reading and parsing."""
     ratio_to_floor: float
+    """Of the runs' own quotients: floor and query take turns, so changes in the machine's speed cancel out."""
     lowest_ratio: float
     highest_ratio: float
     master: str
@@ -197,3 +200,16 @@ class RecordingAnswer(_Measured):
     """By the clock."""
     equal: int
     """Entries of the journal that the replay came to, byte for byte."""
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.bench_arrival": ArrivalAnswer,
+    "answer.bench_balance": BalanceAnswer,
+    "answer.bench_decisions": TimingAnswer,
+    "answer.bench_frontier": FrontierAnswer,
+    "answer.bench_overloaded": OverloadAnswer,
+    "answer.bench_pipeline": PipelineAnswer,
+    "answer.bench_recording": RecordingAnswer,
+    "answer.bench_slope": SlopeAnswer,
+}

@@ -1,6 +1,6 @@
 """The answer of ``trimtab doctor``."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from controller.wire.answers.base import JsonAnswer
 
@@ -24,3 +24,9 @@ class DoctorAnswer(JsonAnswer):
     healthy: bool
     """No errors; with --strict, no warnings either."""
     findings: list[FindingAnswer]
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.doctor": DoctorAnswer,
+}

@@ -1,6 +1,6 @@
 """The answers of ``trimtab journal`` and ``trimtab explain``."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswer
 from controller.wire.base import Number
@@ -117,3 +117,10 @@ class ExplainAnswer(JsonAnswer):
     flips: list[FlipAnswer] | None = None
     """With --flip: single changes that would flip whether anything is done, the smallest first; null: not asked for, or
     the load of this interval is not known."""
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.explain": ExplainAnswer,
+    "answer.journal": JournalAnswer,
+}

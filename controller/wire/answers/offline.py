@@ -1,6 +1,6 @@
 """The answers of commands that need no running cluster: decide, rebalance, ticks, options, strategies."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from controller.wire.answers.base import JsonAnswer, VerdictAnswer
 
@@ -139,3 +139,14 @@ class CheckAnswer(JsonAnswer):
     """How many were tried for each law, at most."""
     kept: bool
     laws: list[LawAnswer]
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.decide": DecideAnswer,
+    "answer.option": OptionAnswer,
+    "answer.rebalance": RebalanceAnswer,
+    "answer.rebalance_example": RebalanceExampleAnswer,
+    "answer.strategies_check": CheckAnswer,
+    "answer.ticks": TicksAnswer,
+}

@@ -1,6 +1,6 @@
 """The answers of ``trimtab plan`` and ``trimtab apply``."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from controller.wire.answers.base import JsonAnswer
 
@@ -148,3 +148,11 @@ class RightsizingAnswer(JsonAnswer):
     bound: float
     """No placement on these brokers is below it."""
     notes: list[str]
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.apply": ApplyAnswer,
+    "answer.plan": PlanAnswer,
+    "answer.rightsizing": RightsizingAnswer,
+}

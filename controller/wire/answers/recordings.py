@@ -1,5 +1,7 @@
 """The answers of the commands that make and replay recordings."""
 
+from typing import Final
+
 from controller.wire.answers.base import JsonAnswer
 
 
@@ -65,3 +67,10 @@ class ReplayedAnswer(JsonAnswer):
     first_difference: EntryDifferenceAnswer | None
     notes: list[str]
     """What should be known about the comparison."""
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.record": RecordAnswer,
+    "answer.replay": ReplayedAnswer,
+}

@@ -1,5 +1,7 @@
 """The answers of ``trimtab simulate`` and ``trimtab compare``."""
 
+from typing import Final
+
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.base import Number
 
@@ -92,3 +94,11 @@ class CompareAnswer(JsonAnswer):
     figures: dict[str, dict[str, ComparedFigureAnswer]]
     """Strategy -> figure -> its values.  docs/simulate.md defines the figures; the smaller, the better."""
     duels: list[DuelAnswer]
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.compare": CompareAnswer,
+    "answer.simulate": SimulateAnswer,
+    "answer.simulate_list": ListedScenarioAnswer,
+}

@@ -1,6 +1,6 @@
 """The answers of ``trimtab status``, ``lookup``, ``pause``, ``resume``, ``mode`` and ``stop-all``."""
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ConfigDict, Field
 
@@ -216,3 +216,13 @@ class CollectAnswer(JsonAnswer):
     namespaces: dict[str, dict[str, Any]]
     stored_bundle_data: int
     """Records with stored averages."""
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.collect": CollectAnswer,
+    "answer.controls": ControlsAnswer,
+    "answer.lookup": LookupAnswer,
+    "answer.status": StatusAnswer,
+    "answer.status_bundle": BundleAnswer,
+}

@@ -1,6 +1,6 @@
 """The answers of ``trimtab what-if`` and ``trimtab incident``."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.base import Number
@@ -152,3 +152,10 @@ class IncidentAnswer(JsonAnswer):
     """Of trimtab, Python, NumPy and the brokers, where the incident was made."""
     otherwise_than_logged: tuple[int, ...] = ()
     """Of ``make --anonymise``: T of decisions that move something else than those of the log."""
+
+
+#: Name of the schema in docs/schemas -> answer.
+ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
+    "answer.incident": IncidentAnswer,
+    "answer.what_if": WhatIfAnswer,
+}

@@ -7,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.bench import balance
-from controller.bench.balance import SIZES, STRATEGIES, Balanced, carried_out, cluster, evenness, moves_to
+from controller.bench.balance import SIZES, STRATEGIES, carried_out, cluster, evenness, moves_to
 from controller.cli.bench import app
 from controller.model.load import CPU
+from controller.wire.answers.bench import BalanceAnswer
 
 
 def test_a_cluster_has_the_mean_usage_and_the_capacities_that_it_is_to_have() -> None:
@@ -80,7 +81,7 @@ def test_half_of_the_moves_are_proved_to_be_too_few(monkeypatch: pytest.MonkeyPa
 
 
 def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Balanced(
+    one = BalanceAnswer(
         capacities="equal",
         strategy="ThresholdShedder",
         clusters=3,

@@ -1,12 +1,12 @@
 """Where the time of micro-batches goes, by Spark's event log."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from controller.bench.stages import Stages, stages_of
+from controller.bench.stages import stages_of
+from controller.wire.answers.bench import StagesAnswer
 
 WARM = 1_000_000
 QUERY = "trimtab-decisions"
@@ -57,7 +57,7 @@ def test_what_batches_did_is_parted_into_stages_without_the_warm_up_and_without_
         progress(WARM + 40_000, trigger=3, add=None),
     ]
     found = stages_of(map(json.dumps, events), WARM, intervals=2)
-    wanted = Stages(
+    wanted = StagesAnswer(
         batches=1,
         records=500,
         plan_seconds=0.2,
@@ -71,4 +71,4 @@ def test_what_batches_did_is_parted_into_stages_without_the_warm_up_and_without_
         put_megabytes=3,
         driver_megabytes=4,
     )
-    assert asdict(found) == pytest.approx(asdict(wanted))
+    assert found.model_dump() == pytest.approx(wanted.model_dump())
