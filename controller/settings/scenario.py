@@ -22,6 +22,7 @@ from controller.settings.scenario_parts import (
     Expectations,
     HardwareSettings,
     HotTopics,
+    Lag,
     Leave,
     LoadSettings,
     Misreport,
@@ -64,6 +65,7 @@ class Scenario(Section):
     hardware: HardwareSettings = HardwareSettings()
     bursts: Annotated[tuple[Burst, ...], Field(strict=False)] = ()
     hot_topics: Annotated[tuple[HotTopics, ...], Field(strict=False)] = ()
+    lags: Annotated[tuple[Lag, ...], Field(strict=False)] = ()
     restarts: Annotated[tuple[Restart, ...], Field(strict=False)] = ()
     leaves: Annotated[tuple[Leave, ...], Field(strict=False)] = ()
     misreports: Annotated[tuple[Misreport, ...], Field(strict=False)] = ()
@@ -106,7 +108,8 @@ class Scenario(Section):
             raise ValueError(f"namespaces.name = {twice[0]!r}: there is another namespace of that name")
         of_bursts = [(f"bursts.{number}", each.namespace) for number, each in enumerate(self.bursts)]
         of_topics = [(f"hot_topics.{number}", each.namespace) for number, each in enumerate(self.hot_topics)]
-        for key, name in (*of_bursts, *of_topics):
+        of_lags = [(f"lags.{number}", each.namespace) for number, each in enumerate(self.lags)]
+        for key, name in (*of_bursts, *of_topics, *of_lags):
             if name and name not in names:
                 known = ", ".join(names)
                 raise ValueError(f"{key}.namespace = {name!r}: no such namespace; there are: {known}")
@@ -118,15 +121,33 @@ class Scenario(Section):
         numbers += [(f"restarts.{number}", each.brokers) for number, each in enumerate(self.restarts)]
         numbers += [(f"leaves.{number}", each.brokers) for number, each in enumerate(self.leaves)]
         numbers += [(f"misreports.{number}", each.brokers) for number, each in enumerate(self.misreports)]
-        for key, brokers in numbers:
+        named = [(f"{key}.brokers", brokers) for key, brokers in numbers]
+        named += [(f"namespaces.{n}.primary", each.primary) for n, each in enumerate(self.namespaces) if each.primary]
+        for key, brokers in named:
             if max(brokers) > self.broker_count:
-                raise ValueError(f"{key}.brokers = {max(brokers)}: there are brokers 1 to {self.broker_count}")
+                raise ValueError(f"{key} = {max(brokers)}: there are brokers 1 to {self.broker_count}")
         return self
 
     @model_validator(mode="after")
     def _begins_with_an_owner_for_each_bundle(self) -> Self:
         if not any(group.load > 0 and group.joins_at == 0 for group in self.brokers):
             raise ValueError("brokers: at the start one broker at least must be there, with load above 0")
+        return self
+
+    @model_validator(mode="after")
+    def _leaves_a_broker_to_each_namespace(self) -> Self:
+        with_load = {
+            number
+            for number, group in enumerate((group for group in self.brokers for _ in range(group.count)), start=1)
+            if group.load > 0 and group.joins_at == 0
+        }
+        isolated = [space for space in self.namespaces if space.primary]
+        for space in isolated:
+            if not with_load & set(space.primary):
+                raise ValueError(f"{space.name}: none of its primary brokers is there at the start, with load above 0")
+        shared = [space.name for space in self.namespaces if space not in isolated]
+        if shared and not with_load - {number for space in isolated for number in space.primary}:
+            raise ValueError(f"{shared[0]}: isolation policies leave it no broker that is there at the start")
         return self
 
     @model_validator(mode="after")

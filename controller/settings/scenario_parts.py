@@ -86,6 +86,8 @@ class ModelledNamespace(Section):
     """Of each topic."""
     consumers: NonNegativeInt = 2
     """Of each topic."""
+    primary: Annotated[tuple[Annotated[int, Field(ge=1, le=MOST_BROKERS)], ...], Field(strict=False)] = ()
+    """Numbers of the brokers that an isolation policy gives to it, and to it alone; by default there is no policy."""
 
 
 class LoadSettings(Section):
@@ -153,6 +155,17 @@ class HotTopics(Happening):
     """Load that they get together, in percent of all messages at the mean of a day."""
     namespace: NamespaceText | Literal[""] = ""
     """Topics of which namespace; by default of any."""
+
+
+class Lag(Happening):
+    """``[[lags]]``: consumers take less than is published, and catch up afterwards."""
+
+    percent: Percent = 100.0
+    """Share of the messages that they leave."""
+    catch_up_factor: Annotated[float, Field(gt=1, le=1000, allow_inf_nan=False)] = 3.0
+    """Afterwards they take so many times what is published, until nothing is left."""
+    namespace: NamespaceText | Literal[""] = ""
+    """Consumers of which namespace; by default of all."""
 
 
 class Restart(Section):

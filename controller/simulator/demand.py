@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.model.load import Bools, Floats, Ints
+from controller.model.load import RATE_OUT, THROUGHPUT_OUT, Bools, Floats, Ints
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import LoadSettings
 
@@ -37,6 +37,8 @@ class Demand:
         self._bytes = self._message_bytes()
         self._drift: Floats = np.zeros(len(self._mean))
         self._hot = [self._hot_rate(number) for number in range(len(scenario.hot_topics))]
+        #: Of each lag (topics,) what consumers have left so far, in messages/s times intervals.
+        self._behind: list[Floats] = [np.zeros(len(self._mean)) for _ in scenario.lags]
 
     def __len__(self) -> int:
         return len(self._mean)
@@ -59,7 +61,20 @@ class Demand:
         for hot, more in zip(self._scenario.hot_topics, self._hot, strict=True):
             if hot.lasts_in(interval):
                 rate = rate + more
-        return self._as_load(rate)
+        return self._with_lags(self._as_load(rate), interval)
+
+    def _with_lags(self, load: Floats, interval: int) -> Floats:
+        """*load* (topics, 4) with what consumers leave in *interval*, and what they catch up."""
+        for lag, behind in zip(self._scenario.lags, self._behind, strict=True):
+            published = np.where(self._of(lag.namespace), load[:, RATE_OUT], 0.0)
+            if lag.lasts_in(interval):
+                more = -lag.percent / 100 * published
+            else:
+                more = np.minimum(behind, (lag.catch_up_factor - 1) * published)
+            behind -= more
+            load[:, RATE_OUT] += more
+            load[:, THROUGHPUT_OUT] += more * self._bytes
+        return load
 
     def _season(self, interval: int, settings: LoadSettings) -> Floats:
         """(namespaces,) load in *interval* against the mean: of the hour, the day of the week, and growth."""

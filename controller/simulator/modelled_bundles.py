@@ -23,7 +23,11 @@ class ModelledBundles:
     def __init__(
         self, spaces: Sequence[ModelledNamespace], demand: Demand, weights: Floats, assignment: TopicBundleAssignment
     ) -> None:
-        """Cut the namespaces evenly, and deal the bundles out so that broker b carries ``weights[b]`` of the load."""
+        """Cut the namespaces evenly, and deal out the bundles.
+
+        *weights* (namespaces, brokers): what each broker carries of a namespace, against the other brokers.
+        Namespaces with the same weights are dealt out together.
+        """
         self._spaces, self._demand, self._assignment = spaces, demand, assignment
         names = [
             str(BundleName(space.name, *ends))
@@ -40,7 +44,10 @@ class ModelledBundles:
         self.owner: Ints = np.full(len(names), UNOWNED)
         self._assign_topics()
         mean = sum_by(self.of_topic, demand.mean_load(), len(names))
-        self.owner = _dealt(mean[:, RATE_IN] + mean[:, RATE_OUT], weights)
+        rate = mean[:, RATE_IN] + mean[:, RATE_OUT]
+        for alike in np.unique(weights, axis=0):
+            rows = np.flatnonzero((weights[self.space] == alike).all(axis=1))
+            self.owner[rows] = _dealt(rate[rows], alike)
         #: (bundles, 4) load of this interval.
         self.load: Floats = np.zeros((len(names), 4))
         self._topic_load: Floats = np.zeros((len(demand), 4))

@@ -6,7 +6,7 @@ use the same code for averages.  tests/unit/simulator/test_world.py compares the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from controller.model.load import RATE_IN, RATE_OUT, UNOWNED, Bools, Floats, Int
 from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.settings.scenario import Scenario
+from controller.settings.scenario_parts import ModelledNamespace
 from controller.simulator.carrying_out import SimulatedMove, UnderWay, downtimes, fate_of
 from controller.simulator.demand import Demand
 from controller.simulator.hardware import Hardware
@@ -54,11 +55,13 @@ class World:
         )
         self._demand = Demand(scenario, for_demand)
         counts = [group.count for group in scenario.brokers]
-        weights = np.repeat([group.load if group.joins_at == 0 else 0.0 for group in scenario.brokers], counts)
+        at_start = np.repeat([group.load if group.joins_at == 0 else 0.0 for group in scenario.brokers], counts)
         self._joins_at: Ints = np.repeat([group.joins_at for group in scenario.brokers], counts)
         digits = max(2, len(str(scenario.broker_count)))
         #: By row.
         self.brokers = [f"broker-{number:0{digits}d}:8080" for number in range(1, scenario.broker_count + 1)]
+        self._allowed = self._allowed_brokers()
+        weights = np.where(self._allowed, at_start, 0.0)
         self.bundles = ModelledBundles(scenario.namespaces, self._demand, weights, rules.assignment)
         self._hardware = Hardware(scenario, self._demand.mean_load().sum(axis=0), for_hardware)
         self._states = self._broker_states() if true_limits else States[BrokerState].of(())
@@ -209,10 +212,11 @@ class World:
     def _chosen(self, row: int, *, among: Bools) -> int:
         """The broker that the brokers' own load manager gives bundle *row* to at a lookup.
 
-        Pulsar: LeastLongTermMessageRate, after the filter that spreads a namespace evenly.
+        UNOWNED where policies allow none.  Pulsar: LeastLongTermMessageRate, after the filters of isolation policies
+        and of even spreading.
         """
         bundles, n = self.bundles, len(self.brokers)
-        candidates = np.flatnonzero(among)
+        candidates = np.flatnonzero(among & self._allowed[bundles.space[row]])
         if not len(candidates):
             return UNOWNED
         owned = bundles.owner != UNOWNED
@@ -270,9 +274,30 @@ class World:
 
     def _namespace_states(self) -> States[NamespaceState]:
         return States[NamespaceState].of(
-            NamespaceState(namespace=space.name, version=1, boundaries=self.bundles.boundaries(code))
+            NamespaceState(
+                namespace=space.name,
+                version=1,
+                boundaries=self.bundles.boundaries(code),
+                isolation_policies=self._policies_of(space),
+            )
             for code, space in enumerate(self._scenario.namespaces)
         )
+
+    def _policies_of(self, space: ModelledNamespace) -> tuple[dict[str, Any], ...]:
+        """The isolation policies of *space*, as the admin API tells them."""
+        if not space.primary:
+            return ()
+        hosts = [self.brokers[number - 1].partition(":")[0] for number in space.primary]
+        return ({"namespaces": [space.name], "primary": hosts, "secondary": []},)
+
+    def _allowed_brokers(self) -> Bools:
+        """(namespaces, brokers) where isolation policies let the bundles of each namespace be."""
+        spaces = self._scenario.namespaces
+        primary = np.zeros((len(spaces), len(self.brokers)), np.bool_)
+        for row, space in enumerate(spaces):
+            primary[row, [number - 1 for number in space.primary]] = True
+        isolated, reserved = np.any(primary, axis=1, keepdims=True), np.any(primary, axis=0, keepdims=True)
+        return np.where(isolated, primary, ~reserved)
 
     def _broker_states(self) -> States[BrokerState]:
         return States[BrokerState].of(

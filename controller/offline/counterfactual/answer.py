@@ -14,7 +14,7 @@ from controller.offline.counterfactual.reproduction import (
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
 from controller.offline.scenarios.figures import figures_of
 from controller.offline.scenarios.simulate import SimulatedRun
-from controller.settings.scenario_parts import Burst, HotTopics
+from controller.settings.scenario_parts import Burst, HotTopics, Lag
 
 #: The replay with the recorded settings, beside those of the strategies; no strategy has this name.
 _RECORDED = "(recorded)"
@@ -30,6 +30,7 @@ class RecordingTerms:
     balanced_percent: float = 20.0
     bursts: tuple[Burst, ...] = ()
     hot_topics: tuple[HotTopics, ...] = ()
+    lags: tuple[Lag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from controller.audit.moves import StraightPlan
 from controller.model.load import Bools, Floats
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.expectation import Expectation
-from controller.settings.scenario_parts import Burst, HotTopics
+from controller.settings.scenario_parts import Burst, HotTopics, Lag
 from controller.simulator.carrying_out import SimulatedMove
 
 #: How fast thrash counts as movement both ways grows: CockroachDB's exponent.
@@ -58,6 +58,11 @@ class FigureTerms(Protocol):
         """Events; none of a recording."""
         ...
 
+    @property
+    def lags(self) -> tuple[Lag, ...]:
+        """Events; none of a recording."""
+        ...
+
 
 def max_over_mean(usage: Floats) -> Floats:
     """(intervals,) the highest usage over the mean of the brokers that are there; NaN without any, 1 without usage."""
@@ -82,10 +87,10 @@ def intervals_to_balance(scenario: FigureTerms, run: SimulatedRun) -> Floats:
 
 
 def events_of(scenario: FigureTerms, run: SimulatedRun) -> list[int]:
-    """The intervals in which something happens: the start, brokers that come or go, bursts and hot topics."""
+    """The intervals in which something happens: the start, brokers that come or go, bursts, hot topics, lags."""
     there = ~np.isnan(run.usage)
     found = {0, *(np.flatnonzero((there[1:] != there[:-1]).any(axis=1)) + 1).tolist()}
-    for happening in (*scenario.bursts, *scenario.hot_topics):
+    for happening in (*scenario.bursts, *scenario.hot_topics, *scenario.lags):
         found |= {happening.at, happening.at + happening.intervals}
     return sorted(each for each in found if each < scenario.intervals)
 

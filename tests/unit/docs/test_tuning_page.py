@@ -5,7 +5,7 @@ from typing import Final
 
 from controller.offline.scenarios.shipped import shipped
 from controller.settings.policy import options_table
-from tests.pages import DOCS
+from tests.pages import DOCS, ROOT
 
 _PAGE: Final = (DOCS / "tuning.md").read_text(encoding="utf-8")
 #: Issues of apache/pulsar, one of each complaint at least.
@@ -17,6 +17,21 @@ _COMPLAINTS: Final = (
 
 def test_every_complaint_has_its_cure() -> None:
     assert [number for number in _COMPLAINTS if not re.search(rf"\b{number}\b", _PAGE)] == []
+
+
+def test_each_complaint_is_shown_by_a_scenario_about_it_or_by_a_test_that_there_is() -> None:
+    rows = re.findall(r"^\| (\d+) \| ([\d, ]+) \| [^|\n]+ \| ([^|\n]+) \|$", _PAGE, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 27))
+    scenarios, unproved, unrelated = dict(shipped()), [], []
+    for (number, issues, shown), complaint in zip(rows, _COMPLAINTS, strict=True):
+        assert str(complaint) in issues, number
+        named = re.findall(r"`([a-z0-9-]+)`", shown)
+        tests = re.findall(r"tests/[a-z0-9_/]+\.py", shown)
+        unproved += [number] if not named and not tests else []
+        unproved += [test for test in tests if not (ROOT / test).is_file()]
+        about = [name for name in named if any(each in scenarios[name].source for each in issues.split(", "))]
+        unrelated += [number] if named and not about else []
+    assert (unproved, unrelated) == ([], [])
 
 
 def test_every_scenario_in_the_last_column_is_one_that_trimtab_has() -> None:

@@ -96,6 +96,8 @@ def test_the_time_to_balance_is_counted_from_each_event_until_all_brokers_are_ne
     usage = [uneven] * 3 + [even] * 9 + [uneven] * 2 + [even] * 2 + [uneven] * 4 + [even] * 10
     of = scenario(intervals=len(usage), bursts=[{"at": 12, "intervals": 100, "factor": 2}])
     assert events_of(of, run(usage)) == [0, 12]
+    lag = scenario(intervals=len(usage), lags=[{"at": 6, "intervals": 9}])
+    assert events_of(lag, run(usage)) == [0, 6, 15]
     assert intervals_to_balance(of, run(usage)).tolist() == [3, 8]
     assert value("intervals to balance <= 0", run(usage), bursts=[{"at": 12, "factor": 2}]) == 5.5
     assert value("intervals to balance <= 0 after 1", run(usage), bursts=[{"at": 12, "factor": 2}]) == 8

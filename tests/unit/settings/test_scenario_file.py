@@ -51,6 +51,11 @@ def test_a_short_file_is_enough(tmp_path: Path) -> None:
         ),
         ("[[restarts]]\nat = 1\nbrokers = [4]", "restarts.0.brokers = 4: there are brokers 1 to 3"),
         ("[[leaves]]\nat = 1\nbrokers = [9]", "leaves.0.brokers = 9: there are brokers 1 to 3"),
+        (
+            "[[lags]]\nat = 1\nnamespace = 'acme/x'",
+            "lags.0.namespace = 'acme/x': no such namespace; there are: acme/orders",
+        ),
+        ("[[lags]]\nat = 1\ncatch_up_factor = 1", "lags.0.catch_up_factor = 1: Input should be greater than 1"),
         ("[[bursts]]\nat = 1\nfactor = 0", "bursts.0.factor = 0: Input should be greater than 0"),
         ("[[bursts]]\nat = 1\nfactor = nan", "bursts.0.factor = nan: Input should be a finite number"),
         ("[load]\nmsg_rate = inf", "load.msg_rate = inf: Input should be"),
@@ -89,6 +94,7 @@ def test_a_wrong_key_or_value_is_told_with_what_is_allowed(refusal: Callable[[st
         ("count = 3", "count = 0", "brokers.0.count = 0: Input should be greater than or equal to 1"),
         ("count = 3", "count = 3, load = 0", "brokers: at the start one broker at least must be there"),
         ("count = 3", "count = 3, joins_at = 2", "brokers: at the start one broker at least must be there"),
+        ("bundles = 8", "bundles = 8, primary = [4]", "namespaces.0.primary = 4: there are brokers 1 to 3"),
         ("[{ count = 3 }]", "[]", "brokers = []: Array should have at least 1 item"),
         ("acme/orders", "acme", "namespaces.0.name = 'acme': expected tenant/namespace"),
         ("bundles = 8", "bundles = 1_000_000", "namespaces.0.bundles = 1000000: Input should be less than"),
@@ -136,3 +142,16 @@ def test_an_array_of_one_wrong_item_is_not_called_too_short_as_well(refusal: Cal
 
 def test_an_array_without_items_is_too_short(refusal: Callable[[str], str]) -> None:
     assert refusal(GOOD.replace("[{ count = 3 }]", "[]")).startswith("brokers = []: Array should have at least 1 item")
+
+
+def test_isolation_policies_leave_a_broker_to_each_namespace(refusal: Callable[[str], str]) -> None:
+    two = GOOD.replace("{ count = 3 }", "{ count = 2 }, { count = 1, joins_at = 3 }")
+    assert two != GOOD
+    without = two.replace("bundles = 8", "bundles = 8, primary = [3]")
+    assert refusal(without).endswith(
+        "acme/orders: none of its primary brokers is there at the start, with load above 0"
+    )
+    others = two.replace("bundles = 8", "bundles = 8, primary = [1, 2]").replace(
+        "namespaces = [", 'namespaces = [{ name = "acme/logs", bundles = 2, topics = 2 }, '
+    )
+    assert refusal(others).endswith("acme/logs: isolation policies leave it no broker that is there at the start")

@@ -10,7 +10,7 @@ from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.model.decision import Command, Reason, Verdict
-from controller.model.load import Floats
+from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_OUT, Floats
 from controller.model.names import parse_bundle, topic_hash
 from controller.settings.scenario import Scenario
 from controller.simulator.cluster import ModelledSweep
@@ -172,6 +172,25 @@ def test_a_restarted_broker_is_away_and_comes_back_without_bundles() -> None:
     assert seen[5].roster[1] == "broker-02:8080"
 
 
+def test_an_isolation_policy_keeps_a_namespace_on_its_brokers_and_the_others_away() -> None:
+    isolated = {"name": "acme/orders", "bundles": 8, "topics": 60, "primary": [2, 3]}
+    of = scenario(
+        brokers=[{"count": 4}],
+        namespaces=[isolated, {"name": "acme/logs", "bundles": 4, "topics": 40}],
+        restarts=[{"at": 2, "brokers": [2, 3], "down": 2, "every": 1}],
+        intervals=8,
+    )
+    cluster, seen, _ = lived(of)
+    for each in seen:
+        places = [(parse_bundle(name).namespace, owner_of(each, name)[:9]) for name in each.names]
+        assert {owner for space, owner in places if space == "acme/orders"} <= {"broker-02", "broker-03"}
+        assert {owner for space, owner in places if space == "acme/logs"} <= {"broker-01", "broker-04"}
+    assert [len(each.names) for each in seen] == [12, 12, 12, 4, 12, 12, 12, 12], "none is there in interval 3"
+    (policy,) = next(each for each in seen[0].namespaces if each.namespace == "acme/orders").isolation_policies
+    assert (policy["namespaces"], policy["primary"]) == (["acme/orders"], ["broker-02", "broker-03"])
+    assert cluster.moves == []
+
+
 def test_brokers_restart_in_turn_and_again() -> None:
     of = scenario(restarts=[{"at": 1, "brokers": [1, 3], "down": 1, "every": 4, "rounds": 2}], intervals=16)
     away = np.isnan(lived(of)[2])
@@ -207,6 +226,24 @@ def test_bursts_hot_topics_seasons_and_growth_change_the_demand() -> None:
     hot = rates(hot_topics=[{"at": 120, "intervals": 60, "percent": 25, "topics": 2}])
     assert hot[[1, 2, 3]] == pytest.approx([100_000, 125_000, 100_000])
     assert rates(load={"growth_percent_a_day": 44})[12] == pytest.approx(120_000)
+
+
+def test_consumers_that_lag_catch_up_what_they_left() -> None:
+    of = scenario(
+        intervals=12,
+        load={"subscriptions": 2},
+        lags=[{"at": 2, "intervals": 3, "percent": 50, "catch_up_factor": 2, "namespace": "acme/orders"}],
+    )
+    demand = demand_of(of, 1)
+    orders = demand.namespace == 0
+    load = np.array([demand.load(interval) for interval in range(12)])
+    rate_in, rate_out = load[:, :, RATE_IN], load[:, :, RATE_OUT]
+    assert (rate_in == rate_in[0]).all()
+    behind = rate_out[:, orders].sum(axis=1) / rate_in[0, orders].sum()
+    # Half is left for three intervals, and taken in addition in the two after that.
+    assert behind == pytest.approx([2, 2, 1, 1, 1, 4, 3, 2, 2, 2, 2, 2])
+    assert rate_out[:, ~orders].sum(axis=1) == pytest.approx(2 * rate_in[:, ~orders].sum(axis=1))
+    assert load[5, :, THROUGHPUT_OUT] / rate_out[5] == pytest.approx(load[0, :, THROUGHPUT_OUT] / rate_out[0])
 
 
 def test_partitions_of_a_topic_have_the_same_load() -> None:
