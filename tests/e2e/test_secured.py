@@ -257,7 +257,7 @@ def test_a_process_with_wrong_credentials_ends_with_one_line_that_names_them(
         [sys.executable, "-m", "controller.cli", command, "--conf", str(settings)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
         env=os.environ,
     )

@@ -102,7 +102,7 @@ def backlog(site: Site, around: Around, _: int) -> float:
 
 def _trimtab(site: Site, command: str) -> None:
     words = [sys.executable, "-m", "controller.cli", command, "--conf", str(site.folder / "controller.toml")]
-    done = subprocess.run([*words, "--reason", "a fault"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*words, "--reason", "a fault"], capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -240,7 +240,7 @@ def test_once_ends_after_one_interval_and_states_lie_in_the_log(collectors: Coll
         conf.replace(f"= {PERIOD_MS // 1000}}}", f"= {3 * PERIOD_MS // 1000}}}"), encoding="utf-8"
     )
     command = [sys.executable, "-m", "controller.cli", "collect", "--conf", str(collectors.conf), "--once"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=os.environ)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, env=os.environ)
     assert run.returncode == 0, run.stderr
     [tick] = ticks_of(collectors.log)
     assert [len(tick.roster or ()), missing(tick)] == [BROKERS, []]

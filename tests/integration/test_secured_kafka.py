@@ -188,7 +188,7 @@ def test_spark_reads_what_the_controller_may_and_says_what_another_may_not(
         for user in ("trimtab-controller", "trimtab-executor")
     ]
     command = [sys.executable, "-c", _SPARK, str(tmp_path), *map(json.dumps, given)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=os.environ)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=400, check=True, env=os.environ)
     read, refused = run.stdout.splitlines()[-2:]
     assert read == "True"
     assert "user 'trimtab-executor' of [log.kafka.client] may not Read topic 'trimtab-metrics'" in refused

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 _INTERVALS = 6
 _ROOT = Path(__file__).parents[2]
 _BROKER_CONF = (_ROOT / "conf" / "scenarios" / "demo.broker.conf").read_text(encoding="utf-8")
-_PATIENCE_SECONDS = 180.0
+_PATIENCE_SECONDS = 600.0
 
 
 def settings(master: str, folder: Path) -> str:
