@@ -6,7 +6,7 @@ The brokers are played on loopback by what real ones answered (tests/fake_pulsar
 import json
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -14,6 +14,7 @@ from controller.adapters.network.waiting import wait_for
 from controller.lab.processes import Processes
 from controller.lab.servers import free_port
 from tests.fake_pulsar import CLUSTER, fake_pulsar
+from tests.otlp_receiver import otlp_receiver
 from tests.prometheus import Prometheus, prometheus
 
 pytestmark = pytest.mark.e2e
@@ -27,7 +28,7 @@ _SAMPLE: Final = re.compile(r"_(?:bucket|sum|count|total)$")
 _PATIENCE_SECONDS: Final = 120.0
 
 
-def settings(admin_urls: list[str], ports: dict[str, int]) -> str:
+def settings(admin_urls: list[str], ports: dict[str, int], receiver: str) -> str:
     served = "\n".join(f'{role} = "127.0.0.1:{port}"' for role, port in ports.items())
     return f"""
         cluster.name = "{CLUSTER}"
@@ -38,6 +39,7 @@ def settings(admin_urls: list[str], ports: dict[str, int]) -> str:
         election.path = "election"
         checkpoint.path = "checkpoint"
         pulsar.admin_url = {json.dumps(admin_urls)}
+        tracing.endpoint = "{receiver}"
         [metrics]
         {served}
         [spark]
@@ -73,12 +75,20 @@ def decides(server: Prometheus, processes: Processes) -> bool:
     return bool(up) and up[0]["value"][1] == "3" and bool(decided) and known
 
 
+def of_all_processes(spans: list[dict[str, Any]]) -> bool:
+    """Whether one trace has spans of the collector and of the controller, from the sweep to the journal."""
+    names: dict[str, set[str]] = {}
+    for span in spans:
+        names.setdefault(span["traceId"], set()).add(span["name"])
+    return any({"sweep", "interval", "query", "decide", "journal"} <= found for found in names.values())
+
+
 def test_prometheus_scrapes_all_processes_and_every_rule_and_panel_finds_its_metrics(tmp_path: Path) -> None:
     ports = {role: free_port() for role in ("controller", "collector", "executor")}
-    with fake_pulsar(3) as pulsar, prometheus(tmp_path, config(ports)) as server:
+    with fake_pulsar(3) as pulsar, otlp_receiver() as receiver, prometheus(tmp_path, config(ports)) as server:
         (tmp_path / "broker.conf").write_text("")
         conf = tmp_path / "trimtab.toml"
-        conf.write_text(settings(pulsar.urls, ports))
+        conf.write_text(settings(pulsar.urls, ports, receiver.url))
         with Processes(conf, tmp_path) as processes:
             for command in ("collect", "run", "execute"):
                 processes.start(command)
@@ -87,6 +97,7 @@ def test_prometheus_scrapes_all_processes_and_every_rule_and_panel_finds_its_met
             rules = [rule for group in server.asked("rules")["groups"] for rule in group["rules"]]
             for query in queries():
                 server.query(query)
+            wait_for(lambda: of_all_processes(receiver.spans), _PATIENCE_SECONDS, every=0.5)
             assert processes.stop() == {"collect": 0, "run": 0, "execute": 0}
     assert len(rules) == _RULES.read_text(encoding="utf-8").count("- alert:")
     assert {rule["name"]: rule["lastError"] for rule in rules if rule["health"] != "ok"} == {}
