@@ -1,9 +1,9 @@
-"""An incident in one file: a recording, what was known when it began, and versions.  An uncompressed tar.
+"""An incident in one file: a recording with what was known when it began, and versions.  An uncompressed tar.
 
     incident.json                     what it is about, and who wrote it
-    begin.jsonl                       averages of bundles, states of namespaces and brokers, as records of metrics
     recording/manifest.json           the recording (docs/recordings.md)
-    recording/metrics/000000.parquet  ...
+    recording/begin.jsonl             ...
+    recording/metrics/000000.parquet
 
 The same content has the same bytes.  A file from somebody else may hold anything: only these names are unpacked, each
 once, only plain files, and no more bytes than the file itself has.
@@ -24,15 +24,17 @@ from pydantic import Field
 
 from controller.adapters.disk import files
 from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES, lines_in
+from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES
 from controller.model.errors import WireError
 from controller.wire.base import Millis, Name, Record, encode, validate
 
 #: Bytes of such a file at most.
 LARGEST_INCIDENT: Final = 1 << 30
-_ABOUT, _BEGIN, _RECORDING = "incident.json", BEGIN, "recording"
+_ABOUT, _RECORDING = "incident.json", "recording"
 _LARGEST_ABOUT: Final = 1 << 20
-_PARTS: Final = re.compile(r"recording/(manifest\.json|(metrics|results|commands|journal)/[0-9]{6}\.parquet)", re.ASCII)
+_PARTS: Final = re.compile(
+    r"recording/(manifest\.json|begin\.jsonl|(metrics|results|commands|journal)/[0-9]{6}\.parquet)", re.ASCII
+)
 _PLAIN: Final = 0o644
 
 
@@ -40,7 +42,7 @@ class IncidentAbout(Record):
     """What an incident is about."""
 
     format: Literal["trimtab-incident"] = "trimtab-incident"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     cluster: Name
     around: Millis
     """T of the interval that it is about, epoch ms."""
@@ -50,14 +52,13 @@ class IncidentAbout(Record):
     """Of what made the decisions: trimtab, Python, NumPy, and the brokers' as they report it."""
 
 
-def write_incident(path: Path, about: IncidentAbout, begin: bytes, recording: Path) -> int:
+def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
     """Write *path*, a new file, with the *recording* in a folder; returns its size.  TrimtabError where it is there."""
     if path.exists():
         raise RecordingError(f"{path}: is there already; choose another name with -o")
     content = BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, _ABOUT, encode(about) + b"\n")
-        _add(tar, _BEGIN, begin)
         for found in sorted(recording.rglob("*")):
             name = f"{_RECORDING}/{found.relative_to(recording).as_posix()}"
             if found.is_file() and _PARTS.fullmatch(name):
@@ -78,8 +79,8 @@ def _add(tar: tarfile.TarFile, name: str, value: bytes) -> None:
 class UnpackedIncident:
     """An incident that was read, with its recording in a folder."""
 
-    def __init__(self, about: IncidentAbout, begin: tuple[bytes, ...], recording: Path) -> None:
-        self.about, self.begin, self.recording = about, begin, recording
+    def __init__(self, about: IncidentAbout, recording: Path) -> None:
+        self.about, self.recording = about, recording
 
 
 @contextmanager
@@ -90,22 +91,21 @@ def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
     """
     with TemporaryDirectory(prefix="trimtab-incident-") as made:
         folder = Path(made)
-        parts = _unpack(path, folder)
-        for needed in (_ABOUT, _BEGIN):
-            if needed not in parts:
-                raise RecordingError(f"{path}: has no {needed}: it is no incident of `trimtab incident make`")
+        said = _unpack(path, folder)
+        if said is None:
+            raise RecordingError(f"{path}: has no {_ABOUT}: it is no incident of `trimtab incident make`")
         if not (folder / _RECORDING / MANIFEST).is_file():
             raise RecordingError(f"{path}: has no {_RECORDING}/{MANIFEST}: it is cut off; copy it again")
         try:
-            about = validate(IncidentAbout, parts[_ABOUT])
+            about = validate(IncidentAbout, said)
         except WireError as error:
             raise RecordingError(f"{path}, {_ABOUT}: {error.detail}") from error
-        yield UnpackedIncident(about, lines_in(parts[_BEGIN]), folder / _RECORDING)
+        yield UnpackedIncident(about, folder / _RECORDING)
 
 
-def _unpack(path: Path, folder: Path) -> dict[str, bytes]:
-    """Unpack the recording into *folder*; returns the other parts."""
-    kept: dict[str, bytes] = {}
+def _unpack(path: Path, folder: Path) -> bytes | None:
+    """Unpack the recording into *folder*; returns what the incident is about, None where it does not say so."""
+    said: bytes | None = None
     seen = set[str]()
     try:
         with tarfile.open(fileobj=BytesIO(_content(path)), mode="r:") as tar:
@@ -116,17 +116,21 @@ def _unpack(path: Path, folder: Path) -> dict[str, bytes]:
                 seen.add(name)
                 taken = tar.extractfile(about)
                 value = b"" if taken is None else taken.read()
-                if name == _BEGIN or (name == _ABOUT and len(value) <= _LARGEST_ABOUT):
-                    kept[name] = value
+                if name == _ABOUT and len(value) <= _LARGEST_ABOUT:
+                    said = value
                 elif _PARTS.fullmatch(name):
                     target = folder / name
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(value)
+                elif name == BEGIN:
+                    raise RecordingError(
+                        f"{path}: {BEGIN} is not in its recording: an older trimtab made it; make it again"
+                    )
                 else:
                     raise RecordingError(f"{path}: {name!r:.80} does not belong into an incident")
     except (tarfile.TarError, ValueError, OverflowError, EOFError, RecursionError) as error:
         raise RecordingError(f"{path}: is no incident, or is damaged: {error}") from error
-    return kept
+    return said
 
 
 def _content(path: Path) -> bytes:

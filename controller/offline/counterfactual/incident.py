@@ -20,14 +20,13 @@ from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
 from controller.model.records import BrokerState
 from controller.offline.counterfactual.anonymised import anonymised
-from controller.offline.counterfactual.known_before import known_in
 from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
-from controller.offline.counterfactual.start import start_before
+from controller.offline.counterfactual.start import known_at, start_before
 from controller.offline.pseudonyms.anonymise import plain_versions
-from controller.offline.record import AnonymiserOf, Wanted, record, wanted_extents
-from controller.offline.record_texts import FOLDED_TOPICS, begin_of
+from controller.offline.record import FROM_THE_BEGINNING, AnonymiserOf, Wanted, record, wanted_extents
+from controller.offline.record_texts import FOLDED_TOPICS
 from controller.ports.records import Extents, RecordedTopic, RecordLog
 from controller.wire.journal import encode_entry
 from controller.wire.readable import utc
@@ -80,11 +79,11 @@ def make_incident(
     """
     period_ms = settings.intervals.period_ms
     start = start_before(log, span.since, settings.intervals, cluster, before=span.before)
-    begin = begin_of(log) if start is None else tuple(known_in(start.state, cluster))
+    known = known_at(start, log, cluster)
     wanted = Wanted(
         from_ms=max(0, span.since - period_ms),
         to_ms=span.until + _AFTER * period_ms,
-        first={} if start is None else start.first,
+        first=FROM_THE_BEGINNING if known is None else known.first,
     )
     offsets: dict[RecordedTopic, Extents] = {
         topic: wanted_extents(log, wanted, topic, settings) for topic in FOLDED_TOPICS.values()
@@ -94,21 +93,24 @@ def make_incident(
     versions = _versions(States[BrokerState].of(()) if start is None else start.state.brokers)
     otherwise: tuple[int, ...] = ()
     if anonymiser_of is not None:
+        begin = () if known is None else known.records
         parts: dict[RecordedTopic, Extents] = {**offsets, "journal": wanted_extents(log, wanted, "journal", settings)}
         load = RecordedLoadLog(records=log, cluster=cluster, settings=settings.intervals, begin=begin, parts=parts)
         other = anonymiser_of(parts["metrics"], parts["journal"], begin)
         found = anonymised(load, other)
-        log, begin, otherwise = found.log, found.begin, found.otherwise
+        log, otherwise = found.log, found.otherwise
+        known = None if known is None else replace(known, records=found.begin)
         wanted = replace(wanted, offsets={**offsets, "journal": log.extents("journal")})
         settings, cluster = other.settings, other.cluster
         versions |= {"brokers": plain_versions(versions["brokers"])}
     with TemporaryDirectory(prefix="trimtab-incident-") as made:
         folder = Path(made) / "recording"
-        manifest = record(log, folder, wanted, settings, cluster, anonymised=anonymiser_of is not None)
+        hidden = anonymiser_of is not None
+        manifest = record(log, folder, wanted, settings, cluster, anonymised=hidden, known_before=lambda: known)
         about = IncidentAbout(
             cluster=manifest.cluster, around=span.around, anonymised=manifest.anonymised, versions=versions
         )
-        write_incident(path, about, b"".join(each + b"\n" for each in begin), folder)
+        write_incident(path, about, folder)
     return otherwise
 
 

@@ -83,7 +83,7 @@ def opened_incident(incident: UnpackedIncident) -> OpenedRecording:
     recording = Recording(incident.recording)
     manifest = recording.manifest
     log = RecordedLoadLog(
-        records=recording, cluster=manifest.cluster, settings=manifest.settings.intervals, begin=incident.begin
+        records=recording, cluster=manifest.cluster, settings=manifest.settings.intervals, begin=recording.begin
     )
     return OpenedRecording(log=log, settings=manifest.settings, known=True, about=incident.about)
 

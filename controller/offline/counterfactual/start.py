@@ -95,6 +95,11 @@ def known_before(
     it is nothing.
     """
     start = None if since is None else start_before(log, since, settings, cluster, before=before, tell=tell)
+    return known_at(start, log, cluster)
+
+
+def known_at(start: LogStart | None, log: RecordLog, cluster: str) -> KnownBefore | None:
+    """What was known at *start*; None: when *log* begins, and None where that is nothing."""
     if start is None:
         return _known_when_it_begins(log)
     seen = {namespace_of(name) for name in start.state.bundles.names}

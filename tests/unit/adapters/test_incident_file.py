@@ -52,11 +52,11 @@ def link(name: str, kind: bytes, target: str = "/etc/passwd") -> tarfile.TarInfo
 
 def test_what_was_written_is_read_and_the_same_content_has_the_same_bytes(tmp_path: Path, recording: Path) -> None:
     for name in ("one.tar", "other.tar"):
-        size = write_incident(tmp_path / name, ABOUT, b"{}\n[]\n", recording)
+        size = write_incident(tmp_path / name, ABOUT, recording)
         assert size == (tmp_path / name).stat().st_size
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "other.tar").read_bytes()
     with unpacked_incident(tmp_path / "one.tar") as found:
-        assert (found.about, found.begin) == (ABOUT, (b"{}", b"[]"))
+        assert found.about == ABOUT
         log = Recording(found.recording)
         assert len(list(log.read("metrics", log.extents("metrics")))) == 20
         folder = found.recording
@@ -66,11 +66,11 @@ def test_what_was_written_is_read_and_the_same_content_has_the_same_bytes(tmp_pa
 def test_a_file_that_is_there_is_not_replaced(tmp_path: Path, recording: Path) -> None:
     (tmp_path / "kept.tar").write_bytes(b"mine")
     with pytest.raises(RecordingError, match="is there already"):
-        write_incident(tmp_path / "kept.tar", ABOUT, b"", recording)
+        write_incident(tmp_path / "kept.tar", ABOUT, recording)
     assert (tmp_path / "kept.tar").read_bytes() == b"mine"
 
 
-GOOD = [("incident.json", encode(ABOUT)), ("begin.jsonl", b""), ("recording/manifest.json", b"{}")]
+GOOD = [("incident.json", encode(ABOUT)), ("recording/begin.jsonl", b""), ("recording/manifest.json", b"{}")]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ GOOD = [("incident.json", encode(ABOUT)), ("begin.jsonl", b""), ("recording/mani
         (lambda: nested(5000), "is no incident"),
         (lambda: tar(*GOOD[1:]), "has no incident.json"),
         (lambda: tar(*GOOD[:2]), "has no recording/manifest.json"),
-        (lambda: tar(GOOD[0], GOOD[2]), "has no begin.jsonl"),
+        (lambda: tar(GOOD[0], ("begin.jsonl", b""), GOOD[2]), "an older trimtab made it; make it again"),
         (lambda: tar(("incident.json", b"{}"), *GOOD[1:]), "incident.json"),
         (lambda: tar(("incident.json", b"\xff["), *GOOD[1:]), "incident.json"),
         (lambda: tar(*GOOD, GOOD[0]), "there twice"),

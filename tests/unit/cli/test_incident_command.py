@@ -1,6 +1,7 @@
 """``trimtab incident`` on the log of a modelled cluster and a real controller; and what takes such a file."""
 
 import json
+import tarfile
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ def test_no_name_is_left_in_a_file_with_other_names(conf: Path, incident: Path, 
         with unpacked_incident(path) as found:
             log = Recording(found.recording)
             topics = [[*log.read(topic, log.extents(topic))] for topic in log.manifest.topics]
-            return b"\n".join([*found.begin, *(each.value + (each.key or b"") for of in topics for each in of)])
+            return b"\n".join([*log.begin, *(each.value + (each.key or b"") for of in topics for each in of)])
 
     for name in (b"tenant", b"ns-1", b"topic-0", b"broker-", b'"demo"'):
         assert name in content(incident)
@@ -148,6 +149,15 @@ def test_an_incident_is_a_recording_for_what_if(incident: Path) -> None:
     assert found.intervals >= 5
     assert found.reproduction.share in (1, None)
     assert found.reproduction.only_replayed == 0
+
+
+def test_the_recording_in_it_is_one_like_any_other(incident: Path, tmp_path: Path) -> None:
+    with tarfile.open(incident) as tar:
+        tar.extractall(tmp_path, filter="data")
+    assert len(Recording(tmp_path / "recording").begin) > 0
+    found = answer(WhatIfAnswer, "what-if", tmp_path / "recording")
+    assert found.intervals == answer(WhatIfAnswer, "what-if", incident).intervals >= 5
+    assert found.reproduction.share in (1, None)
 
 
 def test_an_incident_is_a_scenario_for_simulate(incident: Path) -> None:
