@@ -6,6 +6,8 @@ from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, UsageHistory
+from controller.wire.journal import EpochEntry
+from controller.wire.journal_records import EntryReader
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
 WHY = Verdict(
@@ -39,6 +41,13 @@ SPLIT = replace(
     unload_after_split=True,
     why=replace(WHY, reason=Reason.TOPICS, subject=RIGHT, detail="1200 topics"),
 )
+
+
+def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
+    """The entry that the one record *value* holds, with its whole memory, or WireError."""
+    read = EntryReader(None).read(value)
+    assert read is not None
+    return read if isinstance(read, EpochEntry) else read.entry
 
 
 def entry(interval: int = T, *commands: Command, **memory: object) -> JournalEntry:

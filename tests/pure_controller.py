@@ -28,8 +28,9 @@ from controller.model.memory import Memory, NoMemory, UsageHistory
 from controller.ports.journal import JournalHead
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
-from controller.wire.journal import encode_entry, parse_entry
+from controller.wire.journal import encode_entry
 from controller.wire.rows import Located, rows_from_records
+from tests.journal_entries import parse_entry
 from tests.logs import PERIOD
 from tests.sharding import chosen_rows, rows_of_shards
 

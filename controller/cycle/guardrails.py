@@ -35,8 +35,8 @@ def refusal_of(view: ClusterView, controls: Controls, samples: int, *, gap: bool
         )
     active = len(view.brokers) + len(view.missing)
     share = len(view.missing) / active if active else 0.0
-    if share > policy.freeze_share:
-        unit, limit = "of the brokers missing", policy.freeze_share
+    if share > policy.limits.freeze_share:
+        unit, limit = "of the brokers missing", policy.limits.freeze_share
         return Verdict(subject=CLUSTER, reason=Reason.FROZEN, observed=share, limit=limit, unit=unit, by="roster")
     return None
 

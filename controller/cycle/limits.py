@@ -46,5 +46,7 @@ class Limits:
     failures_in_window: int | None = None
     #: No commands for this many intervals, from the one in which a broker joined or left; 0: no freeze.
     freeze_intervals: int = 0
+    #: If more than this share of the brokers has no data, nothing is issued: the data or the network is broken.
+    freeze_share: float = 1.0
     #: Whether bundles may move or split if no namespace_state record describes their namespace.
     move_undescribed: bool = True

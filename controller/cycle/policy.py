@@ -81,8 +81,6 @@ class Policy:
     command_ttl_ms: int = 300_000
     executor_timeout_ms: int = 60_000
     retry_failed_after_ms: int = 300_000
-    #: If more than this share of the brokers has no data, nothing is issued: the data or the network is broken.
-    freeze_share: float = 0.4
     #: Namespaces and bundles that are never moved or split.
     excluded: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)

@@ -84,7 +84,7 @@ def _unhindered(policy: Policy) -> Policy:
     balancer = replace(policy.balancer, enabled=True)
     # A gap is measured in periods: rounds are no gaps.
     period_ms = max(step, policy.period_ms)
-    return replace(policy, period_ms=period_ms, balancer=balancer, warm_up_samples=1, freeze_share=1.0, limits=Limits())
+    return replace(policy, period_ms=period_ms, balancer=balancer, warm_up_samples=1, limits=Limits())
 
 
 def _with_bundle_counts(view: ClusterView) -> ClusterView:

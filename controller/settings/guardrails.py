@@ -134,6 +134,7 @@ def limits_of(settings: GuardrailSettings) -> Limits:
         failures_in_a_row=_limit(settings.failures_in_a_row),
         failures_in_window=_limit(settings.failures_in_window),
         freeze_intervals=settings.freeze_intervals,
+        freeze_share=settings.freeze_share,
         move_undescribed=settings.move_undescribed,
     )
 

@@ -144,7 +144,6 @@ def policy_of(
         retry_failed_after_ms=decisions.retry_failed_after_seconds * 1000,
         excluded=frozenset(decisions.excluded),
         limits=limits_of(guardrails),
-        freeze_share=guardrails.freeze_share,
     )
     # Last: a strategy that cannot be loaded explains more than an option of it that is not known.
     refuse_misspelt(given_conf, known_keys(given_conf))

@@ -23,10 +23,6 @@ from controller.wire.base import (
     Record,
     encode,
     is_empty,
-    model_for,
-    read_object,
-    reader,
-    validate,
 )
 from controller.wire.commands import CommandData, command_data, to_command
 from controller.wire.controls import OrdersRecord, orders_record, to_orders
@@ -213,16 +209,6 @@ def encode_entry(entry: JournalEntry) -> bytes:
 def encode_epoch(cluster: str, epoch: int) -> bytes:
     """The entry that begins leadership *epoch*."""
     return encode(EpochEntry(cluster=cluster, epoch=epoch))
-
-
-@reader
-def parse_entry(value: bytes) -> JournalEntry | EpochEntry:
-    """The entry that *value* holds, with its whole memory, or WireError.
-
-    The journal's records are read by controller.wire.journal_records: most of them hold what changed alone.
-    """
-    record: DecisionEntry | EpochEntry = validate(model_for(read_object(value), MODELS), value)
-    return record if isinstance(record, EpochEntry) else to_entry(record)
 
 
 def to_decision(record: DecisionEntry | DeltaEntry) -> Decision:

@@ -22,7 +22,7 @@ from controller.wire.base import validate
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.commands import command_event, epoch_event, parse_event, to_command
 from controller.wire.controls import encode_controls, parse_controls
-from controller.wire.journal import encode_entry, encode_epoch, parse_entry
+from controller.wire.journal import encode_entry, encode_epoch
 from controller.wire.journal_records import parse_record
 from controller.wire.metrics import decode_metric
 from controller.wire.plan import encode_plan, parse_plan
@@ -31,7 +31,7 @@ from controller.wire.rows import fact_of
 from controller.wire.sweep import SweepHeader, encode_sweep_arrow
 from tests.contracts.controls import ORDERS
 from tests.fuzz.spoil import Spoil, spoilt_bytes, spoilt_json, spoilt_lines
-from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry
 from tests.plans import plan_of, some_problem
 from tests.records import (
     CLUSTER,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
-from controller.wire.journal import parse_entry
 from controller.wire.metrics import TickRecord
+from tests.journal_entries import parse_entry
 from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal
 

@@ -13,10 +13,10 @@ from controller.model.memory import UsageHistory
 from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.base import MAX_COUNT, REASONS, encode, validate
 from controller.wire.commands import SplitEvent, UnloadEvent, command_event, parse_event, to_command
-from controller.wire.journal import encode_entry, parse_entry
+from controller.wire.journal import encode_entry
 from controller.wire.metrics import decode_metric
 from controller.wire.sweep import ArrowSweep, BrokerSweep, SweepHeader, encode_sweep_arrow
-from tests.journal_entries import entry
+from tests.journal_entries import entry, parse_entry
 from tests.records import CLUSTER, METRICS, PERIOD, T, as_bytes, broker_sweep, bundle_stats, without
 
 RATE = st.floats(min_value=0, max_value=1e12)

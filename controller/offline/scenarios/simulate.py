@@ -76,7 +76,7 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
         scenario.period_seconds * 1000,
     )
     if guardrails is None:
-        policy = replace(policy, limits=Limits(), freeze_share=1.0)
+        policy = replace(policy, limits=Limits())
     evenly = any(isinstance(each, FewestBundles) and each.enabled for each in policy.filters)
     selection = policy.selection if isinstance(policy.selection, ModularSelectBroker) else ModularSelectBroker()
     rules = BrokerRules(assignment=read_assignment(conf), evenly=evenly, overloaded=selection.overloaded_percent / 100)

@@ -2,10 +2,9 @@
 
 Stats are compared one after the other, in whole steps: throughput in, then throughput out, in steps of 100,000 bytes/s;
 then message rate in steps of 100 msg/s; last stats also by connections in steps of 500 and by cache in steps of 100,000
-bytes.  Two values in the same step are equal; two close values on either side of a step's edge are not.  Pulsar rounds
-last stats to the nearest step but truncates averages, so the same numbers can be ordered differently.
+bytes.  Two values in the same step are equal; two close values on either side of a step's edge are not.
 
-Pulsar: NamespaceBundleStats.compareTo, TimeAverageMessageData.compareTo and BundleData.compareTo
+Pulsar: NamespaceBundleStats.compareTo.  Its order of averages, BundleData.compareTo, is used by no strategy of ours.
 """
 
 from typing import Final
@@ -22,16 +21,8 @@ _CACHE_STEP: Final = 100_000
 _LONG_LIMIT: Final = np.nextafter(2.0**63, 0)
 
 
-def average_keys(load: Floats) -> Ints:
-    """(n, 3) keys of averages; *load* is (n, 4).  The first key that differs decides.
-
-    Pulsar: TimeAverageMessageData.compareTo.
-    """
-    return _as_longs(np.trunc(_in_steps(load)))
-
-
 def stats_keys(load: Floats, connections: Ints, cache_bytes: Ints) -> Ints:
-    """(n, 5) keys of last stats; *load* is (n, 4), the others are (n,).
+    """(n, 5) keys of last stats; *load* is (n, 4), the others are (n,).  The first key that differs decides.
 
     *connections*: topics, producers and consumers together.  Pulsar: NamespaceBundleStats.
     """
@@ -45,13 +36,6 @@ def stats_keys(load: Floats, connections: Ints, cache_bytes: Ints) -> Ints:
 def connection_keys(connections: Ints) -> Ints:
     """(n,) topics, producers and consumers together, in steps.  Pulsar: compareByTopicConnections."""
     return connections // _CONNECTIONS_STEP
-
-
-def compare(a: Ints, b: Ints) -> Ints:
-    """(n,) -1, 0 or 1 as the keys (n, k) of *a* are below, equal to or above those of *b*."""
-    signs = (a > b).astype(np.int64) - (a < b)
-    decides = (signs != 0).argmax(axis=1)
-    return np.take_along_axis(signs, decides[:, None], axis=1)[:, 0]
 
 
 def ascending(keys: Ints) -> Ints:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controller.cycle import BalancerOptions, Policy, decide
+from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.load import ClusterView
@@ -332,8 +333,9 @@ def test_a_gap_in_the_log_starts_the_warm_up_again() -> None:
 
 def test_with_more_than_forty_percent_of_the_brokers_missing_nothing_moves() -> None:
     # Two brokers are there: one missing of three is a third, two of four are a half.
-    assert cycle(replace(UNEVEN, missing=("x",)))[0].commands
-    decision, _ = cycle(replace(UNEVEN, missing=("x", "y")))
+    policy = replace(POLICY, limits=Limits(freeze_share=0.4))
+    assert cycle(replace(UNEVEN, missing=("x",)), policy=policy)[0].commands
+    decision, _ = cycle(replace(UNEVEN, missing=("x", "y")), policy=policy)
     assert held_back(decision, Reason.FROZEN, "roster")
     assert the(decision, Reason.FROZEN).observed == 0.5
     assert verdicts(decision, "x") == [(Reason.OUTDATED_DATA, "roster")]
@@ -341,7 +343,8 @@ def test_with_more_than_forty_percent_of_the_brokers_missing_nothing_moves() -> 
 
 def test_exactly_forty_percent_missing_is_not_too_many() -> None:
     three = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **HOT), broker("mild", usage=0.5, m=30))
-    assert cycle(replace(three, missing=("x", "y")))[0].commands
+    policy = replace(POLICY, limits=Limits(freeze_share=0.4))
+    assert cycle(replace(three, missing=("x", "y")), policy=policy)[0].commands
 
 
 def test_a_single_broker_unloads_nothing() -> None:

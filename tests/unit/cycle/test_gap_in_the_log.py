@@ -8,7 +8,7 @@ import pytest
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
-from controller.wire.journal import parse_entry
+from tests.journal_entries import parse_entry
 from tests.logs import PERIOD, START, Shape, located, log
 from tests.pure_controller import POLICY, Controller
 

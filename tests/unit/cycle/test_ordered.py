@@ -12,8 +12,9 @@ from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
 from controller.model.memory import Failed, InFlight, Memory
 from controller.strategies.catalogue import SHEDDERS
-from controller.wire.journal import encode_entry, parse_entry
+from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
+from tests.journal_entries import parse_entry
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
 ONE, TWO = "acme/own/0x00000000_0x80000000", "acme/own/0x80000000_0xffffffff"

@@ -21,9 +21,9 @@ from controller.strategies.rebalance.membership import RebalanceOnMembershipChan
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
-from controller.wire.journal import encode_entry, parse_entry
+from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
-from tests.journal_entries import entry
+from tests.journal_entries import entry, parse_entry
 
 PERIOD = 60_000
 ACTIVE = Controls(mode="active")

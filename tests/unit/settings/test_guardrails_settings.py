@@ -46,7 +46,7 @@ def test_every_rule_is_on_by_default(tmp_path: Path) -> None:
     assert None not in (limits.in_flight, limits.in_flight_per_broker)
     assert None not in (limits.failures_in_a_row, limits.failures_in_window)
     assert limits.freeze_intervals == 2
-    assert read(tmp_path, "").freeze_share == 0.4
+    assert limits.freeze_share == 0.4
     assert not limits.move_undescribed
 
 

@@ -12,8 +12,8 @@ from controller.model.load import ClusterView
 from controller.model.peak_history import PeakHistory
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
-from controller.wire.journal import encode_entry, parse_entry
-from tests.journal_entries import entry
+from controller.wire.journal import encode_entry
+from tests.journal_entries import entry, parse_entry
 
 MINUTE = 60_000
 EVEN = ((5.0,) * 8, (5.0,) * 8, (5.0,) * 8)

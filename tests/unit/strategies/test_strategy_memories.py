@@ -13,8 +13,8 @@ from controller.model.memory import (
     StrategyMemory,
     UsageHistory,
 )
-from controller.wire.journal import encode_entry, parse_entry
-from tests.journal_entries import entry
+from controller.wire.journal import encode_entry
+from tests.journal_entries import entry, parse_entry
 
 
 def read_back(memory: StrategyMemory) -> StrategyMemory:

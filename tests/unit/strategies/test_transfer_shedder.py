@@ -10,9 +10,9 @@ from controller.model.memory import TransferHistory
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.shedding.transfer_shedder import TransferShedder
-from controller.wire.journal import encode_entry, parse_entry
+from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
-from tests.journal_entries import entry
+from tests.journal_entries import entry, parse_entry
 
 MINUTE = 60_000
 SHEDDER = TransferShedder(hit_count_threshold=0, history_fraction=0)

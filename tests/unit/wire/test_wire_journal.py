@@ -10,8 +10,8 @@ from controller.model.controls import Controls
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Memory, NoMemory, Roster, UsageHistory
-from controller.wire.journal import EpochEntry, encode_entry, encode_epoch, parse_entry
-from tests.journal_entries import SPLIT, UNLOAD, entry
+from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
+from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry
 from tests.records import CLUSTER, T, as_bytes, without
 
 
