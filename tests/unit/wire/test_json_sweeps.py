@@ -14,6 +14,7 @@ from controller.simulator.encode import json_records
 from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
+from controller.wire.split_json import split
 from tests.records import CLUSTER, PERIOD, T, broker_sweep, bundle_stats
 
 DETAIL = DetailLimits(topics=8, sessions=1e9, msg_rate=1e4, throughput=1e18)
@@ -95,6 +96,16 @@ def test_the_sweeps_of_a_cluster_have_the_rows_of_decoded_ones() -> None:
     assert not [other for _, others in parts for other in others]
     assert same(joined_rows([rows for rows, _ in parts]), decoded(texts))
     assert decoded(texts).detail_size.sum() > 0
+
+
+def test_a_sweep_is_taken_if_it_fits_with_42_bytes_for_each_number() -> None:
+    value = json.dumps(broker_sweep(bundleStats=[bundle_stats(topics=1)]), separators=(",", ":")).encode()
+    parts = split(value)
+    assert parts is not None
+    fits = len(parts.text) + 42 * len(parts.digits)
+    for max_bytes, taken in ((fits, 1), (fits - 1, 0)):
+        reader = JsonSweeps(cluster=CLUSTER, period_ms=PERIOD, max_bytes=max_bytes, detail=DETAIL)
+        assert len(reader.rows([text(value)])[1]) == 1 - taken, max_bytes
 
 
 def test_no_sweeps_at_all() -> None:
