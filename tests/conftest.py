@@ -23,7 +23,7 @@ from tests.workers import Workers, run_folder
 
 # Their asserts are to say as much as those of test files.
 pytest.register_assert_rewrite(
-    *(f"tests.contracts.{port}" for port in ("collectors", "controls", "journal", "leadership"))
+    *(f"tests.contracts.{port}" for port in ("collectors", "controls", "journal", "leadership", "midway"))
 )
 
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile, and scripts/mutate for

@@ -31,6 +31,7 @@ from tests.contracts.collectors import NEXT as NEXT_INTERVAL
 from tests.contracts.collectors import T as INTERVAL
 from tests.contracts.inbox import InboxContract
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
+from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ticks, write_intervals
 from tests.integration.execute import PARTITIONS, own_topics
 from tests.recordings import SETTINGS
 from tests.records import CLUSTER, PERIOD, T
@@ -205,3 +206,11 @@ def test_a_recording_holds_the_committed_records_byte_for_byte(kafka: KafkaServe
     assert since[middle.partition] == min(later) <= middle.offset
     ends = {partition: extent.end for partition, extent in log.extents("metrics").items()}
     assert log.since("metrics", middle.timestamp_ms + 3_600_000) == ends
+
+
+def test_a_recording_from_the_midst_of_a_run_knows_what_was_known_and_begins_behind_the_ticks(
+    kafka: KafkaServer, tmp_path: Path
+) -> None:
+    settings = own_topics(kafka.bootstrap)
+    write_intervals(KafkaMetricsLog(settings, cluster=CLUSTER))
+    knows_what_was_known_and_begins_behind_the_ticks(KafkaRecords(settings), tmp_path / "rec")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,12 @@ from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
 from controller.adapters.recordings.reading import Recording
 from controller.lab.pulsar_server import PulsarCluster
-from controller.offline.counterfactual.start import known_before
 from controller.offline.record import Wanted, record
-from controller.offline.replay import LogReplay
 from controller.ports.records import Extent
-from controller.settings.pulsar_log import PulsarLogSettings
-from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.encode import json_records, namespace_record
+from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ticks, write_intervals
 from tests.integration.pulsar_log import PARTITIONS, own_topics
 from tests.recordings import SETTINGS
-from tests.records import CLUSTER, PERIOD, T
+from tests.records import CLUSTER
 
 pytestmark = pytest.mark.integration
 
@@ -67,33 +62,9 @@ def test_a_recording_holds_the_messages_byte_for_byte_batches_and_all(
     assert recording.size("commands", recording.extents("commands")) == 60
 
 
-def write_intervals(settings: PulsarLogSettings, intervals: int) -> None:
-    cluster = ModelledCluster(ClusterShape(brokers=3, bundles=12, topics=24), seed=1, name=CLUSTER)
-    with closing(PulsarMetricsLog(settings, cluster=CLUSTER)) as log:
-        for interval in range(T, T + intervals * PERIOD, PERIOD):
-            cluster.advance()
-            sweeps = [*cluster.sweeps(interval)]
-            log.publish(namespace_record(CLUSTER, state) for state in cluster.changed_namespaces())
-            log.publish(each for sweep in sweeps for each in json_records(sweep))
-            log.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
-
-
 def test_from_the_midst_of_a_run_it_knows_what_was_known_and_begins_behind_the_ticks(
     connection: LogConnection, tmp_path: Path
 ) -> None:
-    write_intervals(connection.log, 6)
-    log = PulsarRecordLog(connection.log)
-    whole = LogReplay(log, SETTINGS, SETTINGS.policy(CLUSTER)).snapshots()
-    known = partial(known_before, log, T + 4 * PERIOD, SETTINGS.intervals, CLUSTER)
-    wanted = Wanted(from_ms=T + 4 * PERIOD)
-    manifest = record(log, tmp_path / "rec", wanted, SETTINGS, CLUSTER, known_before=known)
-    assert manifest.known_before is not None
-    assert (manifest.known_before.intervals, manifest.known_before.undescribed) == (4, 0)
-    recording = Recording(tmp_path / "rec")
-    cut = [*LogReplay(recording, SETTINGS, SETTINGS.policy(CLUSTER), recording.begin).snapshots()]
-    for one, two in zip([*whole][4:], cut, strict=True):
-        assert (one.interval, one.names, one.roster) == (two.interval, two.names, two.roster)
-        assert [*one.namespaces] == [*two.namespaces] != []
-        assert (one.load == two.load).all()
-        assert (one.long_term == two.long_term).all()
-        assert (one.long_samples == two.long_samples).all()
+    with closing(PulsarMetricsLog(connection.log, cluster=CLUSTER)) as log:
+        write_intervals(log)
+    knows_what_was_known_and_begins_behind_the_ticks(PulsarRecordLog(connection.log), tmp_path / "rec")
