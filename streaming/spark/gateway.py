@@ -130,6 +130,7 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
         # Else Spark looks for an address, and warns of what it finds.
         "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP") or conf.get("spark.driver.bindAddress", "127.0.0.1"),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / "address"),
+        **spark_home.for_yarn(conf.get("spark.master", "")),
     }
     # The pipe is never written to: its end tells the JVM to end.
     return subprocess.Popen(

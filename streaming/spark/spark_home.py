@@ -17,6 +17,8 @@ from controller.adapters.disk import jars
 
 #: Environment variable: where Spark is.  What users set is used as it is.
 VARIABLE: Final = "SPARK_HOME"
+#: Environment variable: what YARN copies to its executors for Python.
+_ARCHIVES: Final = "PYSPARK_ARCHIVES_PATH"
 #: Nothing that Spark SQL needs depends on it.
 _LEFT_OUT: Final = "spark-mllib_*.jar"
 
@@ -39,6 +41,14 @@ def spark_home(folder: Path = jars.FOLDER) -> Path:
         except OSError:
             return shipped.parent
     return home
+
+
+def for_yarn(master: str) -> dict[str, str]:
+    """What else Spark's environment needs for *master*: YARN wants PySpark's zips, which the folder does not have."""
+    if master != "yarn" or os.environ.get(_ARCHIVES):
+        return {}
+    zips = sorted((jars.pyspark_jars().parent / "python" / "lib").glob("*.zip"))
+    return {_ARCHIVES: ",".join(map(str, zips))}
 
 
 def _make(home: Path, pyspark: Path, wanted: list[Path]) -> None:

@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,14 +81,16 @@ class CredentialFiles:
         self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, clock)
         self._next_word = Deadline(0.0, clock)
         self._problem = ""
+        self._turn = threading.Lock()
         self._look_at_end()
 
     def __call__(self) -> Credentials:
         """What is to be shown now.  It raises nothing: the client library asks for it, too."""
-        if self._next_look.passed:
-            self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, self._clock)
-            self._look()
-            self._look_at_end()
+        with self._turn:  # a request beside it waits, rather than show what may have ended
+            if self._next_look.passed:
+                self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, self._clock)
+                self._look()
+                self._look_at_end()
         return self._shown
 
     def _look(self) -> None:

@@ -8,6 +8,7 @@ import io
 import logging
 import socket
 import ssl
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -116,7 +117,7 @@ class RenewedConnections:
 
     def __init__(self, tls: Tls | None, make: Callable[..., urllib3.PoolManager]) -> None:
         """*make* makes a pool with an ``ssl_context``.  *tls* is None where none is needed.  TrimtabError."""
-        self._tls, self._make = tls, make
+        self._tls, self._make, self._look = tls, make, threading.Lock()
         self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
         self._state = () if tls is None else tls.state()
         self._pool = make(ssl_context=None if tls is None else tls.context())
@@ -124,13 +125,19 @@ class RenewedConnections:
     @property
     def pool(self) -> urllib3.PoolManager:
         """For the next request."""
-        if self._tls is not None and self._next_look.passed:
-            self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
-            state = self._tls.state()
-            if state != self._state:
-                self._state = state
-                self._renew(self._tls)
+        if self._tls is not None:
+            with self._look:  # a request beside it waits, rather than show what may have ended
+                self._look_again(self._tls)
         return self._pool
+
+    def _look_again(self, tls: Tls) -> None:
+        if not self._next_look.passed:
+            return
+        self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
+        state = tls.state()
+        if state != self._state:
+            self._state = state
+            self._renew(tls)
 
     def close(self) -> None:
         """End all connections."""

@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import ssl
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import urllib3
 
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar import pool
 from controller.adapters.pulsar.credentials import CredentialFiles, credential_files, end_of, read_credentials
@@ -165,3 +167,28 @@ def test_certificates_that_are_replaced_are_used_by_new_connections_and_half_of_
     shutil.copy(TLS / "another-ca.pem", ca)
     assert connections.pool is not first
     assert [each.get_ca_certs() == made[0].get_ca_certs() for each in made] == [True, False]
+
+
+def test_a_request_beside_one_that_reads_the_files_anew_waits_for_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_LOOK_AGAIN_SECONDS", 0.0)
+    beside = list[threading.Thread]()
+    found = list[urllib3.PoolManager]()
+
+    def make(**options: Any) -> urllib3.PoolManager:
+        monkeypatch.setattr(pool, "_LOOK_AGAIN_SECONDS", 60.0)  # one look is enough
+        if connections:
+            beside.append(threading.Thread(target=lambda: found.append(connections[0].pool)))
+            beside[0].start()
+            beside[0].join(0.05)
+        return connection_pool(hosts=1, connections=1, verify_host=True, **options)
+
+    ca, connections = tmp_path / "ca.pem", list[RenewedConnections]()
+    shutil.copy(TLS / "ca.pem", ca)
+    connections.append(RenewedConnections(Tls(trust_certs=str(ca)), make))
+    monkeypatch.setattr(connections[0], "_next_look", Deadline(0.0))
+    shutil.copy(TLS / "another-ca.pem", ca)
+    renewed = connections[0].pool
+    beside[0].join(10)
+    assert found == [renewed]

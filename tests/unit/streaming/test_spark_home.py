@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.disk import jars
-from streaming.spark.spark_home import spark_home
+from streaming.spark.spark_home import for_yarn, spark_home
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +40,16 @@ def test_a_spark_of_the_users_is_used_as_it_is(tmp_path: Path, monkeypatch: pyte
 def test_pysparks_own_folder_is_used_where_none_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "trimtab").write_text("no folder")
     assert spark_home(tmp_path) == jars.pyspark_jars().parent
+
+
+def test_yarn_gets_pysparks_zips_for_its_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_ARCHIVES_PATH", raising=False)
+    files = [Path(each) for each in for_yarn("yarn")["PYSPARK_ARCHIVES_PATH"].split(",")]
+    assert [file.name.partition("-")[0] for file in files] == ["py4j", "pyspark.zip"]
+    assert all(file.is_file() for file in files)
+    assert for_yarn("spark://spark-1:7077") == {}
+
+
+def test_zips_that_the_user_names_for_yarn_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_ARCHIVES_PATH", "hdfs:/theirs.zip")
+    assert for_yarn("yarn") == {}
