@@ -8,7 +8,7 @@ from typing import Final
 
 #: Files whose test functions need nothing from each other: each function is a group.
 BY_FUNCTION: Final = ("tests/e2e/test_ending.py", "tests/e2e/test_two_controllers.py")
-#: Groups that take long, the longest first.  They begin; whatever is not listed is quick.
+#: Groups that take long, the longest first.  They begin; SLOW files are next, and what is in neither is quick.
 LONGEST: Final = (
     "tests/e2e/test_two_controllers.py",
     "tests/integration/test_embedded_controller.py",
@@ -19,6 +19,9 @@ LONGEST: Final = (
     "tests/integration/test_bench_arrival.py",
     "tests/e2e/test_kafka_and_zookeeper.py",
     "spark",
+    "tests/integration/test_spark_cluster.py",
+    "tests/integration/test_bench_pipeline.py",
+    "tests/integration/test_secured_kafka.py",
     "tests/integration/test_pulsar_in_processes.py",
     "tests/integration/test_stalled_query.py",
     "tests/integration/test_a_day_behind.py",
@@ -110,7 +113,7 @@ def group_of(nodeid: str) -> str:
 def rank(group: str) -> int:
     """How early *group* begins, 0 first."""
     matching = (nth for nth, beginning in enumerate(LONGEST) if group.startswith(beginning))
-    return next(matching, len(LONGEST))
+    return next(matching, len(LONGEST) + (group not in SLOW))
 
 
 def groups_of(nodeids: Sequence[str]) -> list[list[int]]:

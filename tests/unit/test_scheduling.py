@@ -42,4 +42,6 @@ def test_a_file_is_a_group_unless_its_functions_are() -> None:
 def test_the_longest_begin_and_the_rest_keeps_its_order() -> None:
     files = ["tests/unit/b.py", "tests/unit/a.py", "tests/property/p.py", "tests/e2e/test_ending.py", "tests/unit/b.py"]
     assert groups_of([f"{file}::test" for file in files]) == [[3], [2], [0, 4], [1]]
-    assert rank("tests/unit/a.py") == len(LONGEST)
+    slow = "tests/unit/test_supply_chain.py"
+    assert slow in SLOW
+    assert rank("tests/property/p.py") < rank(slow) < rank("tests/unit/a.py")
