@@ -59,6 +59,7 @@ IN_SPARK: Final = frozenset(
         "arrow_sweeps_in_the_query",
         "fuzzed_records_in_the_query",
         "java_judges_as_wire_does",
+        "local_files",
         "offsets_read",
         "poison_in_the_query",
         "pulsar_records",

@@ -51,6 +51,8 @@ _DEFAULT: Mapping[str, str] = {
     "spark.sql.streaming.pollingDelay": "250ms",
     # A streaming query has no use for it, and collecting its rows would be planned twice.
     "spark.sql.adaptive.enabled": "false",
+    # Hadoop's own starts processes, dozens in each micro-batch.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "trimtab.LocalFiles",
     # Otherwise Spark starts a second Python daemon for functions of SQL: each loads pandas, Arrow and the fold anew.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
