@@ -4,8 +4,10 @@ Spark may run a batch again; the engine decides each interval once all the same.
 does not commit the batch.
 """
 
+import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -70,6 +72,10 @@ class DecisionSink:
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Decide what closed in this batch; then keep its dead letters, for which nobody waits."""
+        with _uncollected():
+            self._take(batch, batch_id)
+
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
         try:
             # Spark begins a batch when it has committed the one before.
             committed = self._at_rest
@@ -158,6 +164,21 @@ class DecisionSink:
             if not self._verdicts_failed:
                 log.warning("verdicts are not kept, decisions go on: %s; make room, or allow writing there", error)
             self._verdicts_failed = True
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Have Python look for cyclic garbage after the block, not in it.
+
+    A decision makes tens of thousands of verdicts and no cycles, and looking takes as long as deciding.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def snapshots_in(table: pa.Table) -> Iterator[Snapshot]:
