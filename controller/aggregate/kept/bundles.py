@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,11 @@ class KnownBundles:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Name -> row."""
+        return {name: row for row, name in enumerate(self.names)}
 
     @classmethod
     def empty(cls) -> Self:
@@ -71,8 +77,7 @@ class KnownBundles:
 
     def with_names(self, wanted: Iterable[str]) -> tuple[Self, Ints]:
         """This table with new bundles for those *wanted* names it lacks; and (n,) the new row of each old row."""
-        known = set(self.names)
-        new = self.of([name for name in dict.fromkeys(wanted) if name not in known])
+        new = self.of([name for name in dict.fromkeys(wanted) if name not in self.row_of])
         stay = np.arange(len(self), dtype=np.int64)
         if not new.names:
             return self, stay

@@ -21,7 +21,6 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
         return state
     named = rows.bundle.take(chosen)
     bundles, moved = state.bundles.with_names(named.used())
-    row_of = {name: i for i, name in enumerate(bundles.names)}
     pool, (broker, sweep) = _coded(state.pool, rows.broker.take(chosen), rows.sweep.take(chosen))
     topics = ragged(rows.detail_size, chosen)
     new = Claims(
@@ -35,7 +34,7 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
         sweep=sweep,
         chunk=rows.chunk[chosen],
         last_update=rows.last_update[chosen],
-        bundle=named.numbered(row_of.__getitem__),
+        bundle=named.numbered(bundles.row_of.__getitem__),
         stats=rows.stats[chosen],
         topic=rows.topic[chosen],
         detail_size=rows.detail_size[chosen],
