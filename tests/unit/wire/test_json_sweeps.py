@@ -99,7 +99,7 @@ def test_the_sweeps_of_a_cluster_have_the_rows_of_decoded_ones() -> None:
 
 
 def test_a_sweep_is_taken_if_it_fits_with_42_bytes_for_each_number() -> None:
-    value = json.dumps(broker_sweep(bundleStats=[bundle_stats(topics=1)]), separators=(",", ":")).encode()
+    value = compact(broker_sweep(bundleStats=[bundle_stats(topics=1)])).encode()
     parts = split(value)
     assert parts is not None
     fits = len(parts.text) + 42 * len(parts.digits)
