@@ -6,19 +6,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.columns.rows import METRICS, NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBERS
+from controller.aggregate.columns.rows import (
+    METRICS,
+    NUMBER_BUNDLES,
+    NUMBER_LIMIT,
+    NUMBER_LOAD,
+    NUMBER_TOPICS,
+    NUMBER_USAGE,
+    NUMBERS,
+)
 from controller.aggregate.policies import policies_of
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.waiting.claims import ragged
 from controller.model.errors import StateError
 from controller.model.load import (
-    BANDWIDTH_IN,
-    BANDWIDTH_OUT,
-    CPU,
-    DIRECT_MEMORY,
-    MEMORY,
     RATE_IN,
     RATE_OUT,
+    RESOURCE_OF,
     BrokerTable,
     BundleTable,
     ClusterView,
@@ -29,13 +33,6 @@ from controller.model.load import (
 )
 from controller.model.names import namespace_of
 
-_CAPACITY = {
-    "cpu": CPU,
-    "memory": MEMORY,
-    "directMemory": DIRECT_MEMORY,
-    "bandwidthIn": BANDWIDTH_IN,
-    "bandwidthOut": BANDWIDTH_OUT,
-}
 _UNKNOWN = -1
 
 
@@ -146,7 +143,7 @@ def _brokers(
         long_term[:, column] = np.bincount(bundles.broker, weights=weights, minlength=len(names))
     return BrokerTable(
         names=names,
-        usage=numbers[:, 0:10:2],
+        usage=numbers[:, NUMBER_USAGE],
         limit=broker_limits(zero, known),
         load=numbers[:, NUMBER_LOAD],
         long_term=long_term,
@@ -163,11 +160,11 @@ def broker_numbers(known: Mapping[str, BrokerRow]) -> Floats:
 
 def broker_limits(zero: Snapshot, known: Mapping[str, BrokerRow]) -> Floats:
     """(brokers, 5) limits of the brokers *known*: the reported ones, but for those that a broker_state replaces."""
-    limit, code_of = broker_numbers(known)[:, 1:10:2].copy(), {name: code for code, name in enumerate(known)}
+    limit, code_of = broker_numbers(known)[:, NUMBER_LIMIT].copy(), {name: code for code, name in enumerate(known)}
     for state in zero.broker_states:
         if state.broker in code_of:
             for resource, capacity in state.capacity:
-                limit[code_of[state.broker], _CAPACITY[resource]] = capacity
+                limit[code_of[state.broker], RESOURCE_OF[resource]] = capacity
     return limit
 
 

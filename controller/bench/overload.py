@@ -15,7 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.aggregate.columns.rows import NUMBERS
+from controller.aggregate.columns.rows import (
+    NUMBER_BUNDLES,
+    NUMBER_LIMIT,
+    NUMBER_LOAD,
+    NUMBER_TOPICS,
+    NUMBER_USAGE,
+    NUMBERS,
+)
 from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.bench.clusters import evenly_loaded
@@ -84,8 +91,9 @@ def snapshots_of(view: ClusterView, interval: int) -> list[Snapshot]:
     """What the shards would say of *view*, as of *interval*; all namespaces are described."""
     table, brokers = view.bundles, view.brokers
     numbers = np.zeros((len(brokers), NUMBERS))
-    numbers[:, 0:10:2], numbers[:, 1:10:2], numbers[:, 10:14] = brokers.usage, brokers.limit, brokers.load
-    numbers[:, 14], numbers[:, 15] = brokers.topic_count, brokers.bundle_count
+    numbers[:, NUMBER_USAGE], numbers[:, NUMBER_LIMIT] = brokers.usage, brokers.limit
+    numbers[:, NUMBER_LOAD] = brokers.load
+    numbers[:, NUMBER_TOPICS], numbers[:, NUMBER_BUNDLES] = brokers.topic_count, brokers.bundle_count
     rows = [
         BrokerRow(broker=name, last_update=interval, numbers=tuple(each))
         for name, each in zip(brokers.names, numbers.tolist(), strict=True)

@@ -2,6 +2,8 @@
 
 from pyspark.sql.types import ArrayType, DoubleType, LongType, MapType, StringType, StructField, StructType
 
+from controller.model.load import RESOURCES
+
 
 def _struct(**fields: object) -> StructType:
     return StructType([StructField(name, kind) for name, kind in fields.items()])  # type: ignore[arg-type]
@@ -14,11 +16,10 @@ _RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 _COUNTS = ("producerCount", "consumerCount", "storageSize", "backlogSize")
 
 _RESOURCE = _struct(usage=_DOUBLE, limit=_DOUBLE)
-_RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 _BUNDLE_TOTALS = _struct(**dict.fromkeys(_RATES, _DOUBLE), producerCount=_LONG, consumerCount=_LONG, topics=_LONG)
 _BROKER_FIELDS: dict[str, object] = {
     "lastUpdate": _LONG,
-    **dict.fromkeys(_RESOURCES, _RESOURCE),
+    **dict.fromkeys(RESOURCES, _RESOURCE),
     **dict.fromkeys(_RATES, _DOUBLE),
     **dict.fromkeys(("numTopics", "numBundles", "numProducers", "numConsumers"), _LONG),
 }

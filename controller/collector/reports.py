@@ -12,15 +12,14 @@ from typing import Any, Final, ParamSpec, TypeVar
 import numpy as np
 
 from controller.model.errors import TrimtabError
-from controller.model.load import Floats, Ints
+from controller.model.load import RESOURCES, Floats, Ints
 from controller.model.names import parse_bundle
 from controller.wire.arrow_stream import RATES
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE, printable
 from controller.wire.chunks import SESSIONS, SweptBroker, sweep_header
 from controller.wire.sweep import SweepHeader
 
-#: A broker's resources, under their names in load reports and under those of its metrics.
-RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+#: The names of RESOURCES in the names of a broker's metrics.
 _USAGE_METRICS: Final = ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
 #: A rate in a topic's statistics has so many decimals, and so have sums here.
 _DECIMALS: Final = 3

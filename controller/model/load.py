@@ -23,6 +23,12 @@ RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
 
 #: Columns of every (n, 5) resource array, in the order of Pulsar's LocalBrokerData.
 CPU, MEMORY, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT = range(5)
+#: Their names, in this order: in records, as fields in Python, and in texts for people.
+RESOURCES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+RESOURCE_FIELDS: Final = ("cpu", "memory", "direct_memory", "bandwidth_in", "bandwidth_out")
+RESOURCE_WORDS: Final = ("cpu", "memory", "direct memory", "bandwidth in", "bandwidth out")
+#: Name in records -> column.
+RESOURCE_OF: Final = {name: column for column, name in enumerate(RESOURCES)}
 
 #: Owner code of a bundle that no broker of the table serves.
 UNOWNED: Final = -1

@@ -7,12 +7,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.model.load import (
-    BANDWIDTH_IN,
-    BANDWIDTH_OUT,
     CPU,
-    DIRECT_MEMORY,
+    MEMORY,
     RATE_IN,
     RATE_OUT,
+    RESOURCE_WORDS,
     THROUGHPUT_IN,
     THROUGHPUT_OUT,
     Bools,
@@ -25,12 +24,7 @@ from controller.planning.problem import BalanceProblem
 from controller.planning.shares import Fit, fitted
 
 #: What brokers report, by name.  Heap memory never counts: with garbage collection it says little.
-_REPORTED: Final[Mapping[str, int]] = {
-    "cpu": CPU,
-    "direct memory": DIRECT_MEMORY,
-    "bandwidth in": BANDWIDTH_IN,
-    "bandwidth out": BANDWIDTH_OUT,
-}
+_REPORTED: Final[Mapping[str, int]] = {name: column for column, name in enumerate(RESOURCE_WORDS) if column != MEMORY}
 #: More than any broker carries: what is not finite is taken for this.
 _MOST: Final = 1e15
 #: A broker that reports this share of its limit may be asked for more than all of it.

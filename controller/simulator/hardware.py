@@ -13,6 +13,7 @@ from controller.model.load import (
     MEMORY,
     RATE_IN,
     RATE_OUT,
+    RESOURCE_OF,
     THROUGHPUT_IN,
     THROUGHPUT_OUT,
     Bools,
@@ -25,13 +26,6 @@ from controller.settings.scenario_parts import Misreport
 #: CPU percent of 8 cores, memory and direct memory in MiB, of a broker of capacity 1.
 _CPU_LIMIT, _MEMORY_LIMIT, _DIRECT_MEMORY_LIMIT = 800.0, 8192.0, 16384.0
 _KBIT: Final = 8 / 1000
-_RESOURCES: Final = {
-    "cpu": CPU,
-    "memory": MEMORY,
-    "directMemory": DIRECT_MEMORY,
-    "bandwidthIn": BANDWIDTH_IN,
-    "bandwidthOut": BANDWIDTH_OUT,
-}
 #: The heap usage between two garbage collections, as fractions.
 _HEAP: Final = (0.2, 0.9)
 
@@ -108,7 +102,7 @@ class Hardware:
         return Reported(usage=np.round(said, 2), limit=np.round(limit, 2), missing=missing)
 
     def _falsify(self, wrong: Misreport, said: Floats, limit: Floats, missing: Bools) -> None:
-        brokers, resource = np.array(wrong.brokers) - 1, _RESOURCES[wrong.resource]
+        brokers, resource = np.array(wrong.brokers) - 1, RESOURCE_OF[wrong.resource]
         missing[brokers] |= wrong.missing
         said[brokers, resource] *= wrong.usage_factor
         limit[brokers, resource] *= wrong.limit_factor

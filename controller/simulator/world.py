@@ -14,7 +14,7 @@ from controller.aggregate.kept.states import States
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.model.decision import Command
-from controller.model.load import RATE_IN, RATE_OUT, UNOWNED, Bools, Floats, Ints
+from controller.model.load import RATE_IN, RATE_OUT, RESOURCES, UNOWNED, Bools, Floats, Ints
 from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.settings.scenario import Scenario
@@ -27,7 +27,6 @@ from controller.strategies.protocols import TopicBundleAssignment
 
 #: T of the first interval, epoch ms: midnight, as scenarios begin at an hour of their own.
 FIRST_INTERVAL_MS: Final = 1_735_689_600_000
-_CAPACITY: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +300,7 @@ class World:
 
     def _broker_states(self) -> States[BrokerState]:
         return States[BrokerState].of(
-            BrokerState(broker=broker, version=1, capacity=tuple(zip(_CAPACITY, limit, strict=True)))
+            BrokerState(broker=broker, version=1, capacity=tuple(zip(RESOURCES, limit, strict=True)))
             for broker, limit in zip(self.brokers, self._hardware.limit.tolist(), strict=True)
         )
 

@@ -25,6 +25,7 @@ import numpy as np
 from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.errors import ViewError
 from controller.model.load import (
+    RESOURCE_FIELDS,
     UNOWNED,
     BrokerTable,
     BundleTable,
@@ -44,7 +45,6 @@ _MB: Final = 1024 * 1024
 _LIMIT: Final = 100.0
 #: A usage above this was most likely meant as percent.
 _MOST_USAGE: Final = 10.0
-_RESOURCES: Final = ("cpu", "memory", "direct_memory", "bandwidth_in", "bandwidth_out")
 _COUNTS: Final = ("topics", "producers", "consumers", "short_samples", "long_samples")
 
 
@@ -200,10 +200,10 @@ def _bundle_table(rows: Mapping[str, tuple[int, Bundle]], bare: str) -> BundleTa
 
 
 def _broker_table(brokers: list[Broker], bundles: BundleTable) -> BrokerTable:
-    usage = np.zeros((len(brokers), len(_RESOURCES)))
+    usage = np.zeros((len(brokers), len(RESOURCE_FIELDS)))
     for row, broker in enumerate(brokers):
         of, hint = f"broker {broker.name}", ": a share of the limit, 0.9 for 90 %"
-        usage[row] = [_number(of, name, getattr(broker, name), most=_MOST_USAGE, hint=hint) for name in _RESOURCES]
+        usage[row] = [_number(of, name, getattr(broker, name), most=_MOST_USAGE, hint=hint) for name in RESOURCE_FIELDS]
         _number(of, "on_its_way", broker.on_its_way)
     owned, width = bundles.owned, len(brokers)
     total: Floats = np.zeros((width, 4))

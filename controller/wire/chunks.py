@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from controller.model.errors import WireError
-from controller.model.load import Floats, Ints
+from controller.model.load import RESOURCE_FIELDS, Floats, Ints
 from controller.wire.arrow_stream import ARROW_MAGIC, COUNTS, RATES, ArrowStream
 from controller.wire.base import encode, read_object, reader, validate
 from controller.wire.metrics import TickRecord
@@ -70,9 +70,8 @@ def sweep_header(
     consumers: int,
 ) -> SweepHeader:
     """A broker's own fields.  *usage*: usage and limit of each resource, *rates*: its totals in the order of RATES."""
-    cpu, memory, direct_memory, bandwidth_in, bandwidth_out = (
-        ResourceUsage(usage=used, limit=limit) for used, limit in usage
-    )
+    reported = (ResourceUsage(usage=used, limit=limit) for used, limit in usage)
+    resources: dict[str, Any] = dict(zip(RESOURCE_FIELDS, reported, strict=True))
     rate_in, rate_out, throughput_in, throughput_out = rates
     return SweepHeader(
         cluster=cluster,
@@ -82,11 +81,7 @@ def sweep_header(
         chunk=0,
         chunks=1,
         last_update=last_update,
-        cpu=cpu,
-        memory=memory,
-        direct_memory=direct_memory,
-        bandwidth_in=bandwidth_in,
-        bandwidth_out=bandwidth_out,
+        **resources,
         msg_rate_in=rate_in,
         msg_rate_out=rate_out,
         msg_throughput_in=throughput_in,

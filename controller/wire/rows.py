@@ -26,7 +26,7 @@ from controller.aggregate.columns.rows import (
 from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model import records as model
-from controller.model.load import Floats
+from controller.model.load import RESOURCE_FIELDS, Floats
 from controller.model.names import topic_hash
 from controller.wire import metrics, results
 from controller.wire.arrow_load import arrow_load, in_stats
@@ -253,8 +253,8 @@ def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> Non
 
 def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
     """(16,) what a broker says of itself: see controller.aggregate.columns.rows.NUMBERS."""
-    resources = (said.cpu, said.memory, said.direct_memory, said.bandwidth_in, said.bandwidth_out)
     loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
+    resources = [getattr(said, name) for name in RESOURCE_FIELDS]
     parts = [number for resource in resources for number in (resource.usage, resource.limit)]
     return np.array([*parts, *loads, said.num_topics, said.num_bundles], np.float64)
 

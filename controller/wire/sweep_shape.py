@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from controller.model.errors import WireError
-from controller.model.load import Ints
+from controller.model.load import RESOURCE_FIELDS, Ints
 from controller.wire.metrics import decode_metric
 from controller.wire.split_json import HOLE, filled
 from controller.wire.sweep import BrokerSweep
@@ -21,8 +21,7 @@ HEADER_INTS: Final = (
     "interval", "chunk", "chunks", "last_update", "num_topics", "num_bundles", "num_producers", "num_consumers",
 )  # fmt: skip
 _RATES: Final = ("msg_rate_in", "msg_rate_out", "msg_throughput_in", "msg_throughput_out")
-_RESOURCES: Final = ("cpu", "memory", "direct_memory", "bandwidth_in", "bandwidth_out")
-HEADER_FLOATS: Final = (*(f"{name}.{part}" for name in _RESOURCES for part in ("usage", "limit")), *_RATES)
+HEADER_FLOATS: Final = (*(f"{name}.{part}" for name in RESOURCE_FIELDS for part in ("usage", "limit")), *_RATES)
 _TOTALS_INTS: Final = ("producer_count", "consumer_count", "topics")
 _TOPIC_INTS: Final = ("producer_count", "consumer_count", "storage_size", "backlog_size")
 #: How much higher the numbers are when a text is read again.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.aggregate.columns.name_column import NameColumn
-from controller.model.load import Floats, Ints
+from controller.model.load import RESOURCES, Floats, Ints
 from controller.model.records import Fact
 
 #: Kinds of rows.
@@ -27,10 +27,12 @@ STATS = (*RATES, "producers", "consumers", "topics")
 PRODUCERS, CONSUMERS, TOPICS = 4, 5, 6
 PER_UNIT = 1000.0
 
-#: Columns of ``numbers`` of a SWEEP or REPORT row: usage, limit of each of the five resources, then the broker's
+#: Columns of ``numbers`` of a SWEEP or REPORT row: usage, limit of each of the RESOURCES, then the broker's
 #: totals: load (4), topics, bundles.
-NUMBERS = 10 + 4 + 2
-NUMBER_LOAD, NUMBER_TOPICS, NUMBER_BUNDLES = slice(10, 14), 14, 15
+_REPORTED = 2 * len(RESOURCES)
+NUMBER_USAGE, NUMBER_LIMIT = slice(0, _REPORTED, 2), slice(1, _REPORTED, 2)
+NUMBER_LOAD, NUMBER_TOPICS, NUMBER_BUNDLES = slice(_REPORTED, _REPORTED + len(RATES)), _REPORTED + 4, _REPORTED + 5
+NUMBERS = NUMBER_BUNDLES + 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

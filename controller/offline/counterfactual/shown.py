@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.columns.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS
+from controller.aggregate.columns.rows import NUMBER_BUNDLES, NUMBER_LIMIT, NUMBER_LOAD, NUMBER_TOPICS, NUMBER_USAGE
 from controller.aggregate.kept.states import States
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
@@ -16,10 +16,9 @@ from controller.model.load import (
     BANDWIDTH_OUT,
     CPU,
     DEFAULT_LOAD,
-    DIRECT_MEMORY,
-    MEMORY,
     RATE_IN,
     RATE_OUT,
+    RESOURCE_OF,
     THROUGHPUT_IN,
     THROUGHPUT_OUT,
     Bools,
@@ -32,13 +31,6 @@ from controller.offline.counterfactual.usage_model import DRIVERS, UsageModel
 
 #: Columns of what a bundle adds to its broker: the drivers of usage, then topics, and 1.
 _TOPICS, _BUNDLES = len(DRIVERS), len(DRIVERS) + 1
-_RESOURCE: Final = {
-    "cpu": CPU,
-    "memory": MEMORY,
-    "directMemory": DIRECT_MEMORY,
-    "bandwidthIn": BANDWIDTH_IN,
-    "bandwidthOut": BANDWIDTH_OUT,
-}
 #: Usage in the figures is the largest of these: heap and direct memory say little about load.
 _COUNTED: Final = [CPU, BANDWIDTH_IN, BANDWIDTH_OUT]
 
@@ -56,11 +48,11 @@ class ShownInterval:
 
 def true_limits(snapshot: Snapshot) -> dict[str, Floats]:
     """Broker with data -> (5,) its limits: the reported ones, but for those that a broker_state replaces."""
-    found = {row.broker: np.array(row.numbers[1:10:2], np.float64) for row in snapshot.brokers}
+    found = {row.broker: np.array(row.numbers[NUMBER_LIMIT], np.float64) for row in snapshot.brokers}
     for state in snapshot.broker_states:
         for resource, capacity in state.capacity:
-            if state.broker in found and resource in _RESOURCE:
-                found[state.broker][_RESOURCE[resource]] = capacity
+            if state.broker in found and resource in RESOURCE_OF:
+                found[state.broker][RESOURCE_OF[resource]] = capacity
     return found
 
 
@@ -183,12 +175,12 @@ def with_usage(snapshot: Snapshot, added: Mapping[str, Floats], model: UsageMode
     limits, rows, usages, errors = true_limits(snapshot), [], {}, {}
     for row in snapshot.brokers:
         limit, numbers = limits[row.broker], np.array(row.numbers, np.float64)
-        used = numbers[0:10:2].copy()
+        used = numbers[NUMBER_USAGE].copy()
         if row.broker in added:
             more = added[row.broker]
             asked = np.maximum(used + model.added(row.broker, more[: len(DRIVERS)]) * limit, 0.0)
             # No machine reports more than all of it, however much is asked.
-            numbers[0:10:2] = np.minimum(asked, np.maximum(used, limit))
+            numbers[NUMBER_USAGE] = np.minimum(asked, np.maximum(used, limit))
             numbers[NUMBER_LOAD] = np.maximum(numbers[NUMBER_LOAD] + more[:4], 0.0)
             for column, number in ((_TOPICS, NUMBER_TOPICS), (_BUNDLES, NUMBER_BUNDLES)):
                 numbers[number] = max(0.0, numbers[number] + more[column])
@@ -205,7 +197,7 @@ def with_shifted_usage(snapshot: Snapshot, shift: Mapping[str, Floats]) -> Snaps
     for row in snapshot.brokers:
         if row.broker in shift:
             numbers = np.array(row.numbers, np.float64)
-            numbers[0:10:2] = np.maximum(numbers[0:10:2] + shift[row.broker], 0.0)
+            numbers[NUMBER_USAGE] = np.maximum(numbers[NUMBER_USAGE] + shift[row.broker], 0.0)
             row = replace(row, numbers=tuple(numbers.tolist()))
         rows.append(row)
     return replace(snapshot, brokers=tuple(rows))

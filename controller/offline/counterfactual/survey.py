@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.aggregate.columns.rows import NUMBER_USAGE
 from controller.aggregate.snapshot import Snapshot
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
@@ -130,7 +131,7 @@ def _sample(number: int, snapshot: Snapshot) -> _Sample:
         number,
         tuple(row.broker for row in kept),
         of_roster[[place[row.broker] for row in kept]],
-        np.array([row.numbers[0:10:2] for row in kept], np.float64).reshape(len(kept), 5),
+        np.array([row.numbers[NUMBER_USAGE] for row in kept], np.float64).reshape(len(kept), 5),
         np.array([limits[row.broker] for row in kept], np.float64).reshape(len(kept), 5),
     )
 

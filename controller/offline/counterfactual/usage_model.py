@@ -15,13 +15,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.model.load import Bools, Floats, Ints
+from controller.model.load import RESOURCE_WORDS, Bools, Floats, Ints
 from controller.planning.shares import Fit, fitted
 
 #: What usage is explained by: msg/s in and out, bytes/s in and out, producers and consumers.
 DRIVERS: Final = ("msg/s in", "msg/s out", "bytes/s in", "bytes/s out", "sessions")
-#: Names of the columns of a (n, 5) resource array.
-RESOURCES: Final = ("cpu", "memory", "direct memory", "bandwidth in", "bandwidth out")
 _FOLDS: Final = 5
 #: A report this near to its limit, or above it, may hide that more was asked for.
 _SATURATED: Final = 0.995
@@ -69,11 +67,11 @@ class UsageModel:
     def added(self, broker: str, load: Floats) -> Floats:
         """(5,) usage, fractions of the limits, that *load* (DRIVERS,) adds on *broker*; 0 of one that is not known."""
         factors = self.factors.get(broker)
-        return np.zeros(len(RESOURCES)) if factors is None else np.asarray(factors @ load, np.float64)
+        return np.zeros(len(RESOURCE_WORDS)) if factors is None else np.asarray(factors @ load, np.float64)
 
     def error(self, broker: str) -> Floats:
         """(5,) how far off a broker's usage may be, fractions of the limits; 0 of one that is not known."""
-        return self.errors.get(broker, np.zeros(len(RESOURCES)))
+        return self.errors.get(broker, np.zeros(len(RESOURCE_WORDS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,17 +99,17 @@ def fit_usage(samples: UsageSamples) -> UsageModel:
     members_of: dict[str, list[int]] = {}
     for text, members in _classes(samples):
         members_of[text] = members
-        for resource in range(len(RESOURCES)):
+        for resource in range(len(RESOURCE_WORDS)):
             rows = np.flatnonzero(np.isin(samples.broker, members) & usable[:, resource])
-            part = _Part(samples.drivers[rows], share[rows, resource], folds[rows], RESOURCES[resource])
+            part = _Part(samples.drivers[rows], share[rows, resource], folds[rows], RESOURCE_WORDS[resource])
             fit = _fit(part, text, len(members))
             fits.append(fit)
             if 1 < len(members) <= _MOST_OWN and fit.error > _WORTHWHILE:
                 own += _of_single_brokers(part, samples.broker[rows], members, samples.brokers)
-    factors = {name: np.zeros((len(RESOURCES), len(DRIVERS))) for name in samples.brokers}
-    errors = {name: np.zeros(len(RESOURCES)) for name in samples.brokers}
+    factors = {name: np.zeros((len(RESOURCE_WORDS), len(DRIVERS))) for name in samples.brokers}
+    errors = {name: np.zeros(len(RESOURCE_WORDS)) for name in samples.brokers}
     for fit in (*fits, *own):
-        row = RESOURCES.index(fit.resource)
+        row = RESOURCE_WORDS.index(fit.resource)
         for name in [samples.brokers[broker] for broker in members_of[fit.of]] if fit.of in members_of else [fit.of]:
             factors[name][row], errors[name][row] = fit.factors, fit.error
     return UsageModel(fits=(*fits, *own), factors=factors, errors=errors)

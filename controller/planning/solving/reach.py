@@ -14,7 +14,7 @@ import numpy as np
 
 from controller.model.load import Floats, Ints
 from controller.planning.solving.standing import Standing
-from controller.planning.solving.steps import EPSILON, RESOURCES, Fits, compared, emptiest
+from controller.planning.solving.steps import EPSILON, FEW_RESOURCES, Fits, compared, emptiest
 
 #: A step counts as so many pairs of a bundle and a broker, besides those that it looks at.
 _PAIRS_OF_A_STEP: Final = 2000
@@ -31,12 +31,12 @@ class Effort:
         self.left = pairs
 
     def spend(self, pairs: int, resources: int) -> None:
-        """Count a step that looks at so many *pairs*; with more than RESOURCES resources, by their square.
+        """Count a step that looks at so many *pairs*; with more than FEW_RESOURCES resources, by their square.
 
         All else takes longer then, too, so that less time is left for this.
         """
-        more = max(RESOURCES, resources)
-        self.left -= (pairs + _PAIRS_OF_A_STEP) * more * more // RESOURCES**2
+        more = max(FEW_RESOURCES, resources)
+        self.left -= (pairs + _PAIRS_OF_A_STEP) * more * more // FEW_RESOURCES**2
 
     def ask(self) -> None:
         """Count a question to the filters."""

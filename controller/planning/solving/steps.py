@@ -15,7 +15,7 @@ EPSILON: Final = 1e-9
 _NEARLY: Final = 0.02
 #: Destinations that every bundle is compared with: the emptiest ones.  With more resources than so many, fewer.
 _DESTINATIONS: Final = 128
-RESOURCES: Final = 3
+FEW_RESOURCES: Final = 3
 _LEAST: Final = 16
 #: Of an exchange: so many bundles of either broker, the largest, and so many brokers, the emptiest.
 _EXCHANGED: Final = 128
@@ -130,7 +130,7 @@ def _largest(standing: Standing, broker: int) -> Ints:
 
 def compared(standing: Standing) -> int:
     """With how many destinations every bundle is compared; so a step takes as long whatever the resources are."""
-    return max(_LEAST, int(_DESTINATIONS * RESOURCES // max(RESOURCES, standing.load.shape[1])))
+    return max(_LEAST, int(_DESTINATIONS * FEW_RESOURCES // max(FEW_RESOURCES, standing.load.shape[1])))
 
 
 def emptiest(standing: Standing, broker: int, number: int) -> Ints:

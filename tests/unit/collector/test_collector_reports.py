@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from controller.collector.reports import (
-    RESOURCES,
     BrokerReport,
     ReportError,
     SweepName,
@@ -19,6 +18,7 @@ from controller.collector.reports import (
     usage_from_metrics,
 )
 from controller.collector.sweeper import Sweeper
+from controller.model.load import RESOURCES
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.metrics import TickRecord, decode_metric

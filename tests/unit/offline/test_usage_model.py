@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.model.load import CPU, MEMORY, Floats
+from controller.model.load import CPU, MEMORY, RESOURCE_WORDS, Floats
 from controller.offline.counterfactual.usage_model import (
     DRIVERS,
-    RESOURCES,
     ResourceFit,
     UsageModel,
     UsageSamples,
@@ -25,7 +24,7 @@ def samples(cpu: Any, *, brokers: int = 4, intervals: int = 50, limits: Any = No
     drivers = rng.uniform(0, 1, (n, len(DRIVERS))) * [1000, 2000, 1e6, 2e6, 500]
     broker = np.tile(np.arange(brokers), intervals)
     limit = np.tile(LIMIT, (n, 1)) if limits is None else np.array(limits)[broker][:, None] * LIMIT
-    usage = np.zeros((n, len(RESOURCES)))
+    usage = np.zeros((n, len(RESOURCE_WORDS)))
     usage[:, CPU] = cpu(drivers, broker) * limit[:, CPU]
     usage[:, MEMORY] = rng.uniform(0.2, 0.9, n) * limit[:, MEMORY]
     return UsageSamples(
@@ -39,7 +38,7 @@ def samples(cpu: Any, *, brokers: int = 4, intervals: int = 50, limits: Any = No
 
 
 def of(model: UsageModel, resource: int = CPU) -> list[ResourceFit]:
-    return [fit for fit in model.fits if fit.resource == RESOURCES[resource]]
+    return [fit for fit in model.fits if fit.resource == RESOURCE_WORDS[resource]]
 
 
 def linear(drivers: Floats, _broker: object) -> Floats:

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pydantic import BaseModel
+from pydantic.alias_generators import to_snake
 
 from controller.aggregate.columns import rows
+from controller.model.load import RESOURCE_FIELDS, RESOURCE_WORDS, RESOURCES
 from controller.model.names import LONGEST_NAME
 from controller.wire import base, metrics
 from controller.wire.metrics import BrokerLoadRecord, LocalBrokerDataRecord, TickRecord, TopicStats
@@ -60,6 +62,14 @@ def test_a_number_that_both_sides_have_is_the_same_in_java(name: str) -> None:
     java = (jvm.SOURCES / f"{file}.java").read_text(encoding="utf-8")
     (number,) = re.findall(rf"static final \w+ (?:.*, )?{constant} = ([-0-9.e]+)L?[,;]", java)
     assert float(number) == NUMBERS[name]
+
+
+def test_the_names_of_a_brokers_resources_stand_in_the_same_order_everywhere() -> None:
+    java = (jvm.SOURCES / "RecordRows.java").read_text(encoding="utf-8")
+    (resources,) = re.findall(r"String\[\] RESOURCES = \{([^}]*)\};", java)
+    assert tuple(re.findall(r'"(\w+)"', resources)) == RESOURCES
+    assert tuple(map(to_snake, RESOURCES)) == RESOURCE_FIELDS
+    assert tuple(name.replace("_", " ") for name in RESOURCE_FIELDS) == RESOURCE_WORDS
 
 
 def test_the_host_in_an_address_is_found_by_the_same_expression() -> None:
