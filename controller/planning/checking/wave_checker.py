@@ -11,6 +11,7 @@ from controller.planning import problem as nouns
 _ROUNDING: Final = 1e-7
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def wave_flaws(
     problem: nouns.BalanceProblem,
     waves: Sequence[Sequence[nouns.PlannedMove]],
@@ -42,6 +43,6 @@ def wave_flaws(
             owner[bundle] = to
         for to in sorted({move[2] for move in wave}):
             full = float((during[to] / problem.capacity[to]).max(initial=0.0))
-            if full > ceiling + _ROUNDING:
+            if not full <= ceiling + _ROUNDING:  # nor is a utilisation that no number can hold
                 found.append(f"wave {number}: broker {to} is at {full:g} of its capacity, {ceiling:g} is allowed")
     return found
