@@ -26,7 +26,6 @@ FIGURES: Final = {
     "moves redundant": "moves without which every bundle would have ended on the same broker",
     "bundles moved twice": "moves of a bundle within the grace period of its move before",
     "thrash": "how much the load that moves bring and take goes back and forth; 0: it never turns",
-    "thrash between restarts": "the same, where a broker that was away begins anew",
     "connections disturbed": "producers and consumers of the bundles that were moved",
     "messages disturbed": "messages that had to wait while a bundle was moved",
     "intervals to balance": "intervals until the cluster is balanced after an event, the mean over the events",

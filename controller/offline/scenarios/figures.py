@@ -5,7 +5,6 @@ recording nobody knows the true usage: there the reported one stands for it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -125,50 +124,37 @@ def moved_again(moves: Sequence[SimulatedMove], span: int) -> int:
     return count
 
 
-def thrash(moves: Sequence[SimulatedMove], brokers: int) -> float:
+def thrash(moves: Sequence[SimulatedMove], usage: Floats) -> float:
     """How much the load that moves bring to brokers and take from them goes back and forth.
 
     For each broker, all that moves brought less all that they took is a line over time; u and d are how far it rises
     and falls in all.  A broker counts a (u + d) + (1 - a) min(u, d), where a = (min(u, d) / max(u, d)) ** 0.8: nothing
     where it only rises or only falls.  All brokers together are divided by all of their ranges.
     CockroachDB: asim, thrashing (trend-discounted total variation).
+
+    Only moves of the strategy count.  A broker that was away begins anew: with its bundles, all that moves had brought
+    it was gone.  *usage*: (intervals, brokers) as in SimulatedRun, NaN where a broker is away.
     """
-    steps: list[dict[int, float]] = [{} for _ in range(brokers)]
+    away = np.isnan(usage)
+    there: Bools = ~(away & ~away.all(axis=1, keepdims=True))  # all of them: nobody was asked in that interval
+    left = np.vstack([np.zeros((1, usage.shape[1]), np.int64), np.cumsum(there[:-1] & ~there[1:], axis=0)])
+    # A line for each time that a broker is there, by the interval.
+    lines: dict[tuple[int, int], dict[int, float]] = {}
     for move in moves:
         for broker, sign in ((move.source, -1), (move.destination, 1)):
-            of_broker = steps[broker]
-            of_broker[move.interval] = of_broker.get(move.interval, 0.0) + sign * move.usage
+            life = int(left[min(move.interval, len(left) - 1), broker])
+            line = lines.setdefault((broker, life), {})
+            line[move.interval] = line.get(move.interval, 0.0) + sign * move.usage
     total = ranges = 0.0
-    for of_broker in steps:
-        if not of_broker:
-            continue
-        each = np.array(list(of_broker.values()))
-        line = np.append(0.0, np.cumsum(each))
+    for line in lines.values():
+        each = np.array(list(line.values()))
+        way = np.append(0.0, np.cumsum(each))
         up, down = float(each[each > 0].sum()), float(-each[each < 0].sum())
         less, more = min(up, down), max(up, down)
         both = (less / more) ** _BOTH_WAYS if more else 0.0
         total += both * (up + down) + (1 - both) * less
-        ranges += float(line.max() - line.min())
+        ranges += float(way.max() - way.min())
     return total / ranges if ranges else 0.0
-
-
-def thrash_between_restarts(moves: Sequence[SimulatedMove], usage: Floats) -> float:
-    """Thrash where a broker that was away begins anew: with its bundles, all that moves had brought it was gone.
-
-    *usage*: (intervals, brokers) as in SimulatedRun.
-    """
-    there, brokers = ~np.isnan(usage), int(usage.shape[1])
-    left = np.cumsum(there[:-1] & ~there[1:], axis=0)
-    lives = np.vstack([np.zeros((1, brokers), np.int64), left])
-
-    def living(broker: int, interval: int) -> int:
-        return broker + brokers * int(lives[min(interval, len(lives) - 1), broker])
-
-    of_lives = [
-        replace(move, source=living(move.source, move.interval), destination=living(move.destination, move.interval))
-        for move in moves
-    ]
-    return thrash(of_lives, brokers * (1 + int(lives.max(initial=0))))
 
 
 def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun) -> float:
@@ -229,8 +215,7 @@ def _of_moves(moves: Sequence[SimulatedMove], scenario: FigureTerms, run: Simula
         "moves undone": float(undone(moves)),
         "moves redundant": float(redundant(moves)),
         "bundles moved twice": float(moved_again(moves, span)),
-        "thrash": thrash(moves, len(run.brokers)),
-        "thrash between restarts": thrash_between_restarts(moves, run.usage),
+        "thrash": thrash(moves, run.usage),
         "connections disturbed": float(sum(move.connections for move in moves)),
         "messages disturbed": sum(move.messages for move in moves),
     }
