@@ -101,6 +101,11 @@ def cluster(brokers: int, bundles: int, *, uneven: bool, seed: int) -> ClusterVi
     return _with_usage(replace(view, bundles=table, brokers=replace(view.brokers, limit=limit)))
 
 
+def problem_of(brokers: int, bundles: int, *, uneven: bool, seed: int) -> BalanceProblem:
+    """The bench's cluster in numbers: every bundle may go anywhere."""
+    return _problem(cluster(brokers, bundles, uneven=uneven, seed=seed))
+
+
 def evenness(view: ClusterView) -> float:
     """The highest usage over brokers and resources, as a multiple of the mean usage of the scarcest resource."""
     counted = list(_MEAN_USAGE)
@@ -196,9 +201,13 @@ def _fewest(view: ClusterView, even: float) -> float:
 
 def _end(view: ClusterView, even: float, max_moves: int) -> tuple[BalanceProblem, int, float]:
     """The problem of *view*, the moves allowed, and *even* as a utilisation."""
-    weights = {"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0}
-    problem = stated(view, view.recently_unloaded, Counted(weights=weights)).problem
+    problem = _problem(view)
     return problem, max_moves, even * mean_level(problem) * (1 + 1e-6)
+
+
+def _problem(view: ClusterView) -> BalanceProblem:
+    weights = {"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0}
+    return stated(view, view.recently_unloaded, Counted(weights=weights)).problem
 
 
 def _mean(numbers: Sequence[float]) -> float:
