@@ -13,7 +13,7 @@ from typing import Final, Self
 from controller.model.errors import TrimtabError
 
 _STOP_SECONDS: Final = 30.0
-_PATIENCE_SECONDS: Final = 120.0
+_PATIENCE_SECONDS: Final = 300.0
 _POLL_SECONDS: Final = 0.1
 _LOG_LINES_SHOWN: Final = 15
 

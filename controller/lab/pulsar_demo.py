@@ -50,7 +50,7 @@ _POLL_SECONDS: Final = 0.2
 #: How long trimtab's processes mostly take to start.
 _USUAL_SECONDS: Final = 20.0
 #: Much longer than any start takes on a slow machine.
-_PATIENCE_SECONDS: Final = 120.0
+_PATIENCE_SECONDS: Final = 300.0
 #: Intervals to wait for the results of commands.
 _PATIENCE_OF_ANSWERS: Final = 2
 #: The brokers report the whole traffic once their rates reach this share of it.

@@ -53,7 +53,7 @@ class Stage:
     def gather(self, broker: str) -> None:
         """Bring all bundles to *broker*.  TrimtabError where one does not go there."""
         for bundle in self.bundles:
-            self._bring(bundle, broker)
+            self.bring(bundle, broker)
 
     def msg_rates(self, brokers: Sequence[str]) -> Floats:
         """(brokers,) msg/s in and out of this namespace's topics, as each of *brokers* tells it."""
@@ -64,7 +64,8 @@ class Stage:
         topics = [topic for kinds in ranges.values() for named in kinds.values() for topic in named.values()]
         return float(sum(topic.get(key, 0.0) for topic in topics for key in _RATE_KEYS))
 
-    def _bring(self, bundle: str, broker: str) -> None:
+    def bring(self, bundle: str, broker: str) -> None:
+        """Bring *bundle* to *broker*.  TrimtabError where it does not go there."""
         problem = ""
         for _ in range(_TRIES):
             try:
