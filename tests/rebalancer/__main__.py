@@ -19,12 +19,12 @@ from typing import Any, Final
 import numpy as np
 
 from controller.bench.balance import SIZES, problem_of
-from controller.planning.bounds import mean_level
-from controller.planning.certify import planned
-from controller.planning.checker import flaws
+from controller.planning.checking.checker import flaws
 from controller.planning.objective import loads
 from controller.planning.problem import BalanceProblem
-from controller.planning.search import SearchLimits
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.certify import planned
+from controller.planning.solving.search import SearchLimits
 from tests.rebalancer import rival
 
 SEEDS: Final = range(1, 5)
