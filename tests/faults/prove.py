@@ -1,5 +1,6 @@
 """One fault, several times, and what came of it."""
 
+import logging
 import math
 import statistics
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,8 @@ from tests.faults.disk import Disk, small_disk
 from tests.faults.faults import DISK_FULL, Around, Fault, journal_disk_full
 from tests.faults.overload import FULL_REBALANCE, full_rebalance
 from tests.faults.site import Site, folder_site
+
+log = logging.getLogger("faults")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,7 @@ def prove(fault: Fault, site: Site, around: Around, runs: int) -> Outcome:
         site.wait_for_standby()
         site.pile_up()
         recoveries.append(fault.inflict(site, around, nth))
+        log.info("%s, run %d of %d: recovered after %.1f s", fault.name, nth + 1, runs, recoveries[-1])
         _work_on(site)
     return _outcome(fault.name, site, recoveries, before)
 

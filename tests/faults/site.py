@@ -186,10 +186,12 @@ class Site:
 
     def leader(self) -> Life:
         """The process that leads, by what it says."""
-        alive = [service.life for service in self.controllers if service.life.is_alive()]
-        leading = max(alive, key=_newest_epoch)
+        leading = max(self._alive(), key=_newest_epoch)
         assert _newest_epoch(leading), "nobody leads"
         return leading
+
+    def _alive(self) -> list[Life]:
+        return [service.life for service in self.controllers if service.life.is_alive()]
 
     def leaders_epoch(self) -> int:
         return _newest_epoch(self.leader())
@@ -202,6 +204,8 @@ class Site:
         try:
             path = f"{election.path}/{CLUSTER}/contenders"
             eventually(lambda: len(client.get_children(path)) == len(self.controllers), "all controllers contend")
+            # On a busy machine sessions end by themselves, too: then both may be new.
+            eventually(lambda: any(map(_newest_epoch, self._alive())), "somebody leads")
             leader = self.leader()
             standbys = [each for each in self.controllers if each.life is not leader]
             eventually(lambda: all(each.life.says(_STANDS_BY) for each in standbys), "the others have rehearsed")
