@@ -177,7 +177,8 @@ class Trial:
     def _in_a_copy(self, mutant: Mutant, files: Sequence[str]) -> str:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "copy"
-            shutil.copytree(Path.cwd(), copy)
+            # A test may be writing there.
+            shutil.copytree(Path.cwd(), copy, ignore=shutil.ignore_patterns(".jars"))
             (copy / mutant.path).write_text(ast.unparse(mutant.compiled()))
             mutant.undone()
             left_out = [option for name in self._left_out for option in ("--deselect", name)]

@@ -1,0 +1,32 @@
+"""The load of the time of day, from the levels at the ends of its hours."""
+
+import numpy as np
+
+from controller.planning.foresight.day import HOUR_MS, HOURS, DayProfile
+
+
+def profile(**levels: float) -> DayProfile:
+    """One row; the hours that are not named are not known."""
+    column = np.zeros((HOURS, 1))
+    for hour, level in levels.items():
+        column[int(hour[1:])] = level
+    return DayProfile(levels=column)
+
+
+def test_between_two_hours_the_level_goes_straight_also_where_it_is_small() -> None:
+    # The level is 0.4 at 01:00, 0.8 at 02:00 and 0.2 at 03:00: the ends of the hours 0, 1 and 2.
+    day = profile(h0=0.4, h1=0.8, h2=0.2)
+    assert day.ratio(HOUR_MS, 1).tolist() == [0.8 / 0.4]
+    half_past_one = HOUR_MS + HOUR_MS // 2
+    assert np.allclose(day.ratio(half_past_one, 1), [0.5 / 0.6])
+
+
+def test_where_an_hour_is_not_known_the_load_is_taken_to_stay() -> None:
+    assert profile(h0=0.4, h1=0.8).ratio(HOUR_MS, 2).tolist() == [1.0]
+    assert profile(h0=0.4).ratio(HOUR_MS // 2, 1).tolist() == [1.0]
+
+
+def test_a_load_becomes_at_most_four_times_as_large_or_as_small() -> None:
+    day = profile(h0=1.0, h1=10.0, h2=1.0, h3=1.0)
+    assert day.ratio(HOUR_MS, 1).tolist() == [4.0]
+    assert day.ratio(2 * HOUR_MS, 1).tolist() == [0.25]
