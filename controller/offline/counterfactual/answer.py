@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from controller.model.load import CPU
 from controller.offline.counterfactual.differences import Difference, difference
 from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.replay import ReplayedRun, replay
@@ -12,6 +13,7 @@ from controller.offline.counterfactual.reproduction import (
     reproduction_of_moves,
 )
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
+from controller.offline.counterfactual.usage_model import RESOURCES
 from controller.offline.scenarios.figures import figures_of
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario_parts import Burst, HotTopics, Lag
@@ -103,6 +105,11 @@ def _notes(opened: OpenedRecording, surveyed: Survey) -> list[str]:
         notes.append(
             "the settings of the recorded controller are not known (--conf names them): what a strategy does not set"
             " has its default"
+        )
+    if not any(fit.follows_load for fit in surveyed.model.fits if fit.resource == RESOURCES[CPU]):
+        notes.append(
+            "how CPU follows load is not known here, so it is the recorded one in every replay: moves can be compared,"
+            " but figures of usage and thrash say little"
         )
     if not surveyed.commands.known:
         notes.append(

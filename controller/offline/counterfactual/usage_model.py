@@ -53,6 +53,11 @@ class ResourceFit:
     #: Broker-intervals that were fitted.
     samples: int
 
+    @property
+    def follows_load(self) -> bool:
+        """Whether load tells more of it than a constant does."""
+        return self.error < self.error_of_constant
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UsageModel:

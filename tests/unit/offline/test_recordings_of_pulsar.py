@@ -34,6 +34,16 @@ def test_what_if_with_the_recorded_strategy_reproduces_the_recorded_moves(name: 
     assert found.reproduced >= 0.95 * found.recorded, found.missing
 
 
+def test_where_cpu_is_at_its_limit_throughout_it_says_that_figures_of_usage_say_little() -> None:
+    def notes(name: str) -> list[str]:
+        with opened_recording(RECORDINGS / name, None) as opened:
+            return [*what_would_have_happened(opened, (), ReplaySpan()).notes]
+
+    said = "how CPU follows load is not known here"
+    assert [note.startswith(said) for note in notes("broker_restarted")] == [True]
+    assert not any(note.startswith(said) for note in notes("changing"))
+
+
 @pytest.mark.parametrize("name", MOVES)
 def test_a_replay_makes_each_entry_of_the_journal_again_byte_for_byte(name: str) -> None:
     recording = Recording(RECORDINGS / name)

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from controller.offline.scenarios.expectations import JudgedScenario, judge
+from controller.offline.scenarios.figures import value_of
 from controller.offline.scenarios.shipped import shipped
 from controller.offline.scenarios.simulate import simulate, variant_of
 from tests.effort import tries
@@ -43,6 +45,37 @@ def test_without_the_day_peak_shedder_goes_on_moving_bundles_on_the_third_day() 
     cure = scenario.cure.model_copy(update={"broker_conf": blind})
     judged = judge(scenario.model_copy(update={"cure": cure}), 1)
     assert [each.held_with for each in judged.expectations if each.of_cure] == [0, 0]
+
+
+_AVG: Final = {"loadBalancerLoadSheddingStrategy": "AvgShedder", "loadBalancerLoadPlacementStrategy": "AvgShedder"}
+_UNIFORM: Final = {"loadBalancerLoadSheddingStrategy": "UniformLoadShedder"}
+_PEAK: Final = {"loadBalancerLoadSheddingStrategy": "PeakShedder"}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("name", "settings", "cures"),
+    [
+        ("idle-broker", {"lowerBoundarySheddingEnabled": "true"}, True),
+        ("idle-broker", _AVG, True),
+        ("idle-broker", _PEAK, True),
+        ("restarted-broker", _UNIFORM, True),
+        ("restarted-broker", _AVG, True),
+        ("restarted-broker", _PEAK, True),
+        ("single-partition", _AVG, True),
+        ("single-partition", _PEAK, True),
+        ("unequal-layers", {**_AVG, "loadBalancerAvgShedderLowThreshold": "8"}, True),
+        ("unequal-layers", _AVG, False),
+        ("unequal-layers", _PEAK, False),
+    ],
+)
+def test_what_the_tuning_page_names_cures_the_scenario_of_its_row(
+    name: str, settings: dict[str, str], *, cures: bool
+) -> None:
+    scenario = SCENARIOS[name]
+    run = simulate(scenario, variant_of(scenario, strategy=settings), 1)
+    held = [each.holds(value_of(each, scenario, run)) for each in scenario.expectations(cured=True)]
+    assert all(held) is cures, held
 
 
 def test_every_scenario_says_what_happens_and_who_has_seen_it() -> None:
