@@ -13,7 +13,7 @@ from controller.offline.counterfactual.reproduction import (
     reproduction_of_moves,
 )
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
-from controller.offline.counterfactual.usage_model import RESOURCES
+from controller.offline.counterfactual.usage_model import RESOURCE_WORDS
 from controller.offline.scenarios.figures import figures_of
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario_parts import Burst, HotTopics, Lag
@@ -106,7 +106,7 @@ def _notes(opened: OpenedRecording, surveyed: Survey) -> list[str]:
             "the settings of the recorded controller are not known (--conf names them): what a strategy does not set"
             " has its default"
         )
-    if not any(fit.follows_load for fit in surveyed.model.fits if fit.resource == RESOURCES[CPU]):
+    if not any(fit.follows_load for fit in surveyed.model.fits if fit.resource == RESOURCE_WORDS[CPU]):
         notes.append(
             "how CPU follows load is not known here, so it is the recorded one in every replay: moves can be compared,"
             " but figures of usage and thrash say little"
