@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model.load import CPU
+from controller.model.load import CPU, RESOURCE_WORDS
 from controller.offline.counterfactual.differences import Difference, difference
 from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.replay import ReplayedRun, replay
@@ -13,7 +13,6 @@ from controller.offline.counterfactual.reproduction import (
     reproduction_of_moves,
 )
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
-from controller.offline.counterfactual.usage_model import RESOURCE_WORDS
 from controller.offline.scenarios.figures import figures_of
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario_parts import Burst, HotTopics, Lag
