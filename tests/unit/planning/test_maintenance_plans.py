@@ -95,6 +95,13 @@ def test_a_rolling_restart_begins_where_the_fewest_bundles_are_and_moves_only_th
     assert plan_flaws(plan_of(one, steps, "rolling_restart")) == []
 
 
+def test_what_was_restarted_last_is_filled_again() -> None:
+    one = problem([[10.0]] * 3, [(broker, [1.0]) for broker in (0, 0, 1, 1, 2, 2)])
+    _, steps = restart_steps(one, [[0], [1], [2]], LIMITS)
+    told = [(step.task, step.brokers, len(step.moves)) for step in steps]
+    assert told == [(EMPTY, (0,), 2), (EMPTY, (1,), 3), (EMPTY, (2,), 3), (FILL, (2,), 2)]
+
+
 def test_what_is_not_restarted_takes_bundles_for_good() -> None:
     one = problem([[10.0]] * 3, [(0, [1.0])] * 3 + [(1, [1.0])] * 3)
     assert fewest_restart_moves(one, [[0], [1]]) == 6

@@ -61,6 +61,13 @@ def test_a_broker_gives_once_it_was_above_its_limit_in_two_of_three_rounds() -> 
     assert {unload.source for unload in second.unloads} == {"a:8080"}
 
 
+def test_the_plan_is_told_with_the_highest_bound() -> None:
+    _, second = decided([cluster(UNEVEN, at) for at in range(2)])
+    plan = second.verdicts[0]
+    assert (plan.observed, plan.limit) == pytest.approx((0.4, 0.4))
+    assert "no plan of at most 50 moves ends below 0.4 (mean:" in plan.detail
+
+
 @pytest.mark.parametrize(("hold", "of", "first"), [(1, 1, 0), (3, 3, 2), (3, 5, 2), (9, 4, 3)])
 def test_how_long_it_waits_is_an_option(hold: int, of: int, first: int) -> None:
     found = decided([cluster(UNEVEN, at) for at in range(6)], PeakShedder(hold=hold, hold_of=of))

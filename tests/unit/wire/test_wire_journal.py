@@ -11,6 +11,7 @@ from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Memory, NoMemory, Roster, UsageHistory
 from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
+from controller.wire.journal_records import LARGEST_ENTRY
 from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry
 from tests.records import CLUSTER, T, as_bytes, without
 
@@ -100,3 +101,7 @@ def test_an_entry_that_another_version_wrote_is_refused(change: dict[str, object
 def test_an_entry_without_its_memory_is_refused() -> None:
     with pytest.raises(WireError, match="missing_field: memory"):
         parse_entry(as_bytes(without(json.loads(encode_entry(entry())), "memory")))
+
+
+def test_the_longest_entry_with_commands_has_64_mib() -> None:
+    assert LARGEST_ENTRY == 67_108_864
