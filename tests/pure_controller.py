@@ -19,6 +19,7 @@ from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardStat
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
+from controller.cycle.limits import Limits
 from controller.engine import Engine, take_over
 from controller.model.controls import Controls
 from controller.model.decision import Decision, UnloadDecision
@@ -97,6 +98,7 @@ POLICY = Policy(
     placement=Anywhere(),
     split_policy=BundleSplitterTask(max_topics=7, max_msg_rate=1_000_000_000, max_bandwidth_mbytes=2000),
     split_algorithm=ChecksumAlgorithm(),
+    limits=Limits(freeze_share=0.4),
 )
 
 
