@@ -149,6 +149,13 @@ def test_nothing_is_predicted_where_a_broker_is_at_its_limit_and_the_others_do_n
     assert (sums.predictions, sums.unpredicted) == (2, 2)
 
 
+def test_moves_are_counted_by_where_their_bundles_came_to() -> None:
+    sums = MoveSums()
+    for broker in ("b-2", "b-2", "b-3"):
+        sums.add(audited({2: {LEFT: broker}}))
+    assert (sums.moves, sums.elsewhere, sums.arrived, sums.stayed) == (3, 2, 1, 0)
+
+
 def test_a_full_broker_is_predicted_where_the_others_show_what_its_load_takes() -> None:
     full = {"b-1": 100.0, "b-2": 18.0, "b-3": 2.0}  # by what b-2 takes for a message, b-1 is asked for 112.5 %
     audits = auditor()
