@@ -98,7 +98,7 @@ class Traces:
                     spans.append(self._waiting.get_nowait())
             try:
                 self._post(json.dumps(self._request(spans)).encode())
-            except (OSError, HTTPException) as error:
+            except (OSError, HTTPException, ValueError) as error:  # ValueError: a host that no name can have
                 self.dropped += len(spans)
                 if not self._is_away:
                     why = "spans are dropped, decisions go on: %s does not take them: %s; see endpoint in [tracing]"
