@@ -2,9 +2,10 @@
 
 Stats are compared one after the other, in whole steps: throughput in, then throughput out, in steps of 100,000 bytes/s;
 then message rate in steps of 100 msg/s; last stats also by connections in steps of 500 and by cache in steps of 100,000
-bytes.  Two values in the same step are equal; two close values on either side of a step's edge are not.
+bytes.  Two values in the same step are equal; two close values on either side of a step's edge are not.  Pulsar rounds
+last stats to the nearest step but truncates averages, so the same numbers can be ordered differently.
 
-Pulsar: NamespaceBundleStats.compareTo.  Its order of averages, BundleData.compareTo, is used by no strategy of ours.
+Pulsar: NamespaceBundleStats.compareTo, TimeAverageMessageData.compareTo and BundleData.compareTo
 """
 
 from typing import Final
@@ -19,6 +20,14 @@ _CONNECTIONS_STEP: Final = 500
 _CACHE_STEP: Final = 100_000
 #: The largest double that fits into a Java long.
 _LONG_LIMIT: Final = np.nextafter(2.0**63, 0)
+
+
+def average_keys(load: Floats) -> Ints:
+    """(n, 3) keys of averages; *load* is (n, 4).  The first key that differs decides.
+
+    No strategy here orders bundles so; one of your own may.  Pulsar: TimeAverageMessageData.compareTo.
+    """
+    return _as_longs(np.trunc(_in_steps(load)))
 
 
 def stats_keys(load: Floats, connections: Ints, cache_bytes: Ints) -> Ints:

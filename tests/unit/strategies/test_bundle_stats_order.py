@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from controller.model.load import Floats, Ints
-from controller.strategies.common.bundle_stats_order import ascending, stats_keys
+from controller.strategies.common.bundle_stats_order import ascending, average_keys, stats_keys
 from tests.bundle_order import compare
 
 KB = 1000
+
+
+def average(*, rate: float = 0, thr_in: float = 0, thr_out: float = 0) -> Ints:
+    return average_keys(_load(rate, thr_in, thr_out))
 
 
 def stats(*, rate: float = 0, thr_in: float = 0, thr_out: float = 0, connections: int = 0, cache: int = 0) -> Ints:
@@ -31,8 +35,10 @@ def test_the_first_stat_that_differs_by_a_step_decides(sooner: int) -> None:
     assert order(stats(**busier), stats(**{key: 50 * steps[key] for key in later})) == 1
 
 
-def test_stats_are_rounded_to_steps() -> None:
+def test_averages_are_truncated_and_last_stats_rounded_to_steps() -> None:
+    assert order(average(rate=199), average(rate=100)) == 0
     assert order(stats(rate=199), stats(rate=100)) == 1
+    assert order(average(rate=100), average(rate=99)) == 1
     assert order(stats(rate=100), stats(rate=99)) == 0
     assert order(stats(rate=150), stats(rate=149.9)) == 1
 
@@ -43,6 +49,7 @@ def test_connections_are_the_sum_of_topics_producers_and_consumers() -> None:
 
 
 def test_nan_counts_as_zero_and_too_large_values_as_the_largest_long() -> None:
+    assert order(average(rate=np.nan), average()) == 0
     assert order(stats(rate=np.nan), stats()) == 0
     assert order(stats(rate=1e300), stats(rate=1e299)) == 0
 
