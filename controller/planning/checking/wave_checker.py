@@ -11,7 +11,7 @@ from controller.planning import problem as nouns
 _ROUNDING: Final = 1e-7
 
 
-@np.errstate(over="ignore", invalid="ignore")
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def wave_flaws(
     problem: nouns.BalanceProblem,
     waves: Sequence[Sequence[nouns.PlannedMove]],

@@ -8,6 +8,8 @@ import pytest
 
 from controller.model.peak_history import PeakHistory
 from controller.planning.foresight.bundle_history import BundleHistory
+from controller.planning.foresight.foresee import followed, foreseen
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 NAMES = ("a", "b", "c")
 MINUTE, HOUR = 60_000, 3_600_000
@@ -30,6 +32,19 @@ def steady(names: Sequence[str] = NAMES, seen: Sequence[float] = (10.0, 20.0, 30
     for number in range(rounds):
         memory = after(memory, names, seen, number * MINUTE)
     return memory
+
+
+def test_what_grows_is_foreseen_as_more_than_it_is_now() -> None:
+    history = BundleHistory.read(PeakHistory(), ("grows", "stays"))
+    for minute in range(60):
+        mbytes = {"grows": 10 + 0.2 * minute, "stays": 10.0}
+        bundles = {name: Bundle(mbytes_in=each) for name, each in mbytes.items()}
+        view = cluster_view(Broker("a:8080", bundles=bundles), as_of_ms=minute * MINUTE)
+        history = followed(view, history)
+    [[later]] = foreseen(view, history, minutes=30, by_day=False).later
+    grows, stays = later.ratio.tolist()
+    assert 1.02 < grows < 1.3
+    assert stays == pytest.approx(1.0)
 
 
 def test_levels_come_back_from_the_memory() -> None:

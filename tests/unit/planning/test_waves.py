@@ -113,7 +113,7 @@ def test_the_checker_refuses_forged_waves() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_wave_whose_utilisation_no_number_can_hold_is_refused_without_a_warning() -> None:
-    for capacity, size in ((5e-324, 2.0), (1e-300, 1e300), (1.0, 1.7e308)):
+    for capacity, size in ((0.0, 1.0), (5e-324, 2.0), (1e-300, 1e300), (1.0, 1.7e308)):
         two = problem([[capacity], [capacity]], [(0, [size]), (0, [size])])
         said = wave_flaws(two, [[PlannedMove(0, 0, 1), PlannedMove(1, 0, 1)]], 1.0)
         assert "wave 1: broker 1 is at inf of its capacity" in " ".join(said)

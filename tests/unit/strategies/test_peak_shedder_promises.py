@@ -73,7 +73,9 @@ def test_a_destination_above_its_promise_widens_the_margin_and_counts_for_the_br
     failed = with_broken_promises(Memory(shedder=found), 2 * MINUTE).failures
     assert failed == {f"{bundle}@{2 * MINUTE}": 2 * MINUTE for bundle in found.broken}
     assert with_broken_promises(Memory(shedder=found), 3 * MINUTE).failures == {}
-    assert after(found, fuller(moves), 3).broken == ()
+    later = after(found, fuller(moves), 3)
+    assert later.broken == ()
+    assert later.proven.error == pytest.approx(0.99 * found.proven.error, rel=1e-9)
 
 
 def test_a_wider_margin_lets_a_broker_be_fuller_before_it_gives() -> None:
