@@ -91,6 +91,24 @@ def needed_by(shedder: str) -> dict[str, str]:
     }
 
 
+def with_asked(conf: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """*conf* with the options *asked* for in place of its own.
+
+    Where they name a shedder and no placement, a placement of *conf* that belongs to another shedder gives way to the
+    default.
+    """
+    shedder, placement = asked.get(SHEDDER), short_name(conf.get(PLACEMENT, ""))
+    foreign = (
+        shedder
+        and PLACEMENT not in asked
+        and any(
+            needs.key == PLACEMENT and needs.value == placement and short_name(shedder) not in needs.values
+            for needs in _BELONG_TOGETHER
+        )
+    )
+    return {key: name for key, name in conf.items() if key != PLACEMENT or not foreign} | {**asked}
+
+
 def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool) -> None:
     """Raise SettingsError where two of the settings *given* (key -> name) exclude each other."""
     for needs in _BELONG_TOGETHER:

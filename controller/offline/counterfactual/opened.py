@@ -18,6 +18,7 @@ from controller.offline.recording import Recorded, cluster_of
 from controller.offline.scenarios.shipped import strategy_options
 from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
+from controller.settings.pairs import with_asked
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 
@@ -44,7 +45,7 @@ class OpenedRecording:
         cluster, settings = self.log.cluster, self.settings
         policy = settings.policy(cluster)
         if strategy:
-            conf = settings.broker_conf | strategy_options(strategy)
+            conf = with_asked(settings.broker_conf, strategy_options(strategy))
             warm_up, period_ms = settings.intervals.warm_up_samples, settings.intervals.period_ms
             try:
                 policy = policy_of(conf, settings.decisions, settings.guardrails, warm_up, cluster, period_ms)

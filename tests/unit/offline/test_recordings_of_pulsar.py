@@ -44,6 +44,14 @@ def test_where_cpu_is_at_its_limit_throughout_it_says_that_figures_of_usage_say_
     assert not any(note.startswith(said) for note in notes("changing"))
 
 
+@pytest.mark.parametrize("strategy", ["ThresholdShedder", "AvgShedder", "PeakShedder", "TransferShedder"])
+def test_a_recording_of_one_strategy_is_replayed_with_any_other(strategy: str) -> None:
+    """AvgShedder and TransferShedder are two of those that were recorded; each brings a placement of its own."""
+    for name in MOVES:
+        with opened_recording(RECORDINGS / name, None) as opened:
+            assert type(opened.policy(strategy).policy.shedder).__name__ == strategy
+
+
 @pytest.mark.parametrize("name", MOVES)
 def test_a_replay_makes_each_entry_of_the_journal_again_byte_for_byte(name: str) -> None:
     recording = Recording(RECORDINGS / name)
