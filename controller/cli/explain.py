@@ -9,6 +9,7 @@ import typer
 
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
+from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, json_option
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, is_time, time_of
@@ -18,6 +19,7 @@ from controller.model.names import parse_bundle
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.from_journal import journalled_decision
 from controller.offline.explanations.from_load import decision_on_load
+from controller.offline.explanations.from_recording import recorded_decision
 from controller.offline.flips import flips
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.explain import FlipAnswer, SubjectKind
@@ -57,6 +59,15 @@ _Load: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+_Recording: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Explain a decision of this recording (`trimtab record`), by the settings in it.  No journal is read.",
+        exists=True,
+        file_okay=False,
+        show_default=False,
+    ),
+]
 _Strategy: TypeAlias = Annotated[
     str, typer.Option(help="With --load: the shedder, as in `trimtab decide`.", show_default=_SHEDDER)
 ]
@@ -79,6 +90,7 @@ def explain_subject(
     subject: _Subject = _NEWEST,
     at: _At = None,
     intervals: _Intervals = 30,
+    recording: _Recording = None,
     load: _Load = None,
     strategy: _Strategy = "",
     broker_conf: _BrokerConf = None,
@@ -102,13 +114,13 @@ def explain_subject(
     """
     kind = _kind(subject)
     time_ms = _time(subject, kind, at)
+    _refuse_pairs(recording, load, needs_load=bool(strategy or broker_conf))
     if load:
         if time_ms is not None:
             raise typer.BadParameter("the last interval of --load is explained; leave out the time", param_hint="--at")
         told = decision_on_load(load, strategy or _SHEDDER, broker_conf, period_ms=period_seconds * 1000, rounds=rounds)
-    elif strategy or broker_conf is not None:
-        why = "need --load: of a journal, --conf names the controller's"
-        raise typer.BadParameter(why, param_hint="--strategy, --broker-conf")
+    elif recording is not None:
+        told = recorded_decision(Recording(recording), time_ms)
     else:
         told = _of_journal(conf, time_ms, before=intervals)
     _refuse_unknown(told, subject, kind)
@@ -121,6 +133,14 @@ def explain_subject(
         typer.echo(answer.as_line())
     else:
         print_explanation(answer, show_all=show_all)
+
+
+def _refuse_pairs(recording: Path | None, load: list[Path] | None, *, needs_load: bool) -> None:
+    if recording is not None and load:
+        raise typer.BadParameter("give one of the two", param_hint="--recording, --load")
+    if needs_load and not load:
+        why = "need --load: of a journal, --conf names the controller's; a recording has its own"
+        raise typer.BadParameter(why, param_hint="--strategy, --broker-conf")
 
 
 def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> ExplainedDecision:

@@ -17,6 +17,7 @@ from controller.cycle import Policy
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
+from controller.model.memory import Memory
 from controller.offline.live_journal import JournalComparison, JournalTally, LiveJournal
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, known_texts, record_texts
 from controller.ports.records import RecordLog
@@ -46,6 +47,16 @@ class Replayed:
     #: Whether the recording begins in the midst of a run: averages began earlier than what it holds.
     begins_midway: bool
     has_journal: bool
+
+
+class ReplayedInterval(NamedTuple):
+    """An interval that a replay has decided, and what it was decided from."""
+
+    #: Of its shards.
+    snapshots: Sequence[Snapshot]
+    #: Before the decision.
+    memory: Memory
+    controls: Controls
 
 
 class LogReplay:
@@ -107,13 +118,17 @@ class Replay:
         self._has_journal = self._live.exists
         self._journal: JournalComparison | None = None
         self._begins_midway = False
+        #: The last interval that was decided; None before the first.
+        self.newest: ReplayedInterval | None = None
 
     def decide(self, snapshots: Sequence[Snapshot]) -> None:
         """Decide the next interval; *snapshots* are those of its shards.  One that the memory knows is left out."""
         interval = snapshots[0].interval
         journal = self._journal or self._begun(interval)
         if self._memory.last_interval is None or interval > self._memory.last_interval:
-            entry = decide_interval(snapshots, self._memory, journal.controls(interval), self._policy)
+            controls = journal.controls(interval)
+            self.newest = ReplayedInterval(snapshots, self._memory, controls)
+            entry = decide_interval(snapshots, self._memory, controls, self._policy)
             self._memory = entry.memory
             journal.take(entry)
 

@@ -54,7 +54,9 @@ def _print_flips(out: Console, found: Sequence[FlipAnswer], most: int | None) ->
 
 def _head(answer: ExplainAnswer) -> list[tuple[str, str]]:
     again = {True: "; made again, it is the same", False: "; made again, it is NOT the same", None: ""}
-    of = {"journal": "as journalled", "load": "what would be decided on this load"}[answer.source]
+    of = {"journal": "as journalled", "recording": "of the recording", "load": "what would be decided on this load"}[
+        answer.source
+    ]
     rows = [
         (answer.kind, answer.subject) if answer.kind != "interval" else ("cluster", answer.cluster),
         ("interval", f"{utc(answer.interval)}, {of}{again[answer.reproduced]}"),
@@ -89,7 +91,7 @@ def _print_commands(out: Console, answer: ExplainAnswer, most: int | None) -> No
     if not answer.commands:
         return
     out.print()
-    results = ("result",) if answer.source == "journal" else ()
+    results = ("result",) if answer.source != "load" else ()
     header = columns("command", "bundle", "what", "reason", *results, prose=("what", "result"))
     rows = [
         (each.action, each.bundle, does(each), each.why.reason, *([became(each.result)] if results else []))

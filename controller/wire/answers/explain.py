@@ -8,7 +8,7 @@ from controller.wire.base import Number
 ReasonKind: TypeAlias = Literal["normal", "throttled", "configuration", "impossible", ""]
 SubjectKind: TypeAlias = Literal["bundle", "broker", "interval"]
 #: Where the decision that is explained comes from.
-ExplainedSource: TypeAlias = Literal["journal", "load"]
+ExplainedSource: TypeAlias = Literal["journal", "recording", "load"]
 #: What is said of a broker as the destination of a bundle: it goes there, it is there, it could go there, or not.
 DestinationAnswer: TypeAlias = Literal["yes", "no", "chosen", "source"]
 

@@ -22,6 +22,8 @@ from controller.wire.readable import utc
 from tests.modelled_log import played, settings_in
 from tests.records import PERIOD, SAMPLES, T
 
+#: 44 intervals of 10 s of a real Pulsar.
+RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "broker_restarted"
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
 _EAGER = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
 minUnloadMessage=1
@@ -196,6 +198,18 @@ def test_load_reports_are_explained_without_a_journal(tmp_path: Path) -> None:
     assert said_no(balanced) == {"ThresholdShedder": ("Balanced", "normal")}
 
 
+def test_a_decision_of_a_recording_is_explained_by_the_settings_in_it() -> None:
+    recording = ("--recording", RECORDING)
+    whole = told("2026-11-23T04:36:00Z", *recording)
+    assert (whole["source"], whole["reproduced"], whole["notes"]) == ("recording", True, [])
+    assert [each["result"]["status"] for each in whole["commands"]] == ["done"] * 4
+    moved = whole["commands"][0]
+    answer = told(moved["bundle"], *recording, "--at", "2026-11-23T04:36:09Z")
+    assert (answer["interval"], answer["chosen"], answer["whereTo"]) == (whole["interval"], True, moved["destination"])
+    assert told("last", *recording)["interval"] - whole["interval"] == 37 * 10_000
+    assert "of the recording; made again, it is the same" in run("last", *recording).stdout
+
+
 def test_of_many_brokers_the_first_are_printed_and_it_is_told_how_to_see_all(tmp_path: Path) -> None:
     conf = settings_in(tmp_path, broker_conf=_EAGER)
     (entry,) = played(conf, 1, shape=ClusterShape(brokers=25, bundles=30, topics=60))
@@ -218,6 +232,9 @@ def test_of_many_brokers_the_first_are_printed_and_it_is_told_how_to_see_all(tmp
         (("14:05", "--at", "14:06"), 2, "14:05 is a time already; leave --at out"),
         (("last", "--strategy", "AvgShedder"), 2, "need --load"),
         (("last", "--load", str(REPORTS), "--at", "14:05"), 2, "leave out the time"),
+        (("last", "--load", str(REPORTS), "--recording", str(RECORDING)), 2, "give one of the two"),
+        (("2026-11-23", "--recording", str(RECORDING)), 1, "has no decision at or before 2026-11-23T00:00:00Z"),
+        (("last", "--recording", str(SAMPLES)), 1, "manifest.json: cannot be read"),
     ],
 )
 def test_what_cannot_be_explained_is_told_with_its_value_and_what_there_is(
