@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.recordings.reading import is_recording
 from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
@@ -58,6 +59,11 @@ def recorded_files(source: Path) -> list[Path]:
     """
     if source.is_file() or source.is_fifo():  # /dev/stdin, or what a shell makes of <(command)
         return [source]
+    if is_recording(source):
+        raise SettingsError(
+            f"{source} is a recording of `trimtab record`: `trimtab explain --recording`, `what-if`, `replay` and `audit`"
+            " take it; here give load reports, sweeps as JSON lines, or the folder of a log"
+        )
     folder = source / "metrics" if (source / "metrics").is_dir() else source
     found = sorted(folder.glob("*.json*"))
     if not found:

@@ -145,6 +145,12 @@ def test_a_folder_without_any_says_which_names_count(tmp_path: Path) -> None:
     )
 
 
+def test_a_recording_says_which_commands_take_it() -> None:
+    recording = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
+    error = run("--load", recording, "--strategy", "OverloadShedder").exception
+    assert f"{recording} is a recording of `trimtab record`: `trimtab explain --recording`, `what-if`" in str(error)
+
+
 def test_a_broker_heard_of_long_before_the_others_is_told(tmp_path: Path) -> None:
     early, *others = [json.loads(line) for line in REPORTS.read_text().splitlines()]
     early["lastUpdate"] -= 3_600_000
