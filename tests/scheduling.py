@@ -27,7 +27,7 @@ LONGEST: Final = (
     "tests/integration/test_a_day_behind.py",
     "tests/integration/test_zookeeper_leadership.py",
     "tests/integration/test_collect.py",
-    "tests/integration/test_kafka_journal.py",
+    "kafka-journal",
     "tests/unit/offline/test_shipped_scenarios.py",
     "tests/e2e/",
     "tests/integration/",
@@ -50,6 +50,17 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_pulsar_log.py",
         "tests/integration/test_pulsar_recording.py",
         "tests/integration/test_pulsar_records.py",
+    )
+)
+#: Tests that write journals of one cluster's name to the shared Kafka: its writers fence each other off, whatever the topic.
+ON_KAFKA_JOURNAL: Final = frozenset(
+    f"tests/integration/test_{name}.py"
+    for name in (
+        "commands_tail",
+        "doctor_on_kafka_and_zookeeper",
+        "kafka_journal",
+        "partitions_added",
+        "subscribers",
     )
 )
 #: Tests in one Spark session: a worker of their own is cheaper than a session for each worker.
@@ -102,12 +113,14 @@ SLOW: Final = frozenset(
 
 
 def group_of(nodeid: str) -> str:
-    """The group of a test: its file, or its function, or what it shares: "spark", "pulsar"."""
+    """The group of a test: its file, or its function, or what it shares: "spark", "pulsar", "kafka-journal"."""
     file = nodeid.partition("::")[0]
     if file in ON_PULSAR:  # first: what needs both has a session of its own
         return "pulsar"
     if file in IN_SPARK:
         return "spark"
+    if file in ON_KAFKA_JOURNAL:
+        return "kafka-journal"
     return nodeid.partition("[")[0] if file in BY_FUNCTION else file
 
 

@@ -2,7 +2,17 @@
 
 from pathlib import Path
 
-from tests.scheduling import BY_FUNCTION, IN_SPARK, LONGEST, ON_PULSAR, SLOW, group_of, groups_of, rank
+from tests.scheduling import (
+    BY_FUNCTION,
+    IN_SPARK,
+    LONGEST,
+    ON_KAFKA_JOURNAL,
+    ON_PULSAR,
+    SLOW,
+    group_of,
+    groups_of,
+    rank,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,7 +24,7 @@ def files_with(text: str) -> set[str]:
 
 
 def test_all_files_that_are_named_exist() -> None:
-    named = {*BY_FUNCTION, *IN_SPARK, *ON_PULSAR, *SLOW, *(each for each in LONGEST if "/" in each)}
+    named = {*BY_FUNCTION, *IN_SPARK, *ON_KAFKA_JOURNAL, *ON_PULSAR, *SLOW, *(each for each in LONGEST if "/" in each)}
     assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
 
 
@@ -25,6 +35,15 @@ def test_whatever_uses_the_shared_session_is_in_the_group_of_spark() -> None:
 def test_whatever_uses_the_shared_pulsar_is_in_the_group_of_pulsar() -> None:
     servers_of_its_own = {"tests/e2e/test_secured.py", "tests/integration/test_pulsar_tls.py"}
     assert files_with("pulsar: PulsarCluster") - servers_of_its_own == ON_PULSAR
+
+
+def test_whatever_writes_a_journal_to_the_shared_kafka_is_in_one_group() -> None:
+    """Writers of one cluster's journal fence each other off."""
+    of_its_own = {
+        "tests/integration/test_secured_kafka.py",  # a server
+        "tests/integration/test_controls_in_zookeeper.py",  # a cluster's name
+    }
+    assert files_with("KafkaJournal(") - of_its_own == ON_KAFKA_JOURNAL
 
 
 def test_plain_pytest_would_run_nothing_of_the_folders_that_it_does_not_read() -> None:
