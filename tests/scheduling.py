@@ -52,7 +52,8 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_pulsar_records.py",
     )
 )
-#: Tests that write journals of one cluster's name to the shared Kafka: its writers fence each other off, whatever the topic.
+#: Tests that write journals of one cluster's name to the shared Kafka: their writers fence each other off, in whatever
+#: topic they write.
 ON_KAFKA_JOURNAL: Final = frozenset(
     f"tests/integration/test_{name}.py"
     for name in (
