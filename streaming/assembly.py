@@ -145,11 +145,8 @@ class Assembly:
         *letters* keeps its dead letters.  *has_begun*: Spark has committed batches, before which a leadership was
         journalled.
         """
-        settings, kept, journal = (
-            self._settings,
-            self._settings.journal,
-            self.metrics.traces.of_journal(self._log.journal()),
-        )
+        settings, kept = self._settings, self._settings.journal
+        journal = self.metrics.traces.of_journal(self._log.journal())
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,

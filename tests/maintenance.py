@@ -45,6 +45,21 @@ def write_settings(
         if line.startswith("loadBalancer") and "Deviation" not in line
     ]
     rules = "\n".join([*kept, _RULES, f"trimtabPeakShedderBrokerMsgRate={msg_rate:g}"])
+    decisions = "retry_failed_after_seconds = 10"
+    return site_settings(folder, pulsar, kafka, zookeeper, rules, period_seconds=period_seconds, decisions=decisions)
+
+
+def site_settings(
+    folder: Path,
+    pulsar: PulsarCluster,
+    kafka: KafkaServer,
+    zookeeper: ZooKeeperServer,
+    rules: str,
+    *,
+    period_seconds: int = 10,
+    decisions: str = "",
+) -> Path:
+    """The settings file of a whole site, with *rules* as its broker.conf; *decisions*: more lines of that section."""
     (folder / "broker.conf").write_text(rules)
     name = uuid4().hex[:8]
     kinds = ("metrics", "results", "commands", "journal", "dead_letters")
@@ -55,8 +70,10 @@ def write_settings(
         cluster.name = "{CLUSTER}"
         intervals = {{ period_seconds = {period_seconds}, shards = 4 }}
         checkpoint.path = "checkpoint"
-        decisions = {{ mode = "active", retry_failed_after_seconds = 10 }}
         pulsar.admin_url = {json.dumps(pulsar.admin_urls)}
+        [decisions]
+        mode = "active"
+        {decisions}
         [log]
         kind = "kafka"
         [log.kafka]
@@ -66,7 +83,7 @@ def write_settings(
         [election]
         kind = "zookeeper"
         hosts = "{zookeeper.hosts}"
-        path = "/drain-{name}"
+        path = "/site-{name}"
         [spark]
         master = "local[2]"
         shuffle_partitions = 1

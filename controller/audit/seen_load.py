@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from controller.aggregate.columns.rows import NUMBER_USAGE
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.view import broker_limits, broker_numbers, check_complete, known_brokers
 from controller.model.load import (
@@ -180,7 +181,7 @@ class SeenLoad:
 
     @cached_property
     def _amounts(self) -> Floats:
-        return broker_numbers(self._known[0])[:, 0:10:2]
+        return broker_numbers(self._known[0])[:, NUMBER_USAGE]
 
     @cached_property
     def _limits(self) -> Floats:

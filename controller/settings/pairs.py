@@ -35,6 +35,13 @@ class _Needs:
     #: Whether the other setting may also name a user's own strategy, which brokers do not run.
     or_own: bool = False
 
+    def refuses(self, given: Mapping[str, str]) -> bool:
+        """Whether two of the settings *given* (key -> name) do not go together; one that is missing counts as ""."""
+        key, other = given.get(self.key, ""), given.get(self.other, "")
+        if self.or_own and is_python_name(other):
+            return False
+        return short_name(key) == self.value and short_name(other) not in self.values
+
 
 #: Settings that are refused unless the other setting has one of the values.
 _BELONG_TOGETHER: Final = (
@@ -97,27 +104,19 @@ def with_asked(conf: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, s
     Where they name a shedder and no placement, a placement of *conf* that belongs to another shedder gives way to the
     default.
     """
-    shedder, placement = asked.get(SHEDDER), short_name(conf.get(PLACEMENT, ""))
-    foreign = (
-        shedder
-        and PLACEMENT not in asked
-        and any(
-            needs.key == PLACEMENT and needs.value == placement and short_name(shedder) not in needs.values
-            for needs in _BELONG_TOGETHER
-        )
-    )
-    return {key: name for key, name in conf.items() if key != PLACEMENT or not foreign} | {**asked}
+    merged = {**conf, **asked}
+    if asked.get(SHEDDER) and PLACEMENT not in asked:
+        misfit = any(needs.refuses(merged) for needs in _BELONG_TOGETHER if needs.key == PLACEMENT)
+        merged = {key: name for key, name in merged.items() if not (misfit and key == PLACEMENT)}
+    return merged
 
 
 def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool) -> None:
     """Raise SettingsError where two of the settings *given* (key -> name) exclude each other."""
     for needs in _BELONG_TOGETHER:
-        key, other = given[needs.key], given[needs.other]
-        if needs.or_own and is_python_name(other):
-            continue
-        if short_name(key) == needs.value and short_name(other) not in needs.values:
+        if needs.refuses(given):
             raise SettingsError(
-                f"{needs.key}={key} does not go with {needs.other}={other}: {needs.why};"
+                f"{needs.key}={given[needs.key]} does not go with {needs.other}={given[needs.other]}: {needs.why};"
                 f" allowed: {needs.other}={' or '.join(sorted(needs.values))}"
             )
     if isolates_hot_topics and short_name(given[LOAD_MANAGER]) == EXTENSIBLE and not several_cuts:

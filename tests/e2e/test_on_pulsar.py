@@ -1,7 +1,6 @@
 """The whole loop on a real Pulsar cluster, with real Kafka and real ZooKeeper: skewed traffic by Pulsar's client,
 `trimtab collect`, `run` and `execute` as processes, and not one message lost on the way."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -21,6 +20,7 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.settings.trimtab_toml import Settings, read_settings
+from tests.maintenance import site_settings
 
 pytestmark = pytest.mark.e2e
 
@@ -48,39 +48,7 @@ def conf(tmp_path: Path, pulsar: PulsarCluster, kafka: KafkaServer, zookeeper: Z
     rules = SCENARIO.with_name("pulsar.broker.conf").read_text()
     # All at once: the demo wants to be watched.
     assert "trimtabDeviationShedderMaxBundles=4" in rules
-    (tmp_path / "broker.conf").write_text(f"{rules}\ntrimtabDeviationShedderMaxBundles=-1\n")
-    name = uuid4().hex[:8]
-    kinds = ("metrics", "results", "commands", "journal", "dead_letters")
-    topics = "\n".join(f'{kind}_topic = "{kind}-{name}"' for kind in kinds)
-    file = tmp_path / "trimtab.toml"
-    file.write_text(
-        f"""
-        cluster.name = "{CLUSTER}"
-        intervals = {{ period_seconds = 10, shards = 4 }}
-        checkpoint.path = "checkpoint"
-        decisions.mode = "active"
-        pulsar.admin_url = {json.dumps(pulsar.admin_urls)}
-        [log]
-        kind = "kafka"
-        [log.kafka]
-        bootstrap = "{kafka.bootstrap}"
-        partitions = 2
-        {topics}
-        [election]
-        kind = "zookeeper"
-        hosts = "{zookeeper.hosts}"
-        path = "/on-pulsar-{name}"
-        [spark]
-        master = "local[2]"
-        shuffle_partitions = 1
-        conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
-        [executor]
-        group = "executors-{name}"
-        session_timeout_seconds = 6
-        max_per_second = 20.0
-        """
-    )
-    return file
+    return site_settings(tmp_path, pulsar, kafka, zookeeper, f"{rules}\ntrimtabDeviationShedderMaxBundles=-1\n")
 
 
 def max_over_mean(load: Floats) -> float:

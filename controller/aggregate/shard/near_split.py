@@ -5,6 +5,7 @@ import zlib
 import numpy as np
 
 from controller.aggregate.shard.shard_state import DetailLimits, FoldOptions
+from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.waiting.claims import Loads, ragged
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 
@@ -13,7 +14,7 @@ _INTERVAL_BYTES = 8
 
 def topics_for_splits(loads: Loads, average: Floats, options: FoldOptions, interval: int) -> dict[str, np.ndarray]:
     """The columns of topic detail in the snapshot of *interval*; *average*: (bundles, 4) long-term load."""
-    chosen = np.flatnonzero(_near(loads, average, options.detail))
+    chosen = np.flatnonzero(near_split(loads, average, options.detail))
     if options.most_topics is not None:
         chosen = chosen[_in_turn(loads.detail_size[chosen], options.most_topics, interval)]
     size = np.zeros_like(loads.detail_size)
@@ -26,13 +27,13 @@ def topics_for_splits(loads: Loads, average: Floats, options: FoldOptions, inter
     }
 
 
-def _near(loads: Loads, average: Floats, limits: DetailLimits) -> Bools:
-    """(bundles,) whose counts or long-term averages are near a split."""
+def near_split(counts: Loads | Snapshot, load: Floats, limits: DetailLimits) -> Bools:
+    """(bundles,) whose *counts*, or *load* (bundles, 4), now or on average, are near a split."""
     near: Bools = (
-        (loads.topics >= limits.topics)
-        | (loads.producers + loads.consumers >= limits.sessions)
-        | (average[:, RATE_IN] + average[:, RATE_OUT] >= limits.msg_rate)
-        | (average[:, THROUGHPUT_IN] + average[:, THROUGHPUT_OUT] >= limits.throughput)
+        (counts.topics >= limits.topics)
+        | (counts.producers + counts.consumers >= limits.sessions)
+        | (load[:, RATE_IN] + load[:, RATE_OUT] >= limits.msg_rate)
+        | (load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] >= limits.throughput)
     )
     return near
 

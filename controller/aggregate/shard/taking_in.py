@@ -21,19 +21,11 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
         return state
     named = rows.bundle.take(chosen)
     bundles, moved = state.bundles.with_names(named.used())
-    pool, (broker, sweep) = _coded(state.pool, rows.broker.take(chosen), rows.sweep.take(chosen))
+    pool, told = _told(state.pool, rows, offset, due, upto, chosen)
     topics = ragged(rows.detail_size, chosen)
     new = Claims(
-        due=due[chosen],
+        **told,
         kind=rows.kind[chosen],
-        source=rows.source[chosen],
-        partition=rows.partition[chosen],
-        offset=offset[chosen],
-        upto=upto[chosen],
-        broker=broker,
-        sweep=sweep,
-        chunk=rows.chunk[chosen],
-        last_update=rows.last_update[chosen],
         bundle=named.numbered(bundles.row_of.__getitem__),
         stats=rows.stats[chosen],
         topic=rows.topic[chosen],
@@ -50,18 +42,10 @@ def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: I
     chosen = np.flatnonzero(np.isin(rows.kind, (SWEEP, REPORT)) & (due != LATE))
     if len(chosen) == 0:
         return state
-    pool, (broker, sweep) = _coded(state.pool, rows.broker.take(chosen), rows.sweep.take(chosen))
+    pool, told = _told(state.pool, rows, offset, due, upto, chosen)
     new = WaitingHeaders(
-        due=due[chosen],
-        source=rows.source[chosen],
-        partition=rows.partition[chosen],
-        offset=offset[chosen],
-        upto=upto[chosen],
-        broker=broker,
-        sweep=sweep,
-        chunk=rows.chunk[chosen],
+        **told,
         chunks=rows.chunks[chosen],
-        last_update=rows.last_update[chosen],
         numbers=np.array([rows.numbers[i] for i in chosen.tolist()]).reshape(-1, NUMBERS),
     )
     return replace(state, pool=pool, headers=WaitingHeaders.concat([state.headers, new]))
@@ -83,6 +67,24 @@ def with_facts(
         texts=list(texts.values()),
     )
     return replace(state, facts=WaitingFacts.concat([state.facts, new]))
+
+
+def _told(
+    pool: list[str], rows: Rows, offset: Ints, due: Ints, upto: Ints, chosen: Ints
+) -> tuple[list[str], dict[str, Ints]]:
+    """The pool extended by the names of the *chosen* rows, and the columns that claims and headers both have."""
+    pool, (broker, sweep) = _coded(pool, rows.broker.take(chosen), rows.sweep.take(chosen))
+    return pool, {
+        "due": due[chosen],
+        "source": rows.source[chosen],
+        "partition": rows.partition[chosen],
+        "offset": offset[chosen],
+        "upto": upto[chosen],
+        "broker": broker,
+        "sweep": sweep,
+        "chunk": rows.chunk[chosen],
+        "last_update": rows.last_update[chosen],
+    }
 
 
 def _coded(pool: list[str], *columns: NameColumn) -> tuple[list[str], list[Ints]]:

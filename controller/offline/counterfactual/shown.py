@@ -6,21 +6,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.columns.rows import NUMBER_BUNDLES, NUMBER_LIMIT, NUMBER_LOAD, NUMBER_TOPICS, NUMBER_USAGE
+from controller.aggregate.columns.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBER_USAGE
 from controller.aggregate.kept.states import States
+from controller.aggregate.shard.near_split import near_split
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.view import broker_limits
 from controller.aggregate.waiting.claims import ragged
 from controller.model.load import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
     CPU,
     DEFAULT_LOAD,
-    RATE_IN,
-    RATE_OUT,
-    RESOURCE_OF,
-    THROUGHPUT_IN,
-    THROUGHPUT_OUT,
     Bools,
     Floats,
     Ints,
@@ -48,12 +45,8 @@ class ShownInterval:
 
 def true_limits(snapshot: Snapshot) -> dict[str, Floats]:
     """Broker with data -> (5,) its limits: the reported ones, but for those that a broker_state replaces."""
-    found = {row.broker: np.array(row.numbers[NUMBER_LIMIT], np.float64) for row in snapshot.brokers}
-    for state in snapshot.broker_states:
-        for resource, capacity in state.capacity:
-            if state.broker in found and resource in RESOURCE_OF:
-                found[state.broker][RESOURCE_OF[resource]] = capacity
-    return found
+    rows = {row.broker: row for row in snapshot.brokers}
+    return dict(zip(rows, broker_limits(snapshot, rows), strict=True))
 
 
 def counted_usage(usage: Floats, limit: Floats) -> float:
@@ -69,7 +62,7 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
     They are near a split by the load of the interval, for sweeps of other bundles are read without their topics
     (controller.wire.rows), and by their averages (controller.aggregate.shard.near_split).
     """
-    near = _near(snapshot, snapshot.load, limits) & _near(snapshot, snapshot.long_term, limits)
+    near = near_split(snapshot, snapshot.load, limits) & near_split(snapshot, snapshot.long_term, limits)
     kept = ragged(snapshot.detail_size, np.flatnonzero(near))
     return replace(
         snapshot,
@@ -77,17 +70,6 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
         detail_position=snapshot.detail_position[kept],
         detail_load=snapshot.detail_load[kept],
     )
-
-
-def _near(snapshot: Snapshot, load: Floats, limits: DetailLimits) -> Bools:
-    """(bundles,) whose counts, or *load* (bundles, 4), are near a split."""
-    near: Bools = (
-        (snapshot.topics >= limits.topics)
-        | (snapshot.producers + snapshot.consumers >= limits.sessions)
-        | (load[:, RATE_IN] + load[:, RATE_OUT] >= limits.msg_rate)
-        | (load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] >= limits.throughput)
-    )
-    return near
 
 
 def weights_of(snapshot: Snapshot) -> Floats:
