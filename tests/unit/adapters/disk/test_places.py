@@ -8,7 +8,7 @@ from controller.adapters.disk import jars
 from controller.adapters.disk.places import SHIPPED, cache_folder
 from controller.model.errors import TrimtabError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_what_comes_with_trimtab_is_the_folder_conf() -> None:
