@@ -23,7 +23,7 @@ import pytest
 import typer
 
 from tests.mutants.operators import Mutant, mutants
-from tests.mutants.trial import CAUGHT, OPTIONS, SURVIVED, Trial
+from tests.mutants.trial import CAUGHT, NOT_TRIED, OPTIONS, SURVIVED, Trial
 
 CORE = [
     f"controller/{name}"
@@ -82,7 +82,9 @@ def main(
         record=record or Path("record.json").absolute(),
         tests=tests or ["tests"],
     )
-    print(f"seed {given.seed}: {_score(_sampled(given), given)}", flush=True)  # noqa: T201
+    score, whole = _score(_sampled(given), given)
+    print(f"seed {given.seed}: {score}", flush=True)  # noqa: T201
+    raise typer.Exit(not whole)
 
 
 def _in_a_copy() -> int:
@@ -120,7 +122,8 @@ def _said(mutant: Mutant) -> str:
     return f"{mutant.path}:{mutant.line}\n    - {was.strip()}\n    + {becomes.strip()}"
 
 
-def _score(chosen: list[Mutant], given: Given) -> str:
+def _score(chosen: list[Mutant], given: Given) -> tuple[str, bool]:
+    """What came of all, in words, and whether each was tried."""
     verdicts: list[str] = []
     began = time.monotonic()
 
@@ -134,10 +137,11 @@ def _score(chosen: list[Mutant], given: Given) -> str:
     trial = Trial(chosen, jobs=given.jobs, quick=given.quick, record=given.record, told=told)
     ended = pytest.main([*OPTIONS, "-s", *given.tests], plugins=[trial])
     if len(verdicts) != len(chosen):
-        return f"pytest ended with {ended!s} after {len(verdicts)} of {len(chosen)} mutants"
-    survivors = verdicts.count(SURVIVED)
-    caught, minutes = len(chosen) - survivors, (time.monotonic() - began) / 60
-    return f"{caught} of {len(chosen)} mutants caught, {survivors} survived, {minutes:.1f} minutes"
+        return f"pytest ended with {ended!s} after {len(verdicts)} of {len(chosen)} mutants", False
+    survivors, left = verdicts.count(SURVIVED), verdicts.count(NOT_TRIED)
+    tried, minutes = len(chosen) - left, (time.monotonic() - began) / 60
+    score = f"{tried - survivors} of {tried} mutants caught, {survivors} survived, {minutes:.1f} minutes"
+    return score + (f"; {left} not tried" if left else ""), not left
 
 
 if __name__ == "__main__":

@@ -26,9 +26,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
+from tests.mutants.forks import in_forks
 from tests.mutants.operators import Mutant
 
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
+#: The worker that had it ended.
+NOT_TRIED = "not tried"
 OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
 #: Of the files whose tests run a mutant's file, so many run before all others.
 _FIRST_FILES = 6
@@ -71,17 +74,15 @@ class Trial:
         # Each fork would do it anew: hypothesis looks for constants in all modules.  Frozen memory stays shared.
         settings(database=None, max_examples=1)(given(integers())(lambda _: None))()
         gc.freeze()
-        results = _CONTEXT.SimpleQueue()
-        for part in range(self._jobs):
-            _CONTEXT.Process(target=self._work, args=(part, results)).start()
-        for _ in self._mutants:
-            index, verdict, tests = results.get()
-            self._told(self._mutants[index], verdict, tests)
+        in_forks(range(len(self._mutants)), self._jobs, self._tried, self._tell, self._tell_of_end)
         return True
 
-    def _work(self, part: int, results: Any) -> None:
-        for index in range(part, len(self._mutants), self._jobs):
-            results.put((index, *self._tried(self._mutants[index])))
+    def _tell(self, index: int, result: tuple[str, int]) -> None:
+        self._told(self._mutants[index], *result)
+
+    def _tell_of_end(self, index: int, exit_code: int) -> None:
+        print(f"a worker ended with exit code {exit_code}; another one goes on after its mutant", flush=True)  # noqa: T201
+        self._told(self._mutants[index], NOT_TRIED, 0)
 
     # ---- which tests run which functions ----
 
@@ -143,8 +144,9 @@ class Trial:
 
     # ---- one mutant ----
 
-    def _tried(self, mutant: Mutant) -> tuple[str, int]:
+    def _tried(self, index: int) -> tuple[str, int]:
         """What came of it, and how many tests run its function, or any of its file."""
+        mutant = self._mutants[index]
         tests = self._tests_of(mutant)
         verdict = SURVIVED
         in_place = mutant.function or mutant.constants()
@@ -175,7 +177,7 @@ class Trial:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
 
     def _in_a_copy(self, mutant: Mutant, files: Sequence[str]) -> str:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = Path(folder) / "copy"
             # A test may be writing there.
             shutil.copytree(Path.cwd(), copy, ignore=shutil.ignore_patterns(".jars"))
@@ -205,7 +207,8 @@ def _environment(copy: Path) -> dict[str, str]:
 
 def _forked(run: Callable[[], object], limit: float | None, folder: Path | None = None, log: str = os.devnull) -> str:
     """Run it in a fork with a temporary folder of its own, for *limit* seconds."""
-    with tempfile.TemporaryDirectory() as temporary:
+    # What a killed process was writing may appear while the folder is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
 
         def alone() -> None:
             os.setsid()

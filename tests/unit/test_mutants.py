@@ -1,0 +1,54 @@
+"""scripts/mutate's workers: one that ends is told, and neither stops nor delays the others."""
+
+import os
+import signal
+import time
+from multiprocessing import active_children
+
+import pytest
+
+from tests.mutants.forks import in_forks
+
+
+def tried(number: int) -> int:
+    match number:
+        case 3:
+            os._exit(7)
+        case 4:
+            if os.fork() == 0:  # what it has started outlives it, and holds its pipe open
+                time.sleep(6)
+                os._exit(0)
+            os._exit(8)
+    return number * number
+
+
+def test_every_try_is_told_and_a_worker_that_ends_costs_its_own_try_alone() -> None:
+    told, ended = dict[int, int](), dict[int, int]()
+    began = time.monotonic()
+    in_forks(range(9), 2, tried, told.__setitem__, ended.__setitem__)
+    assert told == {0: 0, 1: 1, 2: 4, 5: 25, 6: 36, 7: 49, 8: 64}
+    assert ended == {3: 7, 4: 8}
+    assert time.monotonic() - began < 5
+
+
+def test_more_workers_than_tries_and_no_try_at_all() -> None:
+    told = dict[int, int]()
+    in_forks(range(1), 4, tried, told.__setitem__, told.__setitem__)
+    assert told == {0: 0}
+    in_forks(range(0), 4, tried, told.__setitem__, told.__setitem__)
+    assert told == {0: 0}
+
+
+def test_workers_end_where_the_run_is_broken_off() -> None:
+    def slow(number: int) -> int:
+        time.sleep(20 * number)
+        return number
+
+    def broken_off(_try: int, _result: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_forks(range(2), 1, slow, broken_off, broken_off)
+    for worker in active_children():
+        worker.join(10)
+        assert worker.exitcode == -signal.SIGTERM
