@@ -13,11 +13,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
+from controller.adapters.network.pool import HttpError, because, connection_pool
+from controller.adapters.network.tls import Tls
 from controller.model.journal import JournalEntry
 from controller.ports.journal import Journal, JournalHead
 
@@ -33,7 +33,7 @@ _PATH: Final = "/v1/traces"
 _MOST_WAITING: Final = 2048
 #: Spans in a request at most.
 _MOST_SENT: Final = 256
-#: For each step of a request.
+#: For a connection, and again for the answer.
 _TIMEOUT_SECONDS: Final = 5.0
 _NS_OF_MS: Final = 1_000_000
 #: OTLP: SPAN_KIND_INTERNAL, and STATUS_CODE_ERROR.
@@ -54,17 +54,28 @@ class _Span(NamedTuple):
 class Traces:
     """Sends the spans of one process; without an endpoint it does nothing."""
 
-    def __init__(self, endpoint: str = "", *, cluster: str = "", role: str = "", version: str = "") -> None:
-        """*endpoint*: http:// or https:// of the receiver, without a path."""
-        self._endpoint, self._cluster = urlsplit(endpoint), cluster
+    def __init__(
+        self,
+        endpoint: str = "",
+        *,
+        cluster: str = "",
+        role: str = "",
+        version: str = "",
+        seconds: float = _TIMEOUT_SECONDS,
+    ) -> None:
+        """*endpoint*: http:// or https:// of the receiver, without a path; it has so many *seconds* for an answer."""
+        self._endpoint, self._cluster = endpoint.rstrip("/"), cluster
         self._about = {"service.name": f"trimtab-{role}", "service.version": version, "trimtab.cluster": cluster}
         self._waiting = queue.Queue[_Span](_MOST_WAITING)
         self._is_away = False
         #: Whether anything is sent.
         self.on = bool(endpoint)
+        self._seconds = seconds
         #: Spans that were dropped, because the receiver is away or too slow.
         self.dropped = 0
         if self.on:
+            context = Tls().context("the receiver of traces") if endpoint.startswith("https:") else None
+            self._connections = connection_pool(hosts=1, connections=1, ssl_context=context, verify_host=True)
             threading.Thread(target=self._send, name="traces", daemon=True).start()
 
     def add(
@@ -96,28 +107,33 @@ class Traces:
             with suppress(queue.Empty):
                 while len(spans) < _MOST_SENT:
                     spans.append(self._waiting.get_nowait())
-            try:
-                self._post(json.dumps(self._request(spans)).encode())
-            except (OSError, HTTPException, ValueError) as error:  # ValueError: a host that no name can have
+            why = self._why_not_taken(json.dumps(self._request(spans)).encode())
+            if why:
                 self.dropped += len(spans)
                 if not self._is_away:
-                    why = "spans are dropped, decisions go on: %s does not take them: %s; see endpoint in [tracing]"
-                    log.warning(why, self._endpoint.geturl(), error or type(error).__name__)
-                self._is_away = True
-                continue
-            if self._is_away:
-                log.info("%s takes spans again; %d were dropped so far", self._endpoint.geturl(), self.dropped)
-            self._is_away = False
+                    told = "spans are dropped, decisions go on: %s does not take them: %s; see endpoint in [tracing]"
+                    log.warning(told, self._endpoint, why)
+            elif self._is_away:
+                log.info("%s takes spans again; %d were dropped so far", self._endpoint, self.dropped)
+            self._is_away = bool(why)
 
-    def _post(self, body: bytes) -> None:
-        """OSError or HTTPException where the receiver does not take *body*."""
-        kind = HTTPSConnection if self._endpoint.scheme == "https" else HTTPConnection
-        place = self._endpoint.hostname or "", self._endpoint.port
-        with closing(kind(*place, timeout=_TIMEOUT_SECONDS)) as connection:
-            connection.request("POST", _PATH, body, {"Content-Type": "application/json"})
-            status = connection.getresponse().status
-        if status != 200:  # OTLP knows no other success
-            raise HTTPException(f"it answers {status}")
+    def _why_not_taken(self, body: bytes) -> str:
+        """Send *body*; "" where the receiver takes it."""
+        headers = {"Content-Type": "application/json", "Connection": "close"}
+        try:
+            answer = self._connections.request(
+                "POST",
+                self._endpoint + _PATH,
+                body=body,
+                headers=headers,
+                timeout=self._seconds,
+                redirect=False,
+                preload_content=False,
+            )
+        except HttpError as error:
+            return because(error)
+        answer.close()  # what it says besides is not read
+        return "" if answer.status == 200 else f"it answers {answer.status}"  # OTLP knows no other success
 
     def _request(self, spans: Sequence[_Span]) -> dict[str, Any]:
         """OTLP: ExportTraceServiceRequest."""

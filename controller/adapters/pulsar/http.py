@@ -20,16 +20,17 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 import urllib3
 
 from controller.adapters.network.deadline import Deadline
-from controller.adapters.network.tls import Tls, is_refusal, refusal
-from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection, words
-from controller.adapters.pulsar.credentials import Credentials
-from controller.adapters.pulsar.pool import (
+from controller.adapters.network.pool import (
     LARGEST_ANSWER,
     HttpAnswer,
     RenewedConnections,
+    because,
     connection_pool,
     read_answer,
 )
+from controller.adapters.network.tls import Tls, is_refusal, refusal
+from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
+from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.trusted import TrustedAddresses
 from controller.model.errors import TrimtabError
 
@@ -306,7 +307,7 @@ class PulsarHttp:
             )
             return read_answer(response, self.largest_answer)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise PulsarError(f"{method} {url}: no connection: {_because(error)}", sent=False) from error
+            raise PulsarError(f"{method} {url}: no connection: {because(error)}", sent=False) from error
         except urllib3.exceptions.SSLError as error:
             raise PulsarError(f"{method} {url}: {self._why_no_tls(error)}") from error
         except urllib3.exceptions.HTTPError as error:
@@ -318,10 +319,6 @@ class PulsarHttp:
         if isinstance(found, ssl.SSLError) and is_refusal(found):
             return refusal(found, f"{self.section.strip('[]')}.tls")
         return f"no answer: {type(error).__name__}: {error}"
-
-
-def _because(error: Exception) -> str:
-    return words(error.__cause__) if isinstance(error.__cause__, OSError) else str(error)
 
 
 def _location(url: str, answer: HttpAnswer) -> str:

@@ -7,11 +7,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from controller.adapters.network.calls import side_by_side
+from controller.adapters.network.pool import HttpAnswer
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log.client import LARGEST_TOLD, log_http, partition_name
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before
 from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize, Place
-from controller.adapters.pulsar.pool import HttpAnswer
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 

@@ -19,6 +19,7 @@ from controller.engine import DecidedInterval
 from controller.wire.results import Result
 from tests.journal_entries import UNLOAD, entry
 from tests.otlp_receiver import Receiver, otlp_receiver
+from tests.raw_answers import dripping, raw_server
 from tests.records import CLUSTER, PERIOD, T
 
 _MS = 1_000_000
@@ -125,6 +126,36 @@ def test_a_receiver_that_hangs_costs_spans_and_no_time(receiver: Receiver) -> No
         traces.add(T, "query", 0, 1)
     assert time.monotonic() - began < 2
     assert traces.dropped >= 5000 - 2048 - 256
+
+
+@pytest.mark.parametrize(
+    ("first", "drops"),
+    [
+        (b"", b""),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\n", b"x"),
+        (b"HTTP/1.1 -1 \x1b[2J\nforged line\r\n\r\n", b""),
+    ],
+)
+def test_a_receiver_that_never_answers_or_answers_nonsense_is_told_in_one_line(
+    first: bytes, drops: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with raw_server(dripping(first=first, drops=drops)) as url:
+        traces = Traces(url, cluster=CLUSTER, role="controller", version="1", seconds=0.2)
+        traces.add(T, "query", 0, 1)
+        until(partial(has_dropped, traces, 1))
+        until(lambda: bool(caplog.messages))
+    assert "does not take them" in caplog.messages[0]
+    assert caplog.messages[0].isprintable()
+
+
+def test_of_a_receivers_answer_only_the_status_is_read() -> None:
+    with raw_server(dripping(first=b"HTTP/1.1 503 No\r\nContent-Length: 9999999999\r\n\r\n", drops=b"x")) as url:
+        traces = Traces(url, cluster=CLUSTER, role="controller", version="1", seconds=30)
+        began = time.monotonic()
+        traces.add(T, "query", 0, 1)
+        until(partial(has_dropped, traces, 1))
+    assert time.monotonic() - began < 10
 
 
 def test_after_an_outage_spans_are_sent_again(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,60 +2,28 @@
 
 import gzip
 import json
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from controller.adapters.pulsar import pool as pulsar_pool
+from controller.adapters.network import pool
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from tests.raw_answers import Serve, dripping, raw_server
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 @contextmanager
-def server(
-    serve: Callable[[socket.socket, threading.Event], None], read_seconds: float = 30.0
-) -> Iterator[PulsarAdmin]:
+def server(serve: Serve, read_seconds: float = 30.0) -> Iterator[PulsarAdmin]:
     """An admin URL behind which *serve* has each connection, until the event is set."""
-    ended = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def accept() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.recv(65536)
-                    try:
-                        serve(connection, ended)
-                    except OSError:  # the caller has gone
-                        continue
-
-        threading.Thread(target=accept, daemon=True).start()
-        admin = PulsarAdmin(
-            [f"http://127.0.0.1:{listening.getsockname()[1]}"], cluster="lab", read_seconds=read_seconds
-        )
+    with raw_server(serve) as url:
+        admin = PulsarAdmin([url], cluster="lab", read_seconds=read_seconds)
         try:
             yield admin
         finally:
-            ended.set()
             admin.close()
-            listening.shutdown(socket.SHUT_RDWR)
-
-
-def dripping(*, first: bytes, drops: bytes) -> Callable[[socket.socket, threading.Event], None]:
-    def serve(connection: socket.socket, ended: threading.Event) -> None:
-        connection.sendall(first)
-        while not ended.wait(0.02):
-            connection.sendall(drops)
-
-    return serve
 
 
 @pytest.mark.parametrize(
@@ -77,7 +45,7 @@ def test_an_answer_that_drips_is_over_when_its_time_is(first: bytes, drops: byte
         assert time.monotonic() - begun < 2
 
 
-def replying(answer: bytes) -> Callable[[socket.socket, threading.Event], None]:
+def replying(answer: bytes) -> Serve:
     return lambda connection, _: connection.sendall(answer)
 
 
@@ -142,7 +110,7 @@ def test_whatever_json_a_broker_answers_with_the_outcome_is_a_value_or_a_pulsar_
 ) -> None:
     admin = PulsarAdmin(["http://127.0.0.1:1"], cluster="lab")
     for body in (*(json.dumps(each).encode() for each in BODIES), b"", b"\xff", b"{", b"[" * 9999):
-        monkeypatch.setattr(admin, "_send", lambda *_, body=body: pulsar_pool.HttpAnswer(200, "OK", {}, body))
+        monkeypatch.setattr(admin, "_send", lambda *_, body=body: pool.HttpAnswer(200, "OK", {}, body))
         try:
             CALLS[call](admin)
         except PulsarError:

@@ -11,6 +11,7 @@ import pulsar
 import pytest
 
 from controller.adapters.network.calls import NoAnswerError
+from controller.adapters.network.pool import HttpAnswer
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log import sequenced, topics
 from controller.adapters.pulsar.log.client import log_http
@@ -20,7 +21,6 @@ from controller.adapters.pulsar.log.reader import OLDEST, PartitionReader
 from controller.adapters.pulsar.log.sequenced import SequencedWriter
 from controller.adapters.pulsar.log.tail import newest_first
 from controller.adapters.pulsar.log.topics import LogAdmin, create_topics, log_admin
-from controller.adapters.pulsar.pool import HttpAnswer
 from controller.model.errors import AccessDeniedError, TrimtabError
 from tests.pulsar_in_memory import Client, PulsarInMemory, StoredMessage, broker, log_settings
 

@@ -1,4 +1,4 @@
-"""Connections to brokers with two limits on an answer: the time for the whole of it, and its size.
+"""The one HTTP client: connections with two limits on an answer, the time for the whole of it and its size.
 
 A timeout of a socket is for one read.  Here it is for the whole answer, head and body.
 """
@@ -11,13 +11,14 @@ import ssl
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.tls import Tls
+from controller.adapters.network.unreachable import words
 from controller.model.errors import TrimtabError
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
@@ -31,9 +32,12 @@ _LOOK_AGAIN_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
 
+#: No answer, or none that is used.
+HttpError: TypeAlias = urllib3.exceptions.HTTPError
+
 
 class HttpAnswer(NamedTuple):
-    """A broker's answer."""
+    """A server's answer."""
 
     status: int
     reason: str
@@ -41,7 +45,7 @@ class HttpAnswer(NamedTuple):
     data: bytes
 
 
-class TooLargeError(urllib3.exceptions.HTTPError):
+class TooLargeError(HttpError):
     """An answer was larger than is read."""
 
 
@@ -96,7 +100,7 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 def connection_pool(
     *, hosts: int, connections: int, ssl_context: ssl.SSLContext | None, verify_host: bool
 ) -> urllib3.PoolManager:
-    """Connections to *hosts* brokers are kept open, *connections* to each."""
+    """Connections to *hosts* servers are kept open, *connections* to each.  Every request needs a timeout."""
     pool = urllib3.PoolManager(
         num_pools=hosts,
         maxsize=connections,
@@ -169,3 +173,8 @@ def read_answer(response: urllib3.BaseHTTPResponse, largest: int) -> HttpAnswer:
         raise
     response.release_conn()
     return HttpAnswer(response.status, response.reason or "", response.headers, b"".join(pieces))
+
+
+def because(error: HttpError) -> str:
+    """Why no answer came, in words where it is known."""
+    return words(error.__cause__) if isinstance(error.__cause__, OSError) else str(error)
