@@ -4,14 +4,16 @@ import errno
 import logging
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
 
 from controller.adapters import long_work
-from controller.cli.shared.failures import traces_are_shown
+from controller.cli.shared.failures import harmless, traces_are_shown
 from controller.cli.shared.log_format import LogFormat, formatter
 
 #: Width of the output to a file or a pipe, in characters, unless COLUMNS says another: lines are as long as they are.
@@ -31,11 +33,16 @@ def command_line(*words: str | Path, conf: Path = DEFAULT_CONF) -> str:
 
 
 class _Console(Console):
-    """Rich's console, which leaves a reader that has ended to controller.cli.shared.failures."""
+    """Rich's console, which leaves a reader that has ended to controller.cli.shared.failures; shows texts, no more."""
 
     def on_broken_pipe(self) -> None:
         """See Console."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """See Console: nothing that is shown steers the terminal, but for Rich's own colours and cursor."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=harmless(segment.text))
 
 
 def json_option(schema: str, each: str = "") -> Any:

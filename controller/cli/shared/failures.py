@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import re
 import select
 import shutil
 import sys
@@ -12,6 +13,7 @@ import traceback
 from typing import Any, Final
 
 from controller.model.errors import TrimtabError
+from controller.model.names import NO_NAME_HAS
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +24,8 @@ READER_GONE: Final = 141
 _TRACES: Final = threading.Event()
 #: What a trace begins with, in the text of an error of Spark, and in a log record.
 _TRACE_SIGNS: Final = ("\n\tat ", "\nTraceback (most recent", "\n=== Streaming Query", "\nJVM stacktrace", "\n\nJVM")
+#: What would steer a terminal, or begin a line: whatever a server answers may be in an error.
+_STEERS: Final = re.compile(f"(?!\n)[{NO_NAME_HAS}]")
 #: Of an unexpected error's text as much is shown.
 _SHOWN: Final = 300
 
@@ -59,7 +63,7 @@ def exit_code_of(error: Exception, *, logged: bool = False) -> int:
 
 def say(text: str) -> None:
     """Print *text*, as trimtab's, to standard error; on a terminal its lines break between words."""
-    lines = f"trimtab: {text}".splitlines()
+    lines = harmless(f"trimtab: {text}").splitlines()
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         lines = [part for line in lines for part in _broken(line, width)]
@@ -93,12 +97,17 @@ def without_trace(text: str) -> str:
     return text if begin < 0 else " ".join(text[:begin].split())
 
 
+def harmless(text: str) -> str:
+    """*text* with a blank for each control character but line breaks, so that a terminal only shows it."""
+    return _STEERS.sub(" ", text)
+
+
 class LineFormatter(logging.Formatter):
-    """Formats a record without traces, unless ``--debug`` is given."""
+    """Formats a record without traces, unless ``--debug`` is given; its second line and all others are indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         """See logging.Formatter."""
-        return without_trace(super().format(record))
+        return harmless(without_trace(super().format(record))).replace("\n", "\n  ")
 
 
 def no_traces_from_threads() -> None:

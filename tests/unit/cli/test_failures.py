@@ -6,10 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from typer.testing import CliRunner
 
 from controller.cli.app import app
 from controller.cli.shared import failures
+from controller.cli.shared.console import console
 from controller.model.errors import LeadershipLostError, SettingsError, TrimtabError
 from tests.forked import trimtab
 
@@ -49,6 +51,24 @@ def test_the_trace_in_a_text_is_cut_off(text: str) -> None:
 
 def test_lines_without_a_trace_stay_as_they_are() -> None:
     assert failures.without_trace("conf: one\nconf: two") == "conf: one\nconf: two"
+
+
+#: What a server answered, in an error: it clears the screen, and claims to be another line of the log.
+_STEERING = "it answers \x1b[2J\x9b31m\r\n2026-01-01T00:00:00.000Z INFO all is well\x07\u2028x"
+
+
+def test_what_a_server_answers_steers_no_terminal_and_is_no_line_of_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failures.say(_STEERING)
+    console().print(Text(_STEERING))
+    shown = capsys.readouterr()
+    record = logging.LogRecord("a", logging.ERROR, "a.py", 1, "%s", (_STEERING,), None)
+    logged = failures.LineFormatter("%(message)s").format(record)
+    for text in (shown.err, shown.out, logged):
+        assert "all is well" in text
+        assert text.replace("\n", "").isprintable()
+    assert [line[:2] for line in logged.split("\n")] == ["it", "  "]
 
 
 def test_a_log_record_has_no_trace() -> None:
