@@ -31,6 +31,7 @@ from controller.model.errors import AccessDeniedError, LeadershipLostError, LogO
 from controller.ports.collectors import CollectorGroup, CollectorLog, GroupView
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
+from controller.wire.chunks import KeyValue
 from controller.wire.readable import counted, utc
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ _LOOK_MS: Final = 1000.0
 _LISTING: Final = "active brokers"
 _STATE: Final = "cluster state"
 _DOMAINS: Final = "failure domains"
+_SWEEPS, _STATES = "sweep", "state"
 
 
 @dataclass(slots=True)
@@ -60,6 +62,9 @@ class _Round:
     listed: bool = False
     read: bool = False
     outbox: list[Swept] = field(default_factory=list)
+    #: When to try again to publish the sweeps, epoch ms; states that are refused wait for the next interval.
+    outbox_again_ms: float = 0.0
+    states_refused: bool = False
     #: When to try again to write a tick that failed, epoch ms.
     again_ms: float = 0.0
 
@@ -101,8 +106,9 @@ class Collector:
         self._view: GroupView | None = None
         self._looked_ms = 0.0
         self._ticks = TickWriter(cluster, period_ms, log)
-        #: What was logged last: why no tick can be written, and why nothing could be published.
-        self._offline = self._unpublished = ""
+        #: What was logged last: why no tick can be written, and what could not be published.
+        self._offline = ""
+        self._unpublished: set[str] = set()
         self._round = _Round(interval=0)
 
     def run(self, until: threading.Event, *, once: bool = False) -> None:
@@ -253,30 +259,40 @@ class Collector:
             log.warning("%s gives no sweep and is reported missing: %s", broker, why)
 
     def _publish(self) -> None:
-        current = self._round
-        left = (current.interval + PUBLISH_SHARE * self._deadline_ms - self._now_ms()) / 1000
-        swept, states = current.outbox, list(self._states.values())
-        if not (swept or states) or left <= 0:
-            return
-        published = [*(record for each in swept for record in each.records), *records(states)]
+        # Apart from each other: a state that the log refuses, as one that is too large, holds up no sweep.
+        current, swept, states = self._round, self._round.outbox, list(self._states.values())
+        if swept and self._now_ms() >= current.outbox_again_ms:
+            if self._written(_SWEEPS, [record for each in swept for record in each.records], len(swept)):
+                current.outbox = []
+            else:
+                current.outbox_again_ms = self._now_ms() + _LOOK_MS
+        if states and not current.states_refused:
+            current.states_refused = not self._written(_STATES, list(records(states)), len(states))
+            if not current.states_refused:
+                self._due.written(states, current.interval)
+                self._states = {}
+
+    def _written(self, kind: str, published: list[KeyValue], number: int) -> bool:
+        """Whether *published*, *number* of a *kind*, are in the log; without time left they are not."""
+        left = (self._round.interval + PUBLISH_SHARE * self._deadline_ms - self._now_ms()) / 1000
+        if left <= 0:
+            return False
         try:
             self._log.publish(published, max(left, _STEP_SECONDS))
         except AccessDeniedError:
             raise
         except TrimtabError as error:
-            if not self._unpublished:
-                log.warning("not published, and kept while it is time: %s: %s", counted(len(swept), "sweep"), error)
-            self._unpublished = str(error)
-            self._metrics.not_published()
-            return
+            if kind not in self._unpublished:
+                log.warning("not published, and kept while it is time: %s: %s", counted(number, kind), error)
+            self._unpublished.add(kind)
+            self._metrics.not_published(sweeps=kind == _SWEEPS)
+            return False
         size = sum(len(value) for _, value in published)
-        self._metrics.published(sweeps=len(swept), records=len(published), size=size)
-        if self._unpublished:
-            log.info("sweeps can be published again")
-            self._unpublished = ""
-        current.outbox = []
-        self._due.written(states, current.interval)
-        self._states = {}
+        self._metrics.published(sweeps=number if kind == _SWEEPS else 0, records=len(published), size=size)
+        if kind in self._unpublished:
+            log.info("%ss can be published again", kind)
+            self._unpublished.discard(kind)
+        return True
 
     # what changes seldom
 

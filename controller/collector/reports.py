@@ -21,6 +21,8 @@ from controller.wire.sweep import SweepHeader
 
 #: The names of RESOURCES in the names of a broker's metrics.
 _USAGE_METRICS: Final = ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
+#: Characters of a topic's name.
+_LONGEST_TOPIC: Final = 10_000
 #: A rate in a topic's statistics has so many decimals, and so have sums here.
 _DECIMALS: Final = 3
 #: Of producers, consumers, bytes stored and bytes of backlog: no topic has more.
@@ -180,7 +182,7 @@ def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
             counts.append(
                 [each.get("producerCount", 0), _consumers(each), *map(each.get, ("storageSize", "backlogSize"))]
             )
-            topics.append(name)
+            topics.append(_topic(name))
         bundles.append(bundle)
         sizes.append(len(of_bundle))
     load, flaws = _rates(rows)
@@ -192,6 +194,12 @@ def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
         counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, _MOST).astype(np.int64),
         flaws=flaws,
     )
+
+
+def _topic(name: str) -> str:
+    """*name* in UTF-8 as Java writes it; clients choose it, so an absurdly long one is cut: a chunk has to hold it."""
+    kept = name[:_LONGEST_TOPIC]
+    return kept if kept.isascii() else kept.encode(errors="replace").decode()
 
 
 def _has_load(totals: tuple[tuple[float, ...], tuple[int, ...]]) -> bool:

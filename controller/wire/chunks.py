@@ -112,9 +112,9 @@ def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Ite
     """*sweep* as ``broker_sweep`` in Arrow batches of consecutive topics, each of at most *max_bytes*."""
     room = max_bytes - len(_header(sweep, _MANY, _MANY + 1)) - _ARROW_FRAME_BYTES
     bundle = bundle_of_topic(sweep.starts)
-    sizes = np.fromiter(map(len, sweep.topics), np.int64, len(sweep.topics)) + _ARROW_ROW_BYTES
+    sizes = np.fromiter(map(_utf8_size, sweep.topics), np.int64, len(sweep.topics)) + _ARROW_ROW_BYTES
     # A chunk lists the names of its bundles once, also of those without topics that lie between.
-    names = np.cumsum([0, *(len(name) + 4 for name in sweep.bundles)])
+    names = np.cumsum([0, *(_utf8_size(name) + 4 for name in sweep.bundles)])
     sizes += np.diff(names[bundle + 1], prepend=0)
     # A broker without topics still says so, in one empty chunk.
     starts = np.flatnonzero(np.diff(np.cumsum(sizes) // room, prepend=-1)).tolist() or [0]
@@ -132,6 +132,10 @@ def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Ite
                 counts=sweep.counts[lo:hi],
             ),
         )
+
+
+def _utf8_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 #: ``[log] sweeps`` -> the form in which collectors write.

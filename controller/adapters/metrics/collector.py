@@ -75,10 +75,11 @@ class CollectorMetrics(ProcessMetrics):
         if sweeps:
             self.health.ready("collects: its last sweeps were published")
 
-    def not_published(self) -> None:
-        """The log could not be written to."""
+    def not_published(self, *, sweeps: bool) -> None:
+        """The log refused *sweeps*, or what else there was, or could not be written to."""
         self._publish_errors.inc()
-        self.health.not_ready("its sweeps cannot be published; its log says why")
+        if sweeps:
+            self.health.not_ready("its sweeps cannot be published; its log says why")
 
     def ticked(self, interval: int, now_ms: float, *, brokers: int, silent: int) -> None:
         """The tick of *interval*, epoch ms, was just written: *silent* of *brokers* are without a sweep."""

@@ -33,14 +33,16 @@ from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.trusted import TrustedAddresses
 from controller.model.errors import TrimtabError
+from controller.model.names import is_name
+from controller.wire.metrics import MAX_BROKERS
 
 log = logging.getLogger(__name__)
 
 _MOST_REDIRECTS: Final = 5
 #: For the list of active brokers, from each admin URL.
 _LIST_SECONDS: Final = 5.0
-#: More names than any cluster has; a longer list is an error.
-_MOST_BROKERS: Final = 20_000
+#: A tick lists no more; a longer list is an error.
+_MOST_BROKERS: Final = MAX_BROKERS
 _SHOWN: Final = 300
 NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
@@ -184,6 +186,9 @@ class PulsarHttp:
     def _learn(self, brokers: Sequence[str]) -> None:
         if len(brokers) > _MOST_BROKERS:
             raise PulsarError(f"{len(brokers)} active brokers are listed, allowed: {_MOST_BROKERS}", status=200)
+        odd = next((name for name in brokers if not is_name(name)), None)
+        if odd is not None:
+            raise PulsarError(f"an active broker is listed as {odd!r:.100}, which is no name of a broker", status=200)
         self._trusted.learn(brokers)
         for gone in [name for name in self._addresses if name not in self._trusted.names]:
             self._addresses.pop(gone, None)

@@ -20,7 +20,7 @@ from controller.collector.reports import (
 from controller.collector.sweeper import Sweeper
 from controller.model.load import RESOURCES
 from controller.settings.capacity import CapacityOverrides
-from controller.wire.chunks import arrow_chunks, glance, json_chunks
+from controller.wire.chunks import MAX_CHUNK_BYTES, arrow_chunks, glance, json_chunks
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.sweep import ArrowSweep, BrokerSweep
 from tests.fake_pulsar import sample
@@ -107,6 +107,22 @@ def test_arrow_chunks_have_room_for_the_names_of_their_bundles(max_bytes: int, c
     values = [value for _, value in arrow_chunks(large, max_bytes=max_bytes)]
     assert max(map(len, values)) <= max_bytes
     assert len(values) == chunks
+
+
+def test_no_name_that_a_client_gives_its_topic_makes_a_chunk_that_the_log_refuses() -> None:
+    report, stats = modular_report(sample("load_report_1.json")), sample("topics_1.json")
+    namespace, _, range_ = BUNDLE.rpartition("/")
+    [kind] = stats[namespace][range_]
+    one = next(iter(stats[namespace][range_][kind].values()))
+    odd = ["\ud800", *("漢" * 300 + str(i) for i in range(1_500)), "x" * 2_000_000]
+    stats[namespace][range_][kind] = dict.fromkeys(odd, one)
+    columns, _ = swept(NAME, report, stats)
+    for form in (json_chunks, arrow_chunks):
+        assert max(len(value) for _, value in form(columns)) <= MAX_CHUNK_BYTES
+    [bundle] = [i for i, name in enumerate(columns.bundles) if name == BUNDLE]
+    listed = columns.topics[columns.starts[bundle] : columns.starts[bundle + 1]]
+    assert len(listed) == len(odd), "each counts with its load"
+    assert "?" in listed, "as Java writes what UTF-8 does not have"
 
 
 def test_a_bundle_that_only_the_older_topic_statistics_list_has_been_unloaded_and_is_left_out() -> None:

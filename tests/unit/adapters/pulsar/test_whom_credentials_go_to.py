@@ -174,7 +174,7 @@ def test_where_the_list_cannot_be_read_the_last_one_counts_and_without_any_nobod
     assert lab.lists() == before, "a list that fails is not asked for at every call"
 
 
-@pytest.mark.parametrize("answer", [{"a": 1}, [1, 2], "text", [["a:8080"]], ["x:1"] * 20_001])
+@pytest.mark.parametrize("answer", [{"a": 1}, [1, 2], "text", [["a:8080"]], ["x:1"] * 10_001, ["a\nb:1"], ["x" * 2000]])
 def test_what_is_no_list_of_brokers_is_not_believed(lab: Lab, answer: object) -> None:
     lab.one.answers[LIST] = (200, answer)
     with pytest.raises(PulsarError):
