@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Final, Self, TypeAlias, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from controller.settings.shown import has_userinfo
 
+#: Of any number in the settings: times in ms, bytes and products of two of them stay below 2^63, in Java, too.
+MOST_OF_ANYTHING: Final = 2**31 - 1
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -49,6 +51,14 @@ class Section(BaseModel):
         # Otherwise a section's error would show all of its values, secrets too.
         hide_input_in_errors=True,
     )
+
+    @model_validator(mode="after")
+    def _has_numbers_to_reckon_with(self) -> Self:
+        for key in type(self).model_fields:
+            value = getattr(self, key)
+            if isinstance(value, int | float) and not -MOST_OF_ANYTHING <= value <= MOST_OF_ANYTHING:
+                raise ValueError(f"{key} is too large: allowed is {MOST_OF_ANYTHING} at most")
+        return self
 
 
 def sections_in(annotation: Any) -> tuple[type[BaseModel], ...]:

@@ -65,7 +65,7 @@ class ClusterSettings(Section):
 class IntervalSettings(Section):
     """Intervals: their length, and how much is kept of them."""
 
-    period_seconds: PositiveInt = 60
+    period_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
     """Seconds from one interval to the next; 60, since brokers update their statistics once a minute."""
     shards: Annotated[int, Field(ge=1, le=4096)] = 16
     """Number of parts that the bundles' state is divided into.  It cannot change during the life of a checkpoint.

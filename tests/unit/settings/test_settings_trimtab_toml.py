@@ -142,6 +142,11 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ("excluded = []", 'excluded = ["tenant"]', "decisions.excluded.0 = 'tenant': 'tenant' is not a bundle"),
         ("stale_after_seconds = 300", "stale_after_seconds = 59", "[intervals] stale_after_seconds (59) is shorter"),
         ("seed = 0", "seed =", "not TOML: "),
+        # Bytes and times that are made of them would not fit 64 bits.
+        ("waiting_mbytes = 512", f"waiting_mbytes = {1 << 50}", "[intervals] waiting_mbytes is too large: allowed is "),
+        ("command_ttl_seconds = 300", f"command_ttl_seconds = {10**400}", "[decisions] command_ttl_seconds is too"),
+        ("timeout_seconds = 10.0", "timeout_seconds = inf", "[collector] timeout_seconds is too large"),
+        ("period_seconds = 60", "period_seconds = 86401", "intervals.period_seconds = 86401: Input should be less"),
     ],
 )
 def test_a_mistake_is_refused_with_key_value_and_choices(tmp_path: Path, old: str, new: str, told: str) -> None:
