@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 
 from controller.settings.shown import has_userinfo
 
-#: Of any number in the settings: times in ms, bytes and products of two of them stay below 2^63, in Java, too.
-MOST_OF_ANYTHING: Final = 2**31 - 1
+#: Of any number in the settings; 300 years in seconds.  Times in ms, bytes, and intervals as times stay below 2^63.
+MOST_OF_ANYTHING: Final = 10_000_000_000
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 

@@ -9,7 +9,7 @@ import json
 from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 
 from controller.model.errors import PlanRefusedError, WireError
 from controller.model.load import Floats, Ints
@@ -171,7 +171,20 @@ def _hash_of(record: PlanRecord) -> str:
 
 
 def plan_record(plan: Plan) -> PlanRecord:
-    """*plan* as it is written."""
+    """*plan* as it is written.  PlanRefusedError where no file may hold it."""
+    try:
+        return _plan_record(plan)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise PlanRefusedError(
+            f"the plan is beyond what a file of it may hold: {where}: {first['msg']}, found {first['input']!r:.40}; a"
+            " usage or a limit of a broker may be absurd (`trimtab doctor` names it), or the plan too large: plan for"
+            " fewer brokers"
+        ) from error
+
+
+def _plan_record(plan: Plan) -> PlanRecord:
     problem = plan.problem
     return PlanRecord(
         cluster=plan.cluster,

@@ -145,6 +145,14 @@ def test_what_is_no_plan_is_refused(value: bytes) -> None:
         parse_plan(value)
 
 
+def test_a_plan_that_no_file_may_hold_is_refused_in_words() -> None:
+    plan = _made()
+    [step, *rest] = plan.steps
+    absurd = replace(step, certificate=replace(step.certificate, reached=1e30))
+    with pytest.raises(PlanRefusedError, match=r"reached: .*found 1e\+30; a usage or a limit of a broker"):
+        encode_plan(replace(plan, steps=(absurd, *rest)))
+
+
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controller.wire.plan.MAX_BYTES", 100)
     with pytest.raises(PlanRefusedError, match="too_large"):
