@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
+from controller.adapters.network import pool
 from controller.adapters.network.waiting import wait_for
-from controller.adapters.pulsar import pool
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.pulsar.log.connection import LogConnection
