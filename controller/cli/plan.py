@@ -11,14 +11,15 @@ import typer
 from controller.adapters.disk import files
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
+from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option
 from controller.cli.shared.reachable import require
-from controller.cli.shared.times import time_of
+from controller.cli.shared.times import FORMS, time_of
 from controller.cli.texts.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
-from controller.offline.plans.source import PlanSource, source_of_load, source_of_log
+from controller.offline.plans.source import PlanSource, source_of_load, source_of_log, source_of_recording
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.plan import encode_plan
@@ -37,6 +38,23 @@ _Load: TypeAlias = Annotated[
         help="Plan for this load, as `trimtab decide` reads it; can be repeated.  No live cluster is asked.",
         exists=True,
         show_default="the live cluster of --conf",
+    ),
+]
+_Recording: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Plan for the cluster as this recording (`trimtab record`) ends, by the settings in it.  No live cluster is"
+        " asked.",
+        exists=True,
+        file_okay=False,
+        show_default=False,
+    ),
+]
+_At: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help=f"With --recording: as of its last decision up to this time: {FORMS}.",
+        show_default="the newest decision",
     ),
 ]
 _Budget: TypeAlias = Annotated[
@@ -120,6 +138,8 @@ _Intervals: TypeAlias = Annotated[
 
 def plan(
     load: _Load = None,
+    recording: _Recording = None,
+    at: _At = None,
     budget: _Budget = None,
     to: _To = 1.05,
     drain: _Drain = None,
@@ -159,7 +179,15 @@ def plan(
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
     asked = replace(_limited(asked, budget or [], to, peers_below / 100, wave_moves), frontier=frontier)
-    source = _source(load, broker_conf, cluster, period_seconds * 1000, conf, intervals)
+    _refuse_pairs(load, recording, at, needs_load=broker_conf is not None or cluster is not None)
+    if load:
+        with long_work("reading the load"):
+            source = source_of_load(load, broker_conf, cluster=cluster, period_ms=period_seconds * 1000)
+    elif recording is not None:
+        wanted = None if at is None else time_of(at, now_ms=now_ms, of="--at")
+        source = source_of_recording(Recording(recording), wanted)
+    else:
+        source = _live(conf, intervals)
     if sizes:
         _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, as_json=as_json)
         return
@@ -241,16 +269,17 @@ def _deadline(text: str, now_ms: int) -> int:
     return found
 
 
-def _source(
-    load: list[Path] | None, broker_conf: Path | None, cluster: str | None, period_ms: int, conf: Path, before: int
-) -> PlanSource:
-    if load:
-        with long_work("reading the load"):
-            return source_of_load(load, broker_conf, cluster=cluster, period_ms=period_ms)
-    if broker_conf is not None or cluster is not None:
-        raise typer.BadParameter(
-            "need --load: of a live cluster, --conf names them", param_hint="--broker-conf, --cluster"
-        )
+def _refuse_pairs(load: list[Path] | None, recording: Path | None, at: str | None, *, needs_load: bool) -> None:
+    if recording is not None and load:
+        raise typer.BadParameter("give one of the two", param_hint="--recording, --load")
+    if at is not None and recording is None:
+        raise typer.BadParameter("needs --recording", param_hint="--at")
+    if needs_load and not load:
+        why = "need --load: of a live cluster, --conf names them; a recording has its own"
+        raise typer.BadParameter(why, param_hint="--broker-conf, --cluster")
+
+
+def _live(conf: Path, before: int) -> PlanSource:
     settings = read_settings(conf)
     with long_work("reading the journal and the log"):
         require(settings, Part.LOG)

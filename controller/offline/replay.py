@@ -57,6 +57,8 @@ class ReplayedInterval(NamedTuple):
     #: Before the decision.
     memory: Memory
     controls: Controls
+    #: After the decision.
+    remembered: Memory
 
 
 class LogReplay:
@@ -127,8 +129,8 @@ class Replay:
         journal = self._journal or self._begun(interval)
         if self._memory.last_interval is None or interval > self._memory.last_interval:
             controls = journal.controls(interval)
-            self.newest = ReplayedInterval(snapshots, self._memory, controls)
             entry = decide_interval(snapshots, self._memory, controls, self._policy)
+            self.newest = ReplayedInterval(snapshots, self._memory, controls, entry.memory)
             self._memory = entry.memory
             journal.take(entry)
 

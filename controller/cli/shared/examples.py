@@ -34,6 +34,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "plan": (
         'trimtab plan --budget "20 moves" --to 1.1 -o plan.json',
         "trimtab plan --load recording --frontier",
+        "trimtab plan --recording tuesday --at 2025-01-31T14:05:00Z",
         "trimtab plan --drain broker-1:8080 --by 14:05",
         "trimtab plan --load recording --headroom 30 --add 2",
     ),

@@ -91,7 +91,7 @@ def move_answer(plan: Plan, move: PlannedMove) -> PlannedMoveAnswer:
 def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
     """Print *answer* for a person who is to approve it; *conf* are the settings with which it is carried out."""
     _print_moves(out, answer)
-    header = columns("broker", "before", "by", "after", "highest on the way", "bundles")
+    header = columns("broker", "before", "by", "after", "highest on the way", "bundles that may move")
     changed = [each for each in answer.brokers if each.before != each.after]
     rest = [each for each in answer.brokers if each.before == each.after]
     shown = [*changed, *rest[: _FEW if changed else None]]

@@ -1,14 +1,11 @@
 """A decision of a recording, made again from its records, to be explained."""
 
-from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.reading import Recording
 from controller.cycle import Policy
-from controller.model.errors import TrimtabError, WireError
+from controller.model.errors import WireError
+from controller.offline.decided_again import decided_again
 from controller.offline.explanations.examined import examine
 from controller.offline.explanations.explanation import ExplainedDecision
-from controller.offline.record_texts import begin_of
-from controller.offline.replay import LogReplay, Replay
-from controller.wire.readable import utc
 from controller.wire.results import Result, decode_result
 
 _NO_JOURNAL = "the recording has no journal of this cluster: whether the live run decided so is not known"
@@ -21,28 +18,16 @@ _OTHERWISE = (
 def recorded_decision(recording: Recording, wanted: int | None) -> ExplainedDecision:
     """The last decision of *recording*, or the last one that is not after *wanted*, epoch ms, by its own settings.
 
-    Every interval up to it is decided again.  TrimtabError where there is none, or the recording cannot be read.
+    TrimtabError where there is none, or the recording cannot be read.
     """
-    settings, cluster = recording.manifest.settings, recording.manifest.cluster
-    policy = settings.policy(cluster)
-    again = LogReplay(recording, settings, policy, begin_of(recording))
-    replay = Replay(recording, settings, policy)
-    with long_work("replaying, records", again.size(), pieces) as tell:
-        for snapshot in again.snapshots(tell):
-            if wanted is not None and snapshot.interval > wanted:
-                break
-            replay.decide([snapshot])
-    newest = replay.newest
-    if newest is None:
-        when = "" if wanted is None else f" at or before {utc(wanted)}"
-        raise TrimtabError(f"{recording.where} has no decision{when}: `trimtab what-if` shows what it spans")
-    [snapshot], told = newest.snapshots, replay.ended(None)
-    same = told.comparison.first is None if told.has_journal else None
-    examined = examine(snapshot, newest.memory, newest.controls, policy)
+    again = decided_again(recording, wanted)
+    policy, made_of = again.policy, again.interval
+    [snapshot] = made_of.snapshots
+    examined = examine(snapshot, made_of.memory, made_of.controls, policy)
     results = _results(recording, policy)
     decision = examined.decision
     return ExplainedDecision(
-        cluster=cluster,
+        cluster=policy.cluster,
         interval=snapshot.interval,
         source="recording",
         summary=decision.summary,
@@ -50,8 +35,8 @@ def recorded_decision(recording: Recording, wanted: int | None) -> ExplainedDeci
         verdicts=decision.verdicts,
         policy=policy,
         examined=examined,
-        reproduced=same,
-        notes={None: (_NO_JOURNAL,), False: (_OTHERWISE,), True: ()}[same],
+        reproduced=again.same,
+        notes={None: (_NO_JOURNAL,), False: (_OTHERWISE,), True: ()}[again.same],
     )
 
 

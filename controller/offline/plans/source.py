@@ -1,4 +1,4 @@
-"""The cluster that a plan is made for: from load reports or a recording, or from a live cluster's log."""
+"""The cluster that a plan is made for: from load reports, from a recording, or from a live cluster's log."""
 
 import os
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import numpy as np
 
 from controller.adapters.opened import log_system
 from controller.adapters.recent import last_tick
+from controller.adapters.recordings.reading import Recording
 from controller.cycle import Policy, untouchable_in, view_of
 from controller.cycle.guardrails import undescribed
 from controller.cycle.limits import Limits
@@ -19,6 +20,7 @@ from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
 from controller.offline.decide import decide_on_load
+from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
@@ -108,6 +110,24 @@ def source_of_load(
         memory=policy.initial_memory(0),
         shedder=shedder,
         notes=tuple(notes_on(recorded, found.view.brokers.names)),
+    )
+
+
+def source_of_recording(recording: Recording, wanted: int | None) -> PlanSource:
+    """The cluster as *recording* ends, or as of its last decision that is not after *wanted*, epoch ms.
+
+    With its settings, and what its controllers remembered.  TrimtabError where there is no such decision.
+    """
+    again = decided_again(recording, wanted)
+    made_of = again.interval
+    policy = with_drained(again.policy, made_of.controls)
+    return PlanSource(
+        cluster=policy.cluster,
+        period_ms=policy.period_ms,
+        view=view_of(made_of.snapshots, made_of.remembered, policy),
+        policy=policy,
+        memory=made_of.remembered,
+        shedder=build(PeakShedder, recording.manifest.settings.broker_conf),
     )
 
 

@@ -1,6 +1,7 @@
 """``trimtab plan`` on a recorded load and on the log of a modelled cluster."""
 
 import json
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from controller.wire.plan import parse_plan
 from tests.modelled_log import ACTIVE, played, settings_in
 from tests.records import SAMPLES
 
+RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "broker_restarted"
+BACK_OFF = "BackOff (decisions.retry_failed_after_seconds)"
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
 app = typer.Typer()
 app.command()(plan)
@@ -56,6 +59,27 @@ def test_a_plan_of_a_recording_is_that_of_the_log_in_its_folder(conf: Path) -> N
     said = answer("--load", conf.parent / "log", "--to", "1.0")
     assert said["moves"] > 0
     assert len(said["brokers"]) == len(names(conf))
+
+
+def test_a_plan_of_what_record_wrote_is_of_the_cluster_at_its_end_or_at_an_earlier_time() -> None:
+    newest = answer("--recording", RECORDING)
+    earlier = answer("--recording", RECORDING, "--at", "2026-11-23T04:36:09Z")
+    assert [said["cluster"] for said in (newest, earlier)] == ["standalone", "standalone"]
+    assert [each["bundlesBefore"] for each in newest["brokers"]] == [6, 6, 7]
+    assert [each["bundlesBefore"] for each in earlier["brokers"]] == [12, 0, 5]
+    assert newest["interval"] - earlier["interval"] == 37 * 10_000
+
+
+def test_a_plan_of_what_record_wrote_goes_by_the_settings_in_it(tmp_path: Path) -> None:
+    shutil.copytree(RECORDING, tmp_path / "same")
+    drained = ("--drain", "127.0.0.1:21348", "--at", "2026-11-23T04:36:09Z")
+    before = answer("--recording", tmp_path / "same", *drained, code=1)
+    assert (before["moves"], before["stays"]) == (12, {"session/orders/0xa8000000_0xb0000000": BACK_OFF})
+    manifest = json.loads((tmp_path / "same" / "manifest.json").read_bytes())
+    manifest["settings"]["decisions"]["excluded"] = ["session/orders"]
+    (tmp_path / "same" / "manifest.json").write_text(json.dumps(manifest))
+    after = answer("--recording", tmp_path / "same", *drained, code=1)
+    assert (after["moves"], len(after["stays"])) == (0, 13)
 
 
 def test_a_budget_of_moves_is_kept(conf: Path) -> None:
@@ -189,6 +213,8 @@ def test_what_cannot_be_planned_is_told(arguments: list[str], said: str) -> None
         ["--peers-below", "0"],
         ["--wave-moves", "0"],
         ["--wave-moves", "101"],
+        ["--recording", str(RECORDING)],
+        ["--at", "14:05"],
     ],
 )
 def test_options_that_make_no_sense_are_refused(arguments: list[str]) -> None:
