@@ -63,8 +63,6 @@ _Recording: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         help="Explain a decision of this recording (`trimtab record`), by the settings in it.  No journal is read.",
-        exists=True,
-        file_okay=False,
         show_default=False,
     ),
 ]

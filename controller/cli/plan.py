@@ -43,10 +43,8 @@ _Load: TypeAlias = Annotated[
 _Recording: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="Plan for the cluster as this recording (`trimtab record`) ends, by the settings in it.  No live cluster is"
-        " asked.",
-        exists=True,
-        file_okay=False,
+        help="Plan for the cluster as this recording (`trimtab record`) ends, by the settings in it.  No live cluster"
+        " is asked.",
         show_default=False,
     ),
 ]
@@ -85,6 +83,9 @@ _By: TypeAlias = Annotated[
         " 2025-01-31T14:05:00Z.",
         show_default=False,
     ),
+]
+_Zone: TypeAlias = Annotated[
+    bool, typer.Option("--zone", help="With --rolling-restart: a failure domain at a time, not a broker.")
 ]
 _Remove: TypeAlias = Annotated[
     int, typer.Option(min=0, max=10_000, help="Empty so many brokers, those whose bundles disturb the fewest clients.")
@@ -145,9 +146,7 @@ def plan(
     drain: _Drain = None,
     join: _Join = None,
     rolling_restart: Annotated[bool, typer.Option(help="Restart every broker: empty one, then the next.")] = False,
-    zone: Annotated[
-        bool, typer.Option("--zone", help="With --rolling-restart: a failure domain at a time, not a broker.")
-    ] = False,
+    zone: _Zone = False,
     remove: _Remove = 0,
     headroom: _Headroom = None,
     add: _Add = 0,
@@ -172,22 +171,15 @@ def plan(
     """
     asked = _asked(drain, join, rolling_restart, zone, remove)
     sizes = headroom is not None or add > 0
-    if sizes and (asked.kind != BALANCE or output is not None):
-        raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
-    if frontier and (asked.kind != BALANCE or sizes):
-        raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
+    _refuse_kinds(asked, output, sizes=sizes, frontier=frontier)
+    _refuse_sources(load, recording, at, broker_conf, cluster)
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
     asked = replace(_limited(asked, budget or [], to, peers_below / 100, wave_moves), frontier=frontier)
-    _refuse_pairs(load, recording, at, needs_load=broker_conf is not None or cluster is not None)
     if load:
-        with long_work("reading the load"):
-            source = source_of_load(load, broker_conf, cluster=cluster, period_ms=period_seconds * 1000)
-    elif recording is not None:
-        wanted = None if at is None else time_of(at, now_ms=now_ms, of="--at")
-        source = source_of_recording(Recording(recording), wanted)
+        source = _loaded(load, broker_conf, cluster, period_seconds * 1000)
     else:
-        source = _live(conf, intervals)
+        source = _live(conf, intervals) if recording is None else _recorded(recording, at, now_ms)
     if sizes:
         _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, as_json=as_json)
         return
@@ -269,14 +261,33 @@ def _deadline(text: str, now_ms: int) -> int:
     return found
 
 
-def _refuse_pairs(load: list[Path] | None, recording: Path | None, at: str | None, *, needs_load: bool) -> None:
+def _refuse_kinds(asked: Asked, output: Path | None, *, sizes: bool, frontier: bool) -> None:
+    if sizes and (asked.kind != BALANCE or output is not None):
+        raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
+    if frontier and (asked.kind != BALANCE or sizes):
+        raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
+
+
+def _refuse_sources(
+    load: list[Path] | None, recording: Path | None, at: str | None, broker_conf: Path | None, cluster: str | None
+) -> None:
     if recording is not None and load:
         raise typer.BadParameter("give one of the two", param_hint="--recording, --load")
     if at is not None and recording is None:
         raise typer.BadParameter("needs --recording", param_hint="--at")
-    if needs_load and not load:
+    if (broker_conf is not None or cluster is not None) and not load:
         why = "need --load: of a live cluster, --conf names them; a recording has its own"
         raise typer.BadParameter(why, param_hint="--broker-conf, --cluster")
+
+
+def _loaded(load: list[Path], broker_conf: Path | None, cluster: str | None, period_ms: int) -> PlanSource:
+    with long_work("reading the load"):
+        return source_of_load(load, broker_conf, cluster=cluster, period_ms=period_ms)
+
+
+def _recorded(recording: Path, at: str | None, now_ms: int) -> PlanSource:
+    wanted = None if at is None else time_of(at, now_ms=now_ms, of="--at")
+    return source_of_recording(Recording(recording), wanted)
 
 
 def _live(conf: Path, before: int) -> PlanSource:

@@ -62,7 +62,8 @@ def recorded_files(source: Path) -> list[Path]:
     if is_recording(source):
         raise SettingsError(
             f"{source} is a recording of `trimtab record`: `trimtab plan --recording`, `explain --recording`,"
-            " `what-if`, `replay` and `audit` take it; here give load reports, sweeps as JSON lines, or the folder of a log"
+            " `what-if`, `replay` and `audit` take it; here give load"
+            " reports, sweeps as JSON lines, or the folder of a log"
         )
     folder = source / "metrics" if (source / "metrics").is_dir() else source
     found = sorted(folder.glob("*.json*"))

@@ -148,7 +148,9 @@ def test_a_folder_without_any_says_which_names_count(tmp_path: Path) -> None:
 def test_a_recording_says_which_commands_take_it() -> None:
     recording = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
     error = run("--load", recording, "--strategy", "OverloadShedder").exception
-    assert f"{recording} is a recording of `trimtab record`: `trimtab explain --recording`, `what-if`" in str(error)
+    assert f"{recording} is a recording of `trimtab record`: `trimtab plan --recording`, `explain --recording`" in str(
+        error
+    )
 
 
 def test_a_broker_heard_of_long_before_the_others_is_told(tmp_path: Path) -> None:
