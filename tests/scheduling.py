@@ -106,7 +106,6 @@ SLOW: Final = frozenset(
         "offline/test_recordings_of_pulsar",
         "offline/test_shipped_scenarios",
         "offline/test_usage_model",
-        "planning/test_maintenance_plans",
         "streaming/test_shipped_code",
         "test_supply_chain",
     )

@@ -110,8 +110,8 @@ def test_what_is_not_restarted_takes_bundles_for_good() -> None:
 
 @pytest.mark.parametrize("mean", [0.2, 0.5])
 def test_no_random_restart_is_below_its_lower_bound_and_each_step_ends_empty(mean: float) -> None:
-    at_bound = 0
-    for seed in range(60):
+    at_bound, seeds = 0, tries(plain=12, thorough=60)
+    for seed in range(seeds):
         one = some_problem(seed, mean)
         groups = [[row] for row in range(len(one.capacity))]
         found, steps = restart_steps(one, groups, LIMITS)
@@ -124,7 +124,7 @@ def test_no_random_restart_is_below_its_lower_bound_and_each_step_ends_empty(mea
             assert found.moves >= found.fewest
             at_bound += found.moves == found.fewest
         assert plan_flaws(plan_of(one, steps, "rolling_restart")) == []
-    assert at_bound > 20
+    assert at_bound > seeds // 3
 
 
 def test_a_zone_is_restarted_together() -> None:
