@@ -153,7 +153,7 @@ class Trial:
         if in_place and tests:
             quick = [i for i in tests if self._seconds[i] < _QUICK_SECONDS]
             verdict = _forked(lambda: self._run_with(mutant, quick), None)
-        if verdict == SURVIVED and not (self._quick and in_place and tests):
+        if verdict == SURVIVED and not (self._quick and (in_place or not tests)):
             files = [*dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)]
             verdict = self._in_a_copy(mutant, files[:_FIRST_FILES]) if files else SURVIVED
             if verdict == SURVIVED:

@@ -65,7 +65,8 @@ class BundleHistory:
     def after(self, seen: Floats, at_first: Floats, at_ms: int) -> Self:
         """After a round at *at_ms*, in which the load of the bundles in sight was *seen* (n,)."""
         n, rows = self.in_sight, slice(0, self.in_sight)
-        minutes = (at_ms - self.as_of_ms) / _MINUTE_MS if self.as_of_ms >= 0 else 1.0
+        # Of the first round of all it does not matter how long it was.
+        minutes = (at_ms - self.as_of_ms) / _MINUTE_MS
         now = _of(self.followed, rows).after(seen, at_first, min(max(minutes, 0.1), _LONGEST_STEP))
         columns: list[_Column] = [
             np.append(new, old[n:]) for new, old in zip(_columns(now), _columns(self.followed), strict=True)
@@ -122,17 +123,15 @@ class BundleHistory:
     def _with_rows(self, digest: str, wanted: Keys, *, known: bool) -> Self:
         """These columns for the rows *wanted*, then the others, unless there are too many."""
         held = self.keys if known else self.keys[:0]
-        order = np.argsort(held, kind="stable")
-        at = np.searchsorted(held[order], wanted).clip(max=max(len(held) - 1, 0))
-        found = held[order][at] == wanted if len(held) else np.zeros(len(wanted), np.bool_)
-        rows: Ints = np.where(found, order[at] if len(held) else 0, -1)
-        out_of_sight = np.setdiff1d(np.arange(len(held)), rows[found])
+        row_of = {key: row for row, key in enumerate(held.tolist())}
+        rows: Ints = np.array([row_of.get(key, -1) for key in wanted.tolist()], np.int64)
+        out_of_sight = np.setdiff1d(np.arange(len(held)), rows)
         if len(out_of_sight) > max(len(wanted), _OUT_OF_SIGHT):
             out_of_sight = out_of_sight[:0]
         rows = np.append(rows, out_of_sight)
 
         def column(old: _Column, missing: float) -> Floats:
-            return np.append(old[: len(held)], missing)[rows]
+            return np.append(old, missing)[rows]
 
         level, trend, error, streak = _columns(self.followed)
         columns = [column(level, 0.0), column(trend, 0.0), column(error, 0.0), column(streak, NEVER)]

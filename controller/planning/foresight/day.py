@@ -28,7 +28,7 @@ class DayProfile:
         """(n,) the load so many *hours* after *at_ms*, as a multiple of that at *at_ms*; 1 where it is not known."""
         now, then = self._of(at_ms), self._of(at_ms + hours * HOUR_MS)
         known = (now > 0) & (then > 0)
-        found: Floats = np.where(known, then / np.where(known, now, 1.0), 1.0)
+        found: Floats = np.divide(then, now, out=np.ones_like(now), where=known)
         return found.clip(1 / _MOST, _MOST)
 
     def _of(self, at_ms: int) -> Floats:

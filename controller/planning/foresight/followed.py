@@ -30,7 +30,6 @@ _AT_FIRST: Final = 0.1
 _KEPT: Final = 0.9
 #: ``streak`` of a row that was never seen.
 NEVER: Final = -128
-_LONGEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,7 +43,7 @@ class Followed:
     streak: Ints
 
     def after(self, seen: Floats, at_first: Floats, minutes: float) -> Self:
-        """After a round in which the load was *seen* (n,), *minutes* after the last one.
+        """After a round in which the load was *seen* (n,), *minutes*, above 0, after the last one.
 
         *at_first*: (n,) the level of rows that were never seen.
         """
@@ -56,16 +55,16 @@ class Followed:
         near = _NEAR * error + _NEAR_SHARE * level
         off, side = np.abs(difference), np.sign(difference).astype(np.int64)
         far = (off > near) & ~new
-        streak = np.where(far, np.where(self.streak * side > 0, self.streak + side, side), 0)
+        streak = np.where(far, np.where(np.sign(self.streak) == side, self.streak + side, side), 0)
         jumps = far & (np.abs(streak) >= PATIENCE)
         moved = expected + _LEVEL * difference
         found = np.where(jumps, seen, np.where(far, level, moved))
-        step = np.where(far, 0.0, (moved - level) / max(minutes, 1e-9) - self.trend)
+        step = np.where(far, 0.0, (moved - level) / minutes - self.trend)
         return type(self)(
             level=found,
             trend=np.where(jumps | new, 0.0, self.trend + _TREND * step),
             error=error + _ERROR * (np.minimum(off, _MOST * near) - error),
-            streak=np.where(jumps, 0, streak).clip(-_LONGEST, _LONGEST),
+            streak=np.where(jumps, 0, streak),
         )
 
     def ahead(self, minutes: float) -> Floats:

@@ -50,7 +50,7 @@ def _by_day(history: BundleHistory, at_ms: int) -> list[list[Later]]:
     day, groups = history.day(), list[list[Later]]()
     if day is None:
         return []
-    for first in range(1, HOURS + 1, _GROUP):
+    for first in range(1, HOURS, _GROUP):
         hours = range(first, first + _GROUP)
         groups.append(
             [Later(f"at {_clock(at_ms + ahead * HOUR_MS)}", day.ratio(at_ms, ahead), _HOUR_MINUTES) for ahead in hours]
@@ -73,5 +73,6 @@ def _typical(view: ClusterView, level: Floats) -> Floats:
 
 
 def _ratio(one: Floats, other: Floats) -> Floats:
-    some = other > _NOTHING
-    return np.where(some, one / np.where(some, other, 1.0), 1.0)
+    """(n,) *one* over *other*; 1 where *other* is next to nothing."""
+    found: Floats = np.divide(one, other, out=np.ones_like(other), where=other > _NOTHING)
+    return found

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 
 import numpy as np
 import pytest
 
+from controller.model.load import ClusterView
 from controller.model.peak_history import PeakHistory
 from controller.planning.foresight.bundle_history import BundleHistory
-from controller.planning.foresight.foresee import followed, foreseen
+from controller.planning.foresight.followed import NEVER
+from controller.planning.foresight.foresee import error_of, followed, foreseen
+from controller.planning.foresight.packed import pack_bytes, pack_floats, pack_halves, unpack_bytes, unpack_halves
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 NAMES = ("a", "b", "c")
@@ -118,3 +122,181 @@ def test_no_bundles_have_no_history() -> None:
     memory = after(PeakHistory(), (), (), 0)
     assert (memory.level, memory.keys) == ("", "")
     assert levels(after(memory, NAMES, (1.0, 2.0, 3.0), MINUTE), NAMES) == [1, 2, 3]
+
+
+def test_columns_are_packed_in_4_and_2_bytes_and_what_is_dropped_is_rounded() -> None:
+    values = np.array([0.0, 1.0, 100.0, 1 / 3, 1 + 2**-8, 1 + 2**-9])
+    assert pack_halves(values) == "AACAP8hCqz6BP4A/"
+    assert unpack_halves(pack_halves(values)).tolist() == [0, 1, 100, 0.333984375, 1.0078125, 1]
+    assert pack_floats(values[:3]) == "AAAAAAAAgD8AAMhC"
+    assert unpack_bytes(pack_bytes(np.array([NEVER, -1, 0, 127]))).tolist() == [-128, -1, 0, 127]
+
+
+def test_the_memory_begins_with_the_first_round_and_names_its_bundles_by_their_digest() -> None:
+    memory = steady(rounds=3)
+    assert (memory.since_ms, memory.as_of_ms) == (0, 2 * MINUTE)
+    assert memory.bundles == blake2b(b"a\nb\nc", digest_size=16).hexdigest()
+
+
+def test_a_round_counts_for_the_minutes_since_the_last_one_from_a_tenth_to_ten() -> None:
+    def level(after_ms: int) -> float:
+        history = BundleHistory.read(steady(rounds=1), NAMES)
+        trend = replace(history.followed, level=load([100.0] * 3), trend=load([2.0] * 3), error=load([10.0] * 3))
+        found = replace(history, followed=trend).after(load([100.0] * 3), load([0.0] * 3), after_ms)
+        return round(float(found.followed.level[0]), 6)
+
+    # What is expected is 100 and 2 for each minute; the level goes 3 tenths of the way back to the 100 that are seen.
+    assert level(MINUTE) == 101.4
+    assert level(MINUTE // 2) == 100.7
+    assert level(1) == 100.14
+    assert (level(10 * MINUTE), level(HOUR)) == (114, 114)
+
+
+def test_the_level_at_the_end_of_an_hour_is_that_of_the_last_round_in_it() -> None:
+    memory = after(steady(rounds=59), ("a", "b", "d"), (10.0, 20.0, 40.0), 61 * MINUTE)
+    assert list(memory.hours) == ["00"]
+    assert unpack_halves(memory.hours["00"]).tolist() == [10, 20, 0, 30]
+    assert after(memory, ("a", "b", "d"), (1.0, 2.0, 3.0), 3 * HOUR).hours == memory.hours, "an hour was missed"
+
+
+def test_of_an_hour_that_comes_again_half_is_new() -> None:
+    memory = replace(steady(rounds=59), hours={"00": pack_halves(load([30.0, 20.0, 10.0]))})
+    found = after(memory, NAMES, (10.0, 20.0, 30.0), 61 * MINUTE)
+    assert unpack_halves(found.hours["00"]).tolist() == [20, 20, 20]
+
+
+def test_the_day_is_that_of_the_bundles_in_sight_and_of_new_ones_it_is_not_known() -> None:
+    memory = steady()
+    for hour in range(25):
+        memory = after(memory, NAMES, (10.0, 20.0, 30.0), hour * HOUR)
+    day = BundleHistory.read(memory, ("b", "d")).day()
+    assert day is not None
+    assert day.levels.tolist() == [[20, 0]] * 24
+
+
+def test_a_bundle_that_was_never_seen_has_no_level_and_no_error() -> None:
+    found = BundleHistory.read(PeakHistory(), NAMES).of_view()
+    assert (found.level.tolist(), found.error.tolist(), found.streak.tolist()) == ([0] * 3, [0] * 3, [-128] * 3)
+
+
+def test_columns_that_do_not_fit_together_lose_their_hours() -> None:
+    memory = replace(steady(), hours={"00": pack_halves(load([1.0, 2.0, 3.0]))})
+    assert BundleHistory.read(replace(memory, level=""), NAMES).hours == {}
+
+
+def test_one_bundle_is_followed_among_new_ones_whatever_their_order() -> None:
+    many = tuple("abcdefghij")
+    memory = after(steady(("a",), (10.0,)), many, range(10), 6 * MINUTE)
+    assert levels(memory, many) == [10, *range(1, 10)]
+
+
+@pytest.mark.parametrize(("in_sight", "out", "kept"), [(1, 1000, 1001), (1, 1001, 1), (1200, 1200, 2400), (1, 2, 3)])
+def test_bundles_out_of_sight_are_kept_while_they_are_no_more_than_1000_or_those_in_sight(
+    in_sight: int, out: int, kept: int
+) -> None:
+    names = [f"{number:05}" for number in range(in_sight + out)]
+    memory = steady(names, [1.0] * len(names), 1)
+    assert len(BundleHistory.read(memory, names[:in_sight]).keys) == kept
+
+
+def view_of(at: int, **mbytes: float) -> ClusterView:
+    bundles = {name: Bundle(msg_rate_in=10.0, msg_rate_out=20.0, mbytes_in=each) for name, each in mbytes.items()}
+    return cluster_view(Broker("a:8080", bundles=bundles), as_of_ms=at)
+
+
+def test_the_load_foreseen_is_the_level_in_the_proportions_of_the_short_term_average() -> None:
+    first = view_of(0, a=1.0, b=3.0)
+    history = followed(first, BundleHistory.read(PeakHistory(), ("a", "b")))
+    # A burst: of each KiB/s and message there is twice as much.
+    twice = replace(
+        first, bundles=replace(first.bundles, load=2 * first.bundles.load, short_term=2 * first.bundles.load)
+    )
+    assert foreseen(twice, history, minutes=0, by_day=False).load.tolist() == [
+        [10, 20, 2**20, 0],
+        [10, 20, 3 * 2**20, 0],
+    ]
+    unknown = replace(first, bundles=replace(first.bundles, short_term=0 * first.bundles.load))
+    assert foreseen(unknown, history, minutes=0, by_day=False).load.tolist() == first.bundles.load.tolist()
+
+
+def test_a_millionth_of_a_message_is_no_load() -> None:
+    bundles = {"a": Bundle(msg_rate_in=5e-6), "b": Bundle(msg_rate_in=1e-6), "c": Bundle()}
+    view = cluster_view(Broker("a:8080", bundles=bundles), as_of_ms=0)
+    found = foreseen(view, followed(view, BundleHistory.read(PeakHistory(), NAMES)), minutes=0, by_day=False)
+    assert found.load[:, 0].tolist() == [5e-6, 0, 0]
+
+
+def test_where_the_short_term_average_is_next_to_nothing_the_load_of_now_gives_the_proportions() -> None:
+    view = cluster_view(Broker("a:8080", bundles={"a": Bundle(msg_rate_out=4.0)}), as_of_ms=0)
+    nothing = replace(view, bundles=replace(view.bundles, short_term=np.array([[1e-6, 0.0, 0.0, 0.0]])))
+    history = followed(nothing, BundleHistory.read(PeakHistory(), ("a",)))
+    # The level begins at the average, and goes 3 tenths of the way.
+    [load] = foreseen(nothing, history, minutes=0, by_day=False).load.tolist()
+    assert load == pytest.approx([0, 1.2, 0, 0], abs=1e-5)
+
+
+def test_a_load_of_next_to_nothing_has_no_trend() -> None:
+    view = view_of(0, a=1.0)
+    history = BundleHistory.read(PeakHistory(), ("a",))
+    tiny = replace(history, followed=replace(history.followed, level=np.array([1e-6]), trend=np.array([1e-6])))
+    assert foreseen(view, tiny, minutes=60, by_day=False).later == []
+
+
+def test_each_bundle_keeps_its_own_numbers_when_others_come() -> None:
+    history = BundleHistory.read(steady(), NAMES)
+    uneven = replace(history.followed, trend=load([1.0, 2.0, 3.0]), error=load([4.0, 5.0, 6.0]))
+    memory = replace(history, followed=uneven).written(steady())
+    found = BundleHistory.read(memory, ("b", "c", "d")).followed
+    assert [each.tolist() for each in (found.level, found.trend, found.error, found.streak)] == [
+        [20, 30, 0, 10], [2, 3, 0, 1], [5, 6, 0, 4], [0, 0, -128, 0],
+    ]  # fmt: skip
+
+
+def test_text_with_other_letters_in_between_is_no_column() -> None:
+    assert unpack_bytes("AA==").tolist() == [0]
+    assert unpack_bytes("A!A==").tolist() == []
+
+
+def test_a_trend_is_told_with_its_minutes_where_any_bundle_changes_by_a_hundredth() -> None:
+    view = view_of(0, a=1.0, b=1.0)
+    history = followed(view, BundleHistory.read(PeakHistory(), ("a", "b")))
+    level = history.followed.level
+
+    def later(trend: float, minutes: float) -> list[tuple[str, list[float], float]]:
+        error = np.zeros(2)
+        trended = replace(
+            history, followed=replace(history.followed, trend=np.array([trend, 0.0]) * level, error=error)
+        )
+        found = foreseen(view, trended, minutes=minutes, by_day=True).later
+        return [(one.told, [round(each, 4) for each in one.ratio.tolist()], one.minutes) for [one] in found]
+
+    assert later(0.1, 2.0) == [("in 2 min", [1.171, 1.0], 2.0)]
+    assert later(-0.1, 0.5) == [("in 0.5 min", [0.9538, 1.0], 0.5)]
+    assert later(0.005, 2.0) == later(0.1, 0.0) == []
+
+
+def test_the_next_day_is_looked_at_in_six_groups_of_four_hours() -> None:
+    # The third has twice the load at 06:00, the end of the hour 5.
+    hours = {f"{hour:02}": pack_halves(load([10.0, 20.0, 60.0 if hour == 5 else 30.0])) for hour in range(24)}
+    memory = replace(steady(), hours=hours)
+    view = cluster_view(
+        Broker("a:8080", bundles={name: Bundle(msg_rate_in=10.0) for name in NAMES}), as_of_ms=26 * HOUR + 30 * MINUTE
+    )
+    history = BundleHistory.read(memory, NAMES)
+    groups = foreseen(view, history, minutes=60, by_day=True).later
+    assert [[each.told for each in group] for group in groups] == [
+        [f"at {(hour + ahead) % 24:02}:30" for ahead in range(4)] for hour in range(3, 27, 4)
+    ]
+    assert {each.minutes for group in groups for each in group} == {60.0}
+    ratios = [each.ratio.tolist() for group in groups for each in group]
+    assert ratios == [[1, 1, 1.5] if at in (2, 3) else [1, 1, 1] for at in range(24)]
+    assert foreseen(view, history, minutes=60, by_day=False).later == []
+    assert foreseen(view, history, minutes=0, by_day=True).later == []
+
+
+def test_the_error_is_the_share_of_all_load() -> None:
+    history = BundleHistory.read(steady(rounds=1), NAMES)
+    assert error_of(history) == pytest.approx(0.09, rel=1e-3)
+    assert error_of(BundleHistory.read(PeakHistory(), NAMES)) == 0.0
+    small = BundleHistory.read(steady(seen=(0.1, 0.2, 0.3), rounds=1), NAMES)
+    assert error_of(small) == pytest.approx(0.09, rel=0.01)
