@@ -19,10 +19,10 @@ _NUMBERS: Final = 12
 def numbers_of_moves(most: int, also: Iterable[int] = ()) -> list[int]:
     """Numbers of moves from 0 to *most*, ascending: all of them, or about a dozen, the lower ones closer together.
 
-    *also*: numbers that are looked at besides, if they are not below 0.
+    *also*: numbers that are looked at besides; those below 0 count as 0.
     """
     some = range(most + 1) if most <= _NUMBERS else (round(most * (at / _NUMBERS) ** 2) for at in range(_NUMBERS + 1))
-    return sorted({*some, *(number for number in also if number >= 0)})
+    return sorted({*some, *(max(number, 0) for number in also)})
 
 
 def plans_by_moves(

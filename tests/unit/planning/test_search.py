@@ -144,3 +144,8 @@ def test_a_plan_under_filters_that_count_is_not_lost_where_its_moves_cannot_foll
     assert score(found.problem, moves).peak <= times_mean * mean_level(found.problem)
     for number, move in enumerate(moves):
         assert evenly(move.bundle, moves[:number])[move.destination]
+
+
+def test_the_smallest_number_with_all_its_bits_is_a_bound() -> None:
+    least = 2.2250738585072014e-308
+    assert planned(problem([[1.0]], [], fixed=[[least]]), SearchLimits(max_moves=1)).certificate.bound == least
