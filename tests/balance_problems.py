@@ -54,6 +54,21 @@ def seeded(
     )
 
 
+def whole_numbers(brokers: int, bundles: int, resources: int, seed: int) -> BalanceProblem:
+    """Loads and capacities without fractions, so that every machine finds the same bits; the first brokers are full."""
+    chance = np.random.default_rng(seed)
+    share = np.arange(brokers, 0, -1.0) ** 2
+    return BalanceProblem(
+        resources=("cpu", "direct memory", "bandwidth in", "bandwidth out")[:resources],
+        capacity=chance.integers(2, 5, (brokers, resources)) * 100.0,
+        fixed=chance.integers(0, 10, (brokers, resources)).astype(np.float64),
+        size=chance.integers(1, 30, (bundles, resources)).astype(np.float64),
+        owner=chance.choice(brokers, bundles, p=share / share.sum()).astype(np.int64),
+        connections=chance.integers(1, 50, bundles).astype(np.float64),
+        disturbance=chance.integers(10, 60, bundles).astype(np.float64),
+    )
+
+
 _LOADS = st.sampled_from([0.0, 1.0, 2.0, 3.0, 5.0, 7.0, 7.5]) | st.floats(0, 10)
 
 

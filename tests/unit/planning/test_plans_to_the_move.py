@@ -1,0 +1,220 @@
+"""What the search finds for some problems, move by move: so a change of any step of it is seen, and is meant.
+
+Where a plan changes because the search got better, the table is written anew; ``reached`` says whether it did.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from controller.model.load import Bools
+from controller.planning.problem import PlannedMove
+from controller.planning.sequence import Allowed
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.certify import planned
+from controller.planning.solving.reach import Effort, Target, reach
+from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.standing import Standing
+from tests.balance_problems import problem, whole_numbers
+
+PLANS: Final = (
+    ((4, 24, 1, 1), {"max_moves": 6}, 0.26, "2:3 12:2 5:3 14:2 1:3 11:2"),
+    ((4, 24, 2, 2), {"max_moves": 6}, 0.46, "17:3 14:3 19:2 10:3 7:2 0:0"),
+    ((5, 30, 2, 3), {"max_moves": 8, "max_per_broker": 3}, 0.66, "11:4 17:3 10:4 27:4 6:3 12:3 26:1"),
+    ((5, 30, 1, 4), {"max_moves": 20, "max_connections": 150.0}, 0.33, "23:4 19:2 18:4 11:2 14:4 20:2 3:4 22:3"),
+    (
+        (6, 40, 3, 5),
+        {"max_moves": 30, "goal": 1.05, "begin": 1.1},
+        0.47,
+        "10:5 35:4 17:4 33:5 15:4 32:5 22:4 39:2 26:5 9:3 31:3 13:0 20:0 12:3 14:1",
+    ),
+    ((4, 16, 4, 6), {"max_moves": 5}, 0.2833, "1:3 11:3 2:3 5:0 9:3"),
+    ((8, 60, 2, 7), {"max_moves": 12}, 0.48, "56:7 47:6 53:6 52:7 27:6 3:7 6:7 5:6 22:7 12:6 51:7 10:6"),
+    (
+        (8, 60, 2, 8),
+        {"max_moves": 40, "goal": 1.02},
+        0.46,
+        "38:7 46:6 22:7 41:4 11:6 10:7 21:4 12:7 20:6 42:4 36:7 53:4 50:7 52:6 6:4 1:5 4:6 24:4 14:3",
+    ),
+    (
+        (8, 60, 2, 8),
+        {"max_moves": 40, "goal": 1.02, "effort": 0},
+        0.46,
+        "38:7 46:6 22:7 41:4 11:6 10:7 21:4 12:7 20:6 42:4 36:7 53:4 50:7 52:6 6:4 1:5 4:6 24:4 14:3",
+    ),
+    ((3, 300, 1, 9), {"max_moves": 10}, 8.96, "23:2 223:2 190:2 229:2 41:2 30:2 34:2 69:2 83:2 126:2"),
+    (
+        (40, 200, 1, 10),
+        {"max_moves": 15},
+        0.605,
+        "138:31 139:34 85:35 82:39 84:24 34:28 42:38 161:36 177:15 113:33 27:34 23:32 26:31 60:37 165:35",
+    ),
+    (
+        (5, 40, 2, 11),
+        {"max_moves": 40, "max_per_broker": 4, "max_connections": 300.0},
+        1.725,
+        "23:4 10:3 19:4 29:3 17:4 4:3 1:2 31:1 26:2 20:1 32:2 36:3",
+    ),
+    (
+        (150, 300, 2, 13),
+        {"max_moves": 12, "effort": 100000},
+        0.4075,
+        "246:73 298:96 154:147 9:113 97:124 137:126 252:81 15:64 188:139 46:112 159:107 294:108",
+    ),
+    ((6, 36, 2, 14), {"max_moves": 36, "goal": 1.2, "begin": 1.3}, 0.45, "21:3 25:3 18:4 6:5 33:4 20:3 3:4 24:5"),
+)
+
+
+def found(
+    shape: tuple[int, int, int, int], limits: dict[str, Any], allowed: Allowed | None = None
+) -> tuple[float, str]:
+    """The highest usage after the plan, and its moves, each as bundle:destination; goals are times the mean."""
+    one = whole_numbers(*shape)
+    goals = {name: limits[name] * mean_level(one) for name in ("begin", "goal") if name in limits}
+    plan = planned(one, SearchLimits(**{"effort": 30_000, **limits, **goals}), allowed)
+    return round(plan.certificate.reached, 4), " ".join(f"{bundle}:{to}" for bundle, _, to in plan.moves)
+
+
+@pytest.mark.parametrize(("shape", "limits", "reached", "moves"), PLANS)
+def test_every_machine_finds_this_plan(
+    shape: tuple[int, int, int, int], limits: dict[str, Any], reached: float, moves: str
+) -> None:
+    assert found(shape, limits) == (reached, moves)
+
+
+def by_number(bundle: int, _moves: Sequence[PlannedMove]) -> Bools:
+    """Bundle 0 may go to broker 0 and 1, bundle 1 to 1 and 2, ..., of five."""
+    return np.isin(np.arange(5), (bundle % 5, (bundle + 1) % 5))
+
+
+def one_after_the_other(bundle: int, moves: Sequence[PlannedMove]) -> Bools:
+    """The last two brokers take turns."""
+    may = np.ones(5, np.bool_)
+    may[3 + len(moves) % 2] = bundle % 3 == 0
+    return may
+
+
+FILTERED: Final = (
+    (by_number, {"max_moves": 8}, 0.62, "27:3 15:1 12:3 21:1 34:4 18:4 33:4 35:1"),
+    (
+        by_number,
+        {"max_moves": 40, "goal": 1.1},
+        0.5425,
+        "27:3 1:1 12:3 21:1 34:4 18:4 39:4 35:1 4:4 19:4 33:4 29:4 3:4",
+    ),
+    (one_after_the_other, {"max_moves": 8}, 0.5475, "27:4 15:4 12:4 21:4 34:4 25:3 20:4 6:3"),
+    (
+        one_after_the_other,
+        {"max_moves": 40, "goal": 1.05, "begin": 1.1},
+        0.52,
+        "15:4 12:4 21:4 37:3 34:4 6:3 20:4 14:2 27:1 33:4 4:1",
+    ),
+)
+
+
+@pytest.mark.parametrize(("allowed", "limits", "reached", "moves"), FILTERED)
+def test_every_machine_finds_this_plan_under_filters(
+    allowed: Allowed, limits: dict[str, Any], reached: float, moves: str
+) -> None:
+    assert found((5, 40, 2, 12), limits, allowed) == (reached, moves)
+
+
+# ---- reaching a level ----
+
+TWO: Final = problem([[10.0]] * 2, [(0, [3.0]), (0, [2.0]), (1, [1.0])])
+
+
+def target(level: float, **changes: Any) -> Target:
+    return Target(**{"level": level, "max_moves": 3, "ceiling": 1.0, "tenure": 7, "steps": 150, **changes})
+
+
+def all_may(_bundle: int) -> Bools:
+    return np.ones(2, np.bool_)
+
+
+def test_a_level_is_reached_to_within_a_billionth() -> None:
+    for above, is_reached in ((1e-10, True), (1e-8, False)):
+        standing = Standing(problem([[10.0]] * 2, [(0, [5.0]), (1, [5.0])]))
+        assert reach(standing, target(0.5 - above), all_may, Effort(100_000)) is is_reached
+        assert standing.moves == ()
+
+
+def test_a_search_costs_2000_pairs_each_step_2000_and_its_pairs_and_each_question_1000() -> None:
+    def cost(level: float, resources: int = 1, questions: bool = False, **changes: Any) -> int:
+        size = [(0, [3.0] * resources), (0, [2.0] * resources), (1, [1.0] * resources)]
+        one = problem([[10.0] * min(resources, 3)] * 2, [(owner, load[:3]) for owner, load in size])
+        if resources > 3:
+            one = whole_numbers(2, 3, resources, 1)
+        effort = Effort(1_000_000)
+
+        def may(_bundle: int) -> Bools:
+            if questions:
+                effort.ask()
+            return np.ones(2, np.bool_)
+
+        reach(Standing(one), target(level, **changes), may, effort)
+        return 1_000_000 - effort.left
+
+    assert cost(0.5) == 2000, "it is reached without a step"
+    # Two bundles and one broker that they may go to.
+    assert cost(0.35) == 2000 + 2002
+    assert cost(0.35, questions=True) == 2000 + 2002 + 1000
+    assert cost(0.35, resources=3) == 2000 + 2002
+    effort = Effort(100_000)
+    effort.spend(100, 4)
+    assert effort.left == 100_000 - 2100 * 16 // 9
+
+
+def test_without_effort_no_step_is_made_and_the_plan_is_as_it_was() -> None:
+    standing = Standing(TWO)
+    assert reach(standing, target(0.35), all_may, Effort(4000))
+    assert standing.moves == (PlannedMove(1, 0, 1),)
+    assert not reach(standing, target(0.2), all_may, Effort(100_000))
+    assert standing.moves == (PlannedMove(1, 0, 1),)
+    standing = Standing(TWO)
+    assert not reach(standing, target(0.35), all_may, Effort(2000))
+    assert not reach(standing, target(0.35, steps=0), all_may, Effort(100_000))
+    assert reach(standing, target(0.35, steps=1), all_may, Effort(100_000))
+
+
+def test_where_more_moves_were_made_than_are_allowed_those_that_help_least_go_back() -> None:
+    standing = Standing(problem([[10.0]] * 3, [(0, [3.0]), (0, [2.0]), (0, [1.0])]))
+    for move in (PlannedMove(2, 0, 1), PlannedMove(1, 0, 1), PlannedMove(0, 0, 2)):
+        standing.move(*move)
+    assert reach(standing, target(0.3, max_moves=2), lambda _: np.ones(3, np.bool_), Effort(100_000))
+    assert standing.moves == (PlannedMove(1, 0, 1), PlannedMove(0, 0, 2))
+
+
+# ---- where bundles stand ----
+
+
+def test_moves_change_loads_counts_and_ranks_and_going_back_undoes_it() -> None:
+    one = problem([[10.0, 20.0]] * 3, [(0, [3.0, 2.0]), (0, [2.0, 8.0]), (1, [1.0, 1.0])])
+    standing = Standing(one)
+    before = standing.rank()
+    assert before == (0.5, 0.26)
+    assert standing.movable_on(0).tolist() == [0, 1]
+    standing.move(1, 0, 2)
+    assert (standing.leaving.tolist(), standing.coming.tolist()) == ([1, 0, 0], [0, 0, 1])
+    assert (standing.place(1), standing.place(0)) == (2, 0)
+    assert (standing.movable_on(0).tolist(), standing.movable_on(2).tolist()) == ([0], [])
+    assert standing.load.tolist() == [[3, 2], [1, 1], [2, 8]]
+    assert standing.highest.tolist() == pytest.approx([0.3, 0.1, 0.4])
+    assert (standing.peak, standing.rank()) == (0.4, (0.4, 0.26))
+    standing.back_to([PlannedMove(0, 0, 1)])
+    assert standing.moves == (PlannedMove(0, 0, 1),)
+    assert standing.highest.tolist() == pytest.approx([0.4, 0.4, 0.0])
+    standing.take_back(0)
+    assert (standing.leaving.tolist(), standing.coming.tolist(), standing.rank()) == ([0] * 3, [0] * 3, before)
+
+
+def test_moves_are_put_in_an_order_in_which_no_broker_is_above_the_ceiling() -> None:
+    standing = Standing(problem([[10.0]] * 2, [(0, [6.0]), (1, [5.0]), (1, [4.0])]))
+    there, back = PlannedMove(0, 0, 1), PlannedMove(2, 1, 0)
+    standing.back_to([there, back])
+    assert standing.ordered(1.1) == (back, there)
+    assert standing.ordered(1.0) == (back,)
+    assert standing.ordered(1.5) == (there, back)
+    assert standing.ordered(0.9) == ()
