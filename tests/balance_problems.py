@@ -60,7 +60,7 @@ def whole_numbers(brokers: int, bundles: int, resources: int, seed: int) -> Bala
     share = np.arange(brokers, 0, -1.0) ** 2
     return BalanceProblem(
         resources=("cpu", "direct memory", "bandwidth in", "bandwidth out")[:resources],
-        capacity=chance.integers(2, 5, (brokers, resources)) * 100.0,
+        capacity=100 * chance.integers(2, 5, (brokers, resources)).astype(np.float64),
         fixed=chance.integers(0, 10, (brokers, resources)).astype(np.float64),
         size=chance.integers(1, 30, (bundles, resources)).astype(np.float64),
         owner=chance.choice(brokers, bundles, p=share / share.sum()).astype(np.int64),

@@ -72,8 +72,10 @@ def found(
 ) -> tuple[float, str]:
     """The highest usage after the plan, and its moves, each as bundle:destination; goals are times the mean."""
     one = whole_numbers(*shape)
-    goals = {name: limits[name] * mean_level(one) for name in ("begin", "goal") if name in limits}
-    plan = planned(one, SearchLimits(**{"effort": 30_000, **limits, **goals}), allowed)
+    mean = mean_level(one)
+    given = {name: value * mean if name in ("begin", "goal") else value for name, value in limits.items()}
+    given.setdefault("effort", 30_000)
+    plan = planned(one, SearchLimits(**given), allowed)
     return round(plan.certificate.reached, 4), " ".join(f"{bundle}:{to}" for bundle, _, to in plan.moves)
 
 

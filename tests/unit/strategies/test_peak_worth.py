@@ -34,7 +34,7 @@ def stated(*later: float) -> StatedProblem:
     )
 
 
-def gained(later: Sequence[float], load: list[list[float]], after: list[list[float]]) -> float:
+def gained(later: Sequence[float], load: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> float:
     return gained_minutes(stated(*later), np.array(load), np.array(after), [MOVE])
 
 
