@@ -25,6 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError, from_json
 
 from controller.model.errors import TrimtabError, WireError
 from controller.model.names import FULL_LOWER, FULL_UPPER, LONGEST_NAME, NO_NAME_HAS, parse_bundle
+from controller.wire.missing_fields import refuse_missing
 
 #: Why a record is refused; the dead letter's ``reason``.
 DeadLetterReason: TypeAlias = Literal[
@@ -50,6 +51,8 @@ MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
 MOST_DIGITS: Final = 1000
 #: Characters of a text that people read at most, such as a result's detail or a dead letter's.
 LONGEST_TEXT: Final = 4096
+#: Bytes of a record whose missing fields are looked for before everything else.
+_LARGE: Final = 1 << 16
 
 #: As Python writes them.
 _NOT_FINITE: Final = ("nan", "inf", "-inf")
@@ -209,8 +212,13 @@ def encode(record: BaseModel) -> bytes:
     return record.model_dump_json(by_alias=True).encode()
 
 
-def validate(model: type[R], value: bytes | str) -> R:
-    """*value* as a *model*, or WireError naming the first thing wrong with it."""
+def validate(model: type[R], value: bytes | str, fields: Mapping[str, Any] | None = None) -> R:
+    """*value* as a *model*, or WireError naming the first thing wrong with it.
+
+    *fields*: what ``read_object`` made of it, where that is known already.
+    """
+    if len(value) > _LARGE:
+        refuse_missing(model, read_object(value) if fields is None else fields)
     try:
         return model.model_validate_json(value, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -232,7 +240,7 @@ def bad_value(why: str) -> PydanticCustomError:
     return PydanticCustomError("bad_value", "{why}", {"why": why})
 
 
-def read_object(value: bytes) -> dict[str, Any]:
+def read_object(value: bytes | str) -> dict[str, Any]:
     """The JSON object that *value* is, its fields not looked at yet; WireError: not_json."""
     try:
         fields = from_json(value)
@@ -240,7 +248,7 @@ def read_object(value: bytes) -> dict[str, Any]:
         raise WireError("not_json", str(error)) from error
     if not isinstance(fields, dict):
         raise WireError("not_json", f"expected an object, found {type(fields).__name__}")
-    _refuse_long_numbers(value)
+    _refuse_long_numbers(value.encode() if isinstance(value, str) else value)
     return fields
 
 

@@ -345,7 +345,7 @@ def _read_json(value: bytes, cluster: str) -> MetricRecord | None:
         return BrokerLoadRecord(cluster=cluster, report=report)
     if is_foreign(fields, cluster):
         return None
-    record: MetricRecord = validate(model_for(fields, MODELS), value)
+    record: MetricRecord = validate(model_for(fields, MODELS), value, fields)
     refuse_not_finite(value)
     return record
 

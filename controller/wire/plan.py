@@ -36,6 +36,8 @@ from controller.wire.controls import MAX_MOVES
 
 #: A cluster of 10,000 brokers with 500,000 bundles comes to half of it.
 MAX_BYTES: Final = 128 * 1024 * 1024
+#: In memory each takes up to a hundred bytes.  A plan of that size has one in each eleven bytes.
+_MOST_VALUES: Final = MAX_BYTES // 8
 _MOST_BROKERS: Final = 10_000
 _MOST_BUNDLES: Final = 1_000_000
 _MOST_MOVES: Final = 100_000
@@ -161,6 +163,9 @@ def parse_plan(value: bytes) -> tuple[Plan, str]:
 @reader
 def _read(value: bytes) -> PlanFile:
     refuse_too_large(value, MAX_BYTES)
+    values = value.count(b",")
+    if values > _MOST_VALUES:
+        raise WireError("too_large", f"{values} values, allowed: {_MOST_VALUES}")
     read_object(value)
     return validate(PlanFile, value)
 

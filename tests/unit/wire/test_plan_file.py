@@ -153,6 +153,12 @@ def test_a_plan_that_no_file_may_hold_is_refused_in_words() -> None:
         encode_plan(replace(plan, steps=(absurd, *rest)))
 
 
+def test_a_file_of_too_many_values_is_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.wire.plan._MOST_VALUES", 100)
+    with pytest.raises(PlanRefusedError, match="too_large: 101 values, allowed: 100"):
+        parse_plan(b'{"plan":[' + b"[]," * 101 + b"[]]}")
+
+
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controller.wire.plan.MAX_BYTES", 100)
     with pytest.raises(PlanRefusedError, match="too_large"):

@@ -1,5 +1,6 @@
 """How long, how large and how late what lies in a record may be: each limit, and one beyond."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep
 from tests.records import (
     CLUSTER,
+    LEFT,
     PERIOD,
     T,
     as_bytes,
@@ -104,6 +106,25 @@ def test_text_for_people_has_4096_characters_and_is_on_one_line() -> None:
 @pytest.mark.parametrize(("length", "shown"), [(58, "x" * 58 + "'"), (59, "x" * 56 + "...")])
 def test_a_value_that_is_refused_is_shown_with_60_characters(length: int, shown: str) -> None:
     assert refusal({"v": 1, "type": "x" * length}).startswith(f"unknown_type: type is '{shown}, known: ")
+
+
+@pytest.mark.parametrize("where", ["broker", "report.lastUpdate", "bundleStats.0.totals", "roster.0.broker"])
+def test_a_large_object_that_lacks_fields_is_refused_by_the_first_and_not_copied_for_each(where: str) -> None:
+    large = {"unknown": [{} for _ in range(30_000)]}
+    record: dict[str, Any] = {
+        "broker": {"v": 1, "cluster": CLUSTER, "type": "broker_sweep", **large},
+        "report.lastUpdate": broker_load(report=large),
+        "bundleStats.0.totals": broker_sweep(bundleStats=[{"bundle": LEFT, **large}]),
+        "roster.0.broker": tick(roster=[large]),
+    }[where]
+    value = as_bytes(record)
+    tracemalloc.start()
+    try:
+        assert refusal(value) == f"missing_field: {where}: Field required"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 80 * len(value), "read once, and once more"
 
 
 def test_a_version_may_lie_one_period_ahead_of_the_log_and_no_further() -> None:
