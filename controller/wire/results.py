@@ -2,6 +2,7 @@
 
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from controller.model.errors import WireError
 from controller.wire.base import (
     MAX_RECORD_BYTES,
     AnyText,
@@ -64,3 +65,13 @@ def decode_result(
     if isinstance(record, TickRecord):
         check_interval(record.interval, period_ms=period_ms, append_time_ms=append_time_ms)
     return record
+
+
+def answered_command(value: bytes) -> str:
+    """The id of the command that *value*, any bytes of the result topic, answers; "" where it is no result."""
+    try:
+        fields = read_object(value)
+    except WireError:
+        return ""
+    found = fields.get("id")
+    return found if fields.get("type") == "result" and isinstance(found, str) else ""

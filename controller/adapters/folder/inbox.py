@@ -3,15 +3,16 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.model.errors import SettingsError, TrimtabError
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.wire.results import answered_command
 
 _TRIES: Final = 100
 
@@ -42,9 +43,8 @@ class FolderInbox:
             )
         self._file, self._line = known.get("file", ""), known.get("line", 0)
         self._next = (self._file, self._line)
-        answered = {fields["id"] for fields in _results(folder / "results")}
         self._memory = PartitionMemory(
-            epoch=known.get("epoch", 0), answered=answered, begun=set(known.get("begun", ()))
+            epoch=known.get("epoch", 0), answered=_answered(folder / "results"), begun=set(known.get("begun", ()))
         )
 
     @property
@@ -115,9 +115,7 @@ class FolderInbox:
         )
 
 
-def _results(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_bytes().splitlines():
-            fields = json.loads(line)
-            if fields.get("type") == "result":
-                yield fields
+def _answered(results: Path) -> set[str]:
+    """The ids of all commands that have a result in the folder *results*."""
+    lines = (line for path in results.glob("*.jsonl") for line in path.read_bytes().splitlines())
+    return {command for line in lines if (command := answered_command(line))}

@@ -33,8 +33,8 @@ from controller.model.errors import (
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
-from controller.wire.base import read_object
 from controller.wire.commands import parse_event
+from controller.wire.results import answered_command
 
 log = logging.getLogger(__name__)
 
@@ -238,16 +238,9 @@ class KafkaInbox:
         return ends_of(self._consumer, self._commands, partition, PATIENCE_SECONDS)[0]
 
     def _answered(self, partition: int) -> set[str]:
-        answered = set()
         settings = self._settings
-        for record in read_all(settings.bootstrap, self._results, partition, client=settings.client):
-            try:
-                fields = read_object(record.value)
-            except WireError:
-                continue
-            if fields.get("type") == "result" and isinstance(fields.get("id"), str):
-                answered.add(fields["id"])
-        return answered
+        records = read_all(settings.bootstrap, self._results, partition, client=settings.client)
+        return {command for record in records if (command := answered_command(record.value))}
 
     def _offset(self, partition: int, offset: int) -> Any:
         memory = self._memory[partition]

@@ -375,6 +375,18 @@ def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path
     FolderInbox(tmp_path, cluster="standalone").close()
 
 
+def test_lines_among_the_results_that_are_no_results_are_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    play(tmp_path, Owners())
+    (kept,) = (tmp_path / "results").glob("*.jsonl")
+    no_results = b"no json", b"[1]", b'{"type":"result"}', b'{"type":"result","id":["a"]}', b'{"type":"tick"}'
+    kept.write_bytes(b"\n".join([*no_results, kept.read_bytes()]))
+    (tmp_path / "executor" / "position.json").unlink()
+    cluster = Owners()
+    play(tmp_path, cluster)
+    assert cluster.acted == []  # the result among them still counts
+
+
 def test_an_executor_without_commands_looks_ten_times_a_second(tmp_path: Path) -> None:
     class Told(threading.Event):
         waited: float | None = None

@@ -25,8 +25,9 @@ from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
 from controller.model.errors import AccessDeniedError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, PartitionMemory, TakenOverError
-from controller.wire.base import Items, Record, read_object, validate
+from controller.wire.base import Items, Record, validate
 from controller.wire.commands import parse_event
+from controller.wire.results import answered_command
 
 #: The end of the partition is looked at so often.
 _LOOK_AGAIN_SECONDS: Final = 1.0
@@ -68,7 +69,9 @@ class OwnedPartition:
         self._send(state.answers, there=answered)
         #: What is remembered of the partition.
         self.memory = PartitionMemory(
-            epoch=state.epoch, answered=answered | {_id(each.value) for each in state.answers}, begun=set(state.begun)
+            epoch=state.epoch,
+            answered=answered | {answered_command(each.value) for each in state.answers},
+            begun=set(state.begun),
         )
 
     def _wait_for_answers(self, seconds: float) -> None:
@@ -122,7 +125,7 @@ class OwnedPartition:
         numbered = [
             Numbered(self._number * _MOST_ANSWERS + nth, each.key, each.value)
             for nth, each in enumerate(answers)
-            if _id(each.value) not in there
+            if answered_command(each.value) not in there
         ]
         if not numbered:
             return
@@ -153,7 +156,11 @@ class OwnedPartition:
     def _answered(self) -> set[str]:
         """The ids of all commands that have a result."""
         name = self._connection.log.results_topic
-        return {found for record in read_rest(self._connection, name, self._partition) if (found := _id(record.value))}
+        return {
+            found
+            for record in read_rest(self._connection, name, self._partition)
+            if (found := answered_command(record.value))
+        }
 
     def _look(self) -> None:
         if self._commands is None:
@@ -220,13 +227,3 @@ def _state(value: bytes, partition: int) -> _State:
         done=stored.done,
         answers=tuple(AnswerRecord(partition, each.key, each.value.encode()) for each in stored.answers),
     )
-
-
-def _id(value: bytes) -> str:
-    """The id of the command that *value*, a record of the result topic, answers; "" where it is no result."""
-    try:
-        fields = read_object(value)
-    except WireError:
-        return ""
-    found = fields.get("id")
-    return found if fields.get("type") == "result" and isinstance(found, str) else ""
