@@ -18,10 +18,8 @@ class FileGroup:
 
     def look(self) -> GroupView:
         """See CollectorGroup."""
-        attempts = iter((False,))
-        if self._lock.lost():
-            self._lock.acquire(lambda: next(attempts, True))
-        members = () if self._lock.lost() else ("this",)
+        leads = not self._lock.lost() or self._lock.try_to_acquire()
+        members = ("this",) if leads else ()
         return GroupView(me="this", members=members, shares=self._shares if members else {})
 
     def share(self, shares: Mapping[str, Sequence[str]]) -> None:

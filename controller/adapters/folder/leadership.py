@@ -53,15 +53,19 @@ class FileLeadership:
 
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
         """See Leadership."""
-        self.release()
         while not stop():
-            if self._try_lock():
-                self._lost = False
+            if self.try_to_acquire():
                 return True
             stand_by()
             stand_by = no_preparation
             time.sleep(_POLL_SECONDS)
         return False
+
+    def try_to_acquire(self) -> bool:
+        """Whether this process leads now: takes the lock if no other process holds it."""
+        self.release()
+        self._lost = not self._try_lock()
+        return not self._lost
 
     def claim(self, journal_epoch: int) -> int:
         """See Leadership."""
