@@ -5,8 +5,8 @@ Pulsar: LoadData.getBundleDataForLoadShedding and getRecentlyUnloadedBundles.
 
 import numpy as np
 
-from controller.model.decision import Reason, Verdict
-from controller.model.load import Bools, BundleTable, ClusterView, Ints
+from controller.model.decision import Reason, Unload, Verdict
+from controller.model.load import Bools, ClusterView, Ints, busiest_first
 from controller.model.names import is_broker_own
 
 
@@ -17,12 +17,11 @@ def broker_own(view: ClusterView) -> Bools:
     """
     bundles = view.bundles
 
-    def find() -> tuple[BundleTable, Bools]:
+    def find() -> Bools:
         spaces = np.array([is_broker_own(name) for name in bundles.namespaces], np.bool_)
-        # The table is kept with the result: the key has its id, which no other table may get meanwhile.
-        return bundles, spaces[bundles.namespace] if spaces.any() else np.zeros(len(bundles), np.bool_)
+        return spaces[bundles.namespace] if spaces.any() else np.zeros(len(bundles), np.bool_)
 
-    return view.policies.derived(("broker own", id(bundles)), find)[1]
+    return view.policies.derived(("broker own", bundles), find)
 
 
 def movable(view: ClusterView, own: Bools, broker: int, by: str) -> tuple[Ints, list[Verdict]]:
@@ -52,3 +51,21 @@ def too_few_bundles(view: ClusterView, broker: int, by: str) -> Verdict | None:
     if count == 0 or not len(view.bundles.of_broker(broker)):
         return Verdict(subject=name, reason=Reason.NO_BUNDLES, by=by)
     return None
+
+
+def busiest_unloads(
+    view: ClusterView, broker: int, to_offload: float, why: Verdict
+) -> tuple[list[Unload], list[Verdict]]:
+    """The bundles that take *to_offload* bytes/s off *broker* (a row), busiest first, and a verdict on all refused.
+
+    A bundle goes while those before it do not suffice, so the first one always goes.  *why* is the verdict on the broker.
+    """
+    too_few = too_few_bundles(view, broker, why.by)
+    if too_few is not None:
+        return [], [too_few]
+    rows, refused = movable(view, broker_own(view), broker, why.by)
+    candidates = busiest_first(view.bundles.short_term_throughput, rows)
+    offloaded = np.cumsum(view.bundles.short_term_throughput[candidates])
+    count = 1 + np.count_nonzero(offloaded[:-1] < to_offload)
+    names = view.bundles.names
+    return [Unload(bundle=names[row], source=why.subject, why=why) for row in candidates[:count].tolist()], refused

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
-from controller.model.load import ClusterView, busiest_first
+from controller.model.load import ClusterView
 from controller.model.memory import NoMemory
 from controller.strategies.common import options
-from controller.strategies.common.movable import broker_own, movable, too_few_bundles
+from controller.strategies.common.movable import busiest_unloads
 from controller.strategies.common.resource_usage import ResourceWeights
 
 #: Offloaded in addition, so that the broker ends below the threshold and not right at it.
@@ -53,7 +53,7 @@ class OverloadShedder(ResourceWeights):
 
         for broker in np.flatnonzero(usage >= limit).tolist():
             why = on_broker(broker, Reason.OVERLOADED)
-            chosen, refused = _shed(view, broker, float(to_offload[broker]), why)
+            chosen, refused = busiest_unloads(view, broker, float(to_offload[broker]), why)
             unloads += chosen
             about[broker] = why, refused
         reason = next((refused[0].reason for _, refused in about.values() if refused), Reason.BALANCED)
@@ -66,18 +66,3 @@ class OverloadShedder(ResourceWeights):
                 yield from (why, *refused)
 
         return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason), memory
-
-
-def _shed(view: ClusterView, broker: int, to_offload: float, why: Verdict) -> tuple[list[Unload], list[Verdict]]:
-    """The bundles that take *to_offload* bytes/s off *broker*, busiest first, and a verdict for all refused."""
-    too_few = too_few_bundles(view, broker, _BY)
-    if too_few is not None:
-        return [], [too_few]
-    bundles = view.bundles
-    rows, refused = movable(view, broker_own(view), broker, _BY)
-    candidates = busiest_first(bundles.short_term_throughput, rows)
-    marked = np.cumsum(bundles.short_term_throughput[candidates])
-    # A bundle goes while those before it do not suffice; the first one always goes.
-    count = 1 + np.count_nonzero(marked[:-1] < to_offload)
-    chosen = candidates[:count].tolist()
-    return [Unload(bundle=bundles.names[row], source=why.subject, why=why) for row in chosen], refused

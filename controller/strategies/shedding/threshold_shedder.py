@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
-from controller.model.load import ClusterView, Floats, busiest_first
+from controller.model.load import ClusterView, Floats
 from controller.model.memory import UsageHistory
 from controller.model.option import option
 from controller.strategies.common import options
-from controller.strategies.common.movable import broker_own, movable, too_few_bundles
+from controller.strategies.common.movable import busiest_unloads
 from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
 
 _MB: Final = 1024 * 1024
@@ -72,8 +72,8 @@ class ThresholdShedder(ResourceWeights):
         reason = next((refused[0].reason for _, refused in about.values() if refused), Reason.BALANCED)
         more: list[Verdict] = []
 
-        def tell(observed: Floats = usage) -> Iterator[Verdict]:
-            for broker, of_broker in enumerate(observed.tolist()):
+        def tell() -> Iterator[Verdict]:
+            for broker, of_broker in enumerate(usage.tolist()):
                 if broker in about:
                     why, refused = about[broker]
                     yield from (why, *refused)
@@ -85,8 +85,8 @@ class ThresholdShedder(ResourceWeights):
             reason = Reason.OVERLOADED
         elif self.lower_boundary:
             # Pulsar averages again here, so in such a round the history changes twice.
-            usage, memory = memory.smoothed(brokers.names, now, self.history_fraction)
-            giver = _busiest_for_underloaded(view, usage, threshold)
+            smoothed_again, memory = memory.smoothed(brokers.names, now, self.history_fraction)
+            giver = _busiest_for_underloaded(view, smoothed_again, threshold)
             if giver is not None:
                 unloads, refused = self._shed_for_underloaded(view, giver, threshold)
                 more += [giver, *refused]
@@ -123,24 +123,13 @@ class ThresholdShedder(ResourceWeights):
         self, view: ClusterView, broker: int, to_offload: float, why: Verdict
     ) -> tuple[list[Unload], list[Verdict]]:
         """The bundles that take *to_offload* bytes/s off *broker*, busiest first, and a verdict for all refused."""
-        name = view.brokers.names[broker]
         if to_offload < self.min_unload_mbytes * _MB:
             observed, limit = to_offload / _MB, self.min_unload_mbytes
             low = Verdict(
-                subject=name, reason=Reason.BELOW_MINIMUM, observed=observed, limit=limit, unit="MB/s", by=_BY
+                subject=why.subject, reason=Reason.BELOW_MINIMUM, observed=observed, limit=limit, unit="MB/s", by=_BY
             )
             return [], [low]
-        too_few = too_few_bundles(view, broker, _BY)
-        if too_few is not None:
-            return [], [too_few]
-        bundles = view.bundles
-        rows, refused = movable(view, broker_own(view), broker, _BY)
-        candidates = busiest_first(bundles.short_term_throughput, rows)
-        marked = np.cumsum(bundles.short_term_throughput[candidates])
-        # A bundle goes while those before it do not suffice; the first one always goes.
-        count = 1 + np.count_nonzero(marked[:-1] < to_offload)
-        unloads = [Unload(bundle=bundles.names[row], source=name, why=why) for row in candidates[:count].tolist()]
-        return unloads, refused
+        return busiest_unloads(view, broker, to_offload, why)
 
 
 def _busiest_for_underloaded(view: ClusterView, usage: Floats, threshold: float) -> Verdict | None:
