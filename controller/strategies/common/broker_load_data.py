@@ -14,7 +14,7 @@ import numpy as np
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Bools, Floats
 from controller.model.option import option
 from controller.strategies.common import options
-from controller.strategies.common.resource_usage import ResourceWeights, percent_usage
+from controller.strategies.common.resource_usage import ResourceWeights, largest, percent_usage
 
 #: A broker without a report counts as full, so that nothing is sent to it.
 _UNKNOWN_USAGE: Final = 1.0
@@ -59,9 +59,8 @@ class BrokerLoadFeatures(ResourceWeights):
     def weighted_usage(self, usage: Floats, limit: Floats) -> Floats:
         """(n,) the largest weighted usage of each broker, a fraction, heap memory included.
 
-        *usage* and *limit* are (n, 5), in the columns of BrokerTable.
-
-        -inf where every weighted usage is NaN.  Pulsar: BrokerLoadData.getMaxResourceUsageWithWeight.
+        *usage* and *limit* are (n, 5), in the columns of BrokerTable.  -inf where every weighted usage is NaN.
+        Pulsar: BrokerLoadData.getMaxResourceUsageWithWeight.
         """
         weights = np.array(
             [
@@ -74,7 +73,7 @@ class BrokerLoadFeatures(ResourceWeights):
         )
         percent = percent_usage(usage.T[_WEIGHTED], limit.T[_WEIGHTED]).astype(np.float64)
         with np.errstate(invalid="ignore"):
-            return _largest(percent * weights[:, None])
+            return largest(percent * weights[:, None]) / 100
 
     def updated(self, before: BrokerLoad, usage: Floats, limit: Floats, throughput: Floats) -> BrokerLoad:
         """The load after one more report of each broker: (n, 5) *usage* and *limit*, (n,) bytes/s in + out.
@@ -84,7 +83,7 @@ class BrokerLoadFeatures(ResourceWeights):
         """
         unweighted = percent_usage(usage.T[_UNWEIGHTED], limit.T[_UNWEIGHTED]).astype(np.float64)
         return BrokerLoad(
-            max_resource_usage=_largest(unweighted),
+            max_resource_usage=largest(unweighted) / 100,
             weighted_max_ema=self._smoothed(before.weighted_max_ema, self.weighted_usage(usage, limit), before),
             msg_throughput_ema=self._smoothed(before.msg_throughput_ema, throughput, before),
             reported=np.ones(len(before.reported), np.bool_),
@@ -94,9 +93,3 @@ class BrokerLoadFeatures(ResourceWeights):
         with np.errstate(invalid="ignore"):
             moved = history * self.history_fraction + (1 - self.history_fraction) * report
         return np.where(before.reported, moved, report)
-
-
-def _largest(percent: Floats) -> Floats:
-    """(n,) fractions: the maximum of each column, as Java's ``if (x > max) max = x`` gives it: NaN is ignored."""
-    largest: Floats = np.fmax.reduce(percent, axis=0, initial=-np.inf)
-    return largest / 100

@@ -41,10 +41,12 @@ class Candidates:
 
     def anchored(self, view: ClusterView, bundle: int) -> Filter | None:
         """The first filter that wants *bundle* (a row) to stay on its broker, or None."""
-        for step, _ in self.steps:
-            if _is_anchor(type(step)) and not cast("Anchor", step).may_leave(view, bundle, self.allowed):
-                return step
-        return None
+        return next((step for step, _ in self.steps if keeps_in_place(step, view, bundle, self.allowed)), None)
+
+
+def keeps_in_place(step: Filter, view: ClusterView, bundle: int, allowed: Ints) -> bool:
+    """Whether the filter *step* wants *bundle* (a row) to stay; *allowed*: the brokers that binding filters leave."""
+    return _is_anchor(type(step)) and not cast("Anchor", step).may_leave(view, bundle, allowed)
 
 
 @lru_cache(maxsize=64)

@@ -58,7 +58,7 @@ def busiest_unloads(
 ) -> tuple[list[Unload], list[Verdict]]:
     """The bundles that take *to_offload* bytes/s off *broker* (a row), busiest first, and a verdict on all refused.
 
-    A bundle goes while those before it do not suffice, so the first one always goes.  *why* is the verdict on the broker.
+    A bundle goes while those before it do not suffice, so the first one always goes.  *why*: the verdict on the broker.
     """
     too_few = too_few_bundles(view, broker, why.by)
     if too_few is not None:

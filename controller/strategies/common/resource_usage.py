@@ -47,7 +47,7 @@ class ResourceWeights:
         """
         weights = np.array([self.weight_of(resource) for resource in _COUNTED])
         with np.errstate(invalid="ignore"):
-            return _largest(_counted(usage, limit).astype(np.float64) * weights[:, None]) / 100.0
+            return largest(_counted(usage, limit).astype(np.float64) * weights[:, None]) / 100.0
 
     def weight_of(self, resource: int) -> float:
         """The weight of *resource*, a column of usage; 0 of those that never count."""
@@ -82,7 +82,7 @@ def percent_usage(usage: Floats, limit: Floats) -> NDArray[np.float32]:
 
 def max_usage(usage: Floats, limit: Floats) -> Floats:
     """(n,) the largest usage of each broker, a fraction.  Pulsar: LocalBrokerData.getMaxResourceUsage."""
-    return (_largest(_counted(usage, limit)) / np.float32(100)).astype(np.float64)
+    return (largest(_counted(usage, limit)) / np.float32(100)).astype(np.float64)
 
 
 def mean_usage(usage: Floats) -> float:
@@ -99,7 +99,7 @@ def _counted(usage: Floats, limit: Floats) -> NDArray[np.float32]:
     return percent_usage(usage.T[_COUNTED], limit.T[_COUNTED])
 
 
-def _largest(values: NDArray[F]) -> NDArray[F]:
-    """The maximum of each column, as Java's ``if (x > max) max = x`` gives it: NaN is ignored."""
-    largest: NDArray[F] = np.fmax.reduce(values, axis=0, initial=-np.inf)
-    return largest
+def largest(values: NDArray[F]) -> NDArray[F]:
+    """(n,) the maximum of each column of (k, n), as Java's ``if (x > max) max = x`` gives it: NaN is ignored."""
+    found: NDArray[F] = np.fmax.reduce(values, axis=0, initial=-np.inf)
+    return found

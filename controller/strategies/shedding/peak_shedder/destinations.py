@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import cast
 
 import numpy as np
 
 from controller.model.load import Bools, ClusterView, Ints, Preallocated
 from controller.planning.problem import PlannedMove
-from controller.strategies.protocols import Anchor, Filter
+from controller.strategies.common.candidates import keeps_in_place
+from controller.strategies.protocols import Filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +33,7 @@ class Destinations:
             kept = left if len(left) or step.binding else kept
             binding = kept if step.binding else binding
         found = np.zeros(len(everywhere), np.bool_)
-        if all(not _anchors(type(step)) or cast("Anchor", step).may_leave(view, row, binding) for step in self.filters):
+        if not any(keeps_in_place(step, view, row, binding) for step in self.filters):
             found[kept] = True
         return found
 
@@ -49,9 +48,3 @@ class Destinations:
                 bundle=np.append(sent.bundle, self.rows[bundle]), broker=np.append(sent.broker, to)
             ),
         )
-
-
-@lru_cache(maxsize=64)
-def _anchors(kind: type) -> bool:
-    """Cached: issubclass of a protocol takes longer than most filters."""
-    return issubclass(kind, Anchor)
