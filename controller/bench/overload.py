@@ -6,7 +6,7 @@ and in the window of the budgets, so that entries are measured at their largest.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,9 +67,9 @@ _COLUMNS: Final = (
 _TIMES: Final = ("view", "decision", "encoding", "verdicts_file")
 
 
-def overloaded(brokers: int, bundles: int, share: float, *, seed: int = 1) -> ClusterView:
+def overloaded(brokers: int, bundles: int, share: float) -> ClusterView:
     """All brokers with as many bundles and the same traffic; *share* of them 40 % over the limit, the others cold."""
-    view = evenly_loaded(brokers, bundles, seed=seed)
+    view = evenly_loaded(brokers, bundles, seed=1)
     hot = np.arange(brokers) < round(share * brokers)
     usage = np.where(hot, _OVER, _COLD) * 100.0
     resources = np.zeros((brokers, 5))
@@ -120,23 +120,15 @@ def largest(brokers: int, bundles: int, *, intervals: int) -> Iterator[OverloadA
             yield max(decided, key=lambda each: each.entry_bytes).model_copy(update=longest)
 
 
-def cycles(
-    cluster: str,
-    view: ClusterView,
-    shedder: str,
-    *,
-    intervals: int,
-    guardrails: GuardrailSettings | None = None,
-    clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[OverloadAnswer]:
+def cycles(cluster: str, view: ClusterView, shedder: str, *, intervals: int) -> Iterator[OverloadAnswer]:
     """*intervals* intervals of *view*, of which nothing that was decided is obeyed, decided by *shedder*."""
-    policy = policy_for(shedder, guardrails or GuardrailSettings())
+    policy = policy_for(shedder, GuardrailSettings())
     memory = replace(policy.initial_memory(1), samples=_SAMPLES)
     with TemporaryDirectory(prefix="trimtab-bench-") as folder:
         for nth in range(intervals):
             interval = view.as_of_ms + nth * _PERIOD_MS
             snapshots = snapshots_of(view, interval)
-            decided, memory = _cycle(cluster, shedder, snapshots, memory, policy, Path(folder), clock)
+            decided, memory = _cycle(cluster, shedder, snapshots, memory, policy, Path(folder))
             # Nobody answers; commands leave the list as if they had been carried out.
             memory = replace(memory, in_flight={})
             yield decided
@@ -155,21 +147,20 @@ def _cycle(
     memory: Memory,
     policy: Policy,
     folder: Path,
-    clock: Callable[[], float],
 ) -> tuple[OverloadAnswer, Memory]:
-    marks = [clock()]
+    marks = [time.perf_counter()]
 
     def timed_view(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
         view = view_of(snapshots, memory, policy)
-        marks.append(clock())
+        marks.append(time.perf_counter())
         return view
 
     entry = decide_interval(snapshots, memory, Controls(mode="active"), policy, timed_view)
-    marks.append(clock())
+    marks.append(time.perf_counter())
     encoded, decision = encode_entry(entry), entry.decision
-    marks.append(clock())
+    marks.append(time.perf_counter())
     VerdictStore(folder).write(decision)
-    marks.append(clock())
+    marks.append(time.perf_counter())
     seconds = np.diff(marks).tolist()
     [file] = folder.glob(f"*{decision.interval}*")
     held = sum(int(verdict.detail.split()[0]) for verdict in decision.verdicts if verdict.reason == "Budget")

@@ -54,17 +54,15 @@ class IsolationPolicy:
     """Binds namespaces to brokers, both given as Java regular expressions of whole names (brokers: host, no port)."""
 
     namespaces: tuple[str, ...]
+    #: Brokers that serve these namespaces and no others.
     primary: tuple[str, ...]
+    #: Brokers that also take them while too few primary ones are available.
     secondary: tuple[str, ...] = ()
     auto_failover: MinAvailable = field(default_factory=MinAvailable)
 
     def applies_to(self, namespace: str) -> bool:
         """Whether this policy governs *namespace*."""
         return matches(self.namespaces, namespace)
-
-    def is_primary(self, host: str) -> bool:
-        """Whether *host* is a primary broker: it serves these namespaces and no others."""
-        return matches(self.primary, host)
 
     def fails_over(self, statuses: tuple[BrokerStatus, ...]) -> bool:
         """Whether too few of *statuses*, the primary brokers, are available."""

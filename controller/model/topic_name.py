@@ -40,11 +40,6 @@ class TopicName(NamedTuple):
         return "/".join(part for part in (self.tenant, self.cluster, self.namespace_portion) if part is not None)
 
     @property
-    def is_partitioned(self) -> bool:
-        """Whether it is a partition of a partitioned topic."""
-        return self.partition_index != -1
-
-    @property
     def position(self) -> int:
         """The topic's position on the hash ring, 0 .. 2**32-1."""
         return topic_hash(str(self))

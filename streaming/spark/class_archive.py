@@ -65,11 +65,11 @@ def is_written() -> bool:
     return _WRITE in os.environ.get(OPTIONS, "")
 
 
-def make_in_background(archive: Path, after_seconds: float = _MADE_AFTER_SECONDS) -> None:
+def make_in_background(archive: Path) -> None:
     """Have another process make *archive*, later and with low priority; only where there is none, and memory for it."""
     if is_written() or archive.exists():
         return
-    later = threading.Timer(after_seconds, _make, args=[archive])
+    later = threading.Timer(_MADE_AFTER_SECONDS, _make, args=[archive])
     later.daemon = True
     later.start()
 

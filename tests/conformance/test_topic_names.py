@@ -22,8 +22,10 @@ def test_a_name_is_parsed_or_refused_as_in_pulsar(case: Case) -> None:
         "cluster": topic.cluster,
         "local_name": topic.local_name,
         "partition_index": topic.partition_index,
-        "is_partitioned": topic.is_partitioned,
-        "partitioned_topic_name": str(topic).rpartition(PARTITION_SUFFIX)[0] if topic.is_partitioned else str(topic),
+        "is_partitioned": topic.partition_index != -1,
+        "partitioned_topic_name": str(topic)
+        if topic.partition_index == -1
+        else str(topic).rpartition(PARTITION_SUFFIX)[0],
         "partition_5": topic.partition(5),
         "is_v2": topic.cluster is None,
         "crc32": topic.position,

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ import pytest
 
 from controller.adapters.kafka import reader as kafka_reader
 from controller.adapters.kafka import transactions as kafka_transactions
-from controller.adapters.kafka.reader import KafkaRecord, Reader, read_all, tail
+from controller.adapters.kafka.reader import KafkaRecord, Reader, read_all
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
@@ -307,31 +308,32 @@ def test_a_writer_without_a_broker_gives_up_with_a_journal_error(monkeypatch: py
         TransactionalProducer("127.0.0.1:1", "nobody", {"log_level": 0}).init()
 
 
-def test_tail_follows_from_where_it_was_asked(kafka: KafkaServer) -> None:
+def test_a_reader_begins_at_the_end_as_it_was_when_it_was_made(kafka: KafkaServer) -> None:
     name = make_topic(kafka, partitions=2)
     producer = Producer(kafka.bootstrap)
     producer.send(name, b"old", partition=0)
     producer.flush()
-    deadline = time.monotonic() + 30
-    now = tail(kafka.bootstrap, name, stop=lambda: time.monotonic() > deadline)
-    everything = tail(kafka.bootstrap, name, from_beginning=True, stop=lambda: time.monotonic() > deadline)
-    producer.send(name, b"new", partition=1)
-    producer.flush()
-    assert next(now).value == b"new"
-    assert {next(everything).value, next(everything).value} == {b"old", b"new"}
-    producer.send(name, b"newer", partition=0)
-    producer.flush()
-    assert (next(now).value, next(everything).value) == (b"newer", b"newer")
+    with (
+        closing(Reader(kafka.bootstrap, name, offset=None)) as now,
+        closing(Reader(kafka.bootstrap, name)) as everything,
+    ):
+        producer.send(name, b"new", partition=1)
+        producer.flush()
+        assert following(now).value == b"new"
+        assert {following(everything).value, following(everything).value} == {b"old", b"new"}
+        producer.send(name, b"newer", partition=0)
+        producer.flush()
+        assert (following(now).value, following(everything).value) == (b"newer", b"newer")
 
 
-def test_tail_without_following_ends_at_the_end_of_every_partition(kafka: KafkaServer) -> None:
+def test_a_reader_of_a_topic_ends_at_the_end_of_every_partition(kafka: KafkaServer) -> None:
     name = make_topic(kafka, partitions=3)
     producer = Producer(kafka.bootstrap)
     for partition in range(3):
         producer.send(name, b"%d" % partition, partition=partition)
     producer.flush()
-    found = tail(kafka.bootstrap, name, follow=False, from_beginning=True)
-    assert sorted(record.value for record in found) == [b"0", b"1", b"2"]
+    with closing(Reader(kafka.bootstrap, name)) as reader:
+        assert sorted(record.value for record in until_end(reader)) == [b"0", b"1", b"2"]
 
 
 def test_a_reader_goes_on_behind_the_end_it_has_reached(kafka: KafkaServer, topic: str) -> None:
@@ -340,13 +342,18 @@ def test_a_reader_goes_on_behind_the_end_it_has_reached(kafka: KafkaServer, topi
     assert list(until_end(reader)) == []
     producer.send(topic, b"one")
     producer.flush()
-    deadline = time.monotonic() + 30
-    while (record := reader.poll(0.2)) is None:
-        assert time.monotonic() < deadline
-    assert record.value == b"one"
+    assert following(reader).value == b"one"
     assert not reader.at_end()
     assert list(until_end(reader)) == []
     reader.close()
+
+
+def following(reader: Reader) -> KafkaRecord:
+    """The next record, within 30 seconds."""
+    deadline = time.monotonic() + 30
+    while (record := reader.poll(0.2)) is None:
+        assert time.monotonic() < deadline
+    return record
 
 
 def until_end(reader: Reader) -> Iterator[KafkaRecord]:

@@ -16,7 +16,7 @@ import pytest
 from controller.adapters.kafka import journal as kafka_journal
 from controller.adapters.kafka.journal import KafkaJournal, read_journal
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
-from controller.adapters.kafka.reader import KafkaRecord, read_all, tail
+from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.lab.servers import KafkaServer
@@ -104,7 +104,8 @@ def issued(settings: KafkaLogSettings) -> list[str]:
 
 
 def records(settings: KafkaLogSettings, topic: str) -> list[KafkaRecord]:
-    return list(tail(settings.bootstrap, topic, follow=False, from_beginning=True))
+    partitions = create_topics(settings, topic)[topic]
+    return [record for each in range(partitions) for record in read_all(settings.bootstrap, topic, each)]
 
 
 def uncommitted(settings: KafkaLogSettings) -> list[bytes]:

@@ -87,9 +87,9 @@ def permitted(cluster: ClusterView, bundle: str) -> set[str]:
     if own is None:
         if any(_STRANGE in p.primary for p in policies.isolation):
             return set()
-        taken = {name for name in brokers if any(p.is_primary(host[name]) for p in policies.isolation)}
+        taken = {name for name in brokers if any(matches(p.primary, host[name]) for p in policies.isolation)}
         return set(brokers) - taken - policies.without_persistent
-    primary = {name for name in brokers if own.is_primary(host[name])}
+    primary = {name for name in brokers if matches(own.primary, host[name])}
     secondary = {name for name in brokers if matches(own.secondary, host[name])}
     return primary | secondary if len(primary) < own.auto_failover.min_limit else primary
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
@@ -171,31 +171,12 @@ def read_all(
 
     Starts at the oldest record where that offset is gone.  Raises TrimtabError where Kafka stays silent.
     """
-    reader = Reader(bootstrap, topic, partition=partition, offset=from_offset, client=client)
-    return _records(reader, stop=reader.at_end)
+    return _records(Reader(bootstrap, topic, partition=partition, offset=from_offset, client=client))
 
 
-def tail(
-    bootstrap: str,
-    topic: str,
-    *,
-    follow: bool = True,
-    from_beginning: bool = False,
-    stop: Callable[[], bool] = lambda: False,
-    client: Client = NO_CLIENT,
-) -> Iterator[KafkaRecord]:
-    """Every committed record of a whole topic, from now or *from_beginning* on.
-
-    With *follow* until *stop* says so, else up to the present end.  Where it starts is settled when this returns,
-    not with the first record.
-    """
-    reader = Reader(bootstrap, topic, offset=ck.OFFSET_BEGINNING if from_beginning else None, client=client)
-    return _records(reader, stop=stop if follow else reader.at_end)
-
-
-def _records(reader: Reader, stop: Callable[[], bool]) -> Iterator[KafkaRecord]:
+def _records(reader: Reader) -> Iterator[KafkaRecord]:
     try:
-        while not stop():
+        while not reader.at_end():
             record = reader.poll(0.2)
             if record is not None:
                 yield record

@@ -188,13 +188,13 @@ class Manifest(Record):
         yield from sorted((file for file in self.files if file.topic == topic), key=lambda file: file.path)
 
 
-def recorded_settings(settings: Settings, environment: Mapping[str, str] = os.environ) -> RecordedSettings:
+def recorded_settings(settings: Settings) -> RecordedSettings:
     """What decisions depend on in *settings*, and in the broker.conf that they name.
 
     The namespaces that trimtab itself lives in are among those that are excluded, as for the live run.
     """
     excluded = tuple(dict.fromkeys([*settings.decisions.excluded, *sorted(settings.log.own_namespaces)]))
-    conf = read_broker_conf(Path(settings.cluster.broker_conf), environment)
+    conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
     # Of the other hundreds of keys some hold passwords.
     known = known_keys(conf)
     return RecordedSettings(

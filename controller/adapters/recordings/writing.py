@@ -52,9 +52,9 @@ class RecordingProgress(Record):
 class RecordingWriter:
     """Writes the recording in a folder, or goes on with it.  One process at a time."""
 
-    def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, file_records: int = FILE_RECORDS) -> None:
+    def __init__(self, folder: Path, *, file_records: int = FILE_RECORDS) -> None:
         """SettingsError where *folder* holds something else, or a complete recording."""
-        self._folder, self._file_bytes, self._file_records = folder, file_bytes, file_records
+        self._folder, self._file_records = folder, file_records
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(folder)
         try:
@@ -103,14 +103,12 @@ class RecordingWriter:
         RecordingError where it is so large, or has so many headers, that nobody could read it again.
         """
         size = read_size(record)
-        if size > LARGEST_FILE - self._file_bytes:
+        if size > LARGEST_FILE - FILE_BYTES:
             raise RecordingError(
                 f"{topic}, partition {record.partition}, offset {record.offset}: reading this record again would take"
-                f" {size} bytes, allowed: {LARGEST_FILE - self._file_bytes}: leave it out with --offsets"
+                f" {size} bytes, allowed: {LARGEST_FILE - FILE_BYTES}: leave it out with --offsets"
             )
-        if self._waiting and (
-            self._waiting_bytes + size > self._file_bytes or len(self._waiting) >= self._file_records
-        ):
+        if self._waiting and (self._waiting_bytes + size > FILE_BYTES or len(self._waiting) >= self._file_records):
             self._write(topic)
         self._waiting.append(record)
         self._waiting_bytes += size

@@ -51,16 +51,16 @@ def json_option(schema: str, each: str = "") -> Any:
     return typer.Option("--json", help=f"Print {what}: docs/schemas/{schema}.json.")
 
 
-def console(*, stderr: bool = False) -> Console:
+def console() -> Console:
     """A console as wide as the terminal, or as COLUMNS says; for a file or a pipe without COLUMNS, of unlimited width.
 
     Numbers and names are not coloured, so that colours keep their meaning.
     """
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdigit() and int(columns) > 0 else None
-    found = _Console(stderr=stderr, highlight=False, width=width)
+    found = _Console(highlight=False, width=width)
     if width is None and not found.is_terminal:
-        return _Console(stderr=stderr, highlight=False, width=_UNLIMITED)
+        return _Console(highlight=False, width=_UNLIMITED)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from controller.offline.counterfactual.answer import RecordingTerms
 from controller.offline.counterfactual.opened import OpenedRecording
@@ -10,6 +11,9 @@ from controller.offline.counterfactual.survey import ReplaySpan, survey
 from controller.offline.scenarios.expectations import JudgedExpectation, JudgedScenario
 from controller.offline.scenarios.figures import figures_of, value_of
 from controller.settings.expectation import Expectation
+
+#: Usage above it is too much, as in scenarios that do not say otherwise.
+_LIMIT_PERCENT: Final = 85.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,6 @@ def judge_recording(
     strategy: str,
     expected: Sequence[Expectation],
     *,
-    limit_percent: float = 85.0,
     done: Callable[[int], None] = lambda _: None,
 ) -> JudgedIncident:
     """Run what was *opened* with *strategy*, "" for the recorded settings, and judge what is *expected*.
@@ -38,7 +41,7 @@ def judge_recording(
     surveyed = survey(opened.log, span)
     run = replay(opened.log, span, surveyed, {strategy: policy}, done).runs[strategy].run
     terms = RecordingTerms(
-        intervals=len(surveyed.intervals), period_seconds=surveyed.period_ms // 1000, limit_percent=limit_percent
+        intervals=len(surveyed.intervals), period_seconds=surveyed.period_ms // 1000, limit_percent=_LIMIT_PERCENT
     )
     judged = tuple(
         JudgedExpectation(expectation=each, of_cure=False, without_cure=(value_of(each, terms, run),), with_cure=())

@@ -1,6 +1,6 @@
 """Empties brokers: every bundle that can move goes to a broker where it can stay, and none moves that need not."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,19 +38,18 @@ def emptied(
     ceiling: float,
     *,
     owner: Ints | None = None,
-    closed: Collection[int] = (),
     last_choice: Collection[int] = (),
     allowed: Allowed | None = None,
 ) -> Emptied:
     """Move every bundle off *brokers*, the largest first, each to the broker that is emptiest with it.
 
-    No broker gets above *ceiling*, even while all of them move at the same time.  None of *closed* gets a bundle, nor
-    one of *brokers*; one of *last_choice* gets those that fit nowhere else.  *owner* (m,) is where the bundles are
+    No broker gets above *ceiling*, even while all of them move at the same time.  None of *brokers* gets a
+    bundle; one of *last_choice* gets those that fit nowhere else.  *owner* (m,) is where the bundles are
     now, if that is not the problem's.
     """
     placed = problem.owner if owner is None else owner
     load, capacity = loads(problem, placed), problem.capacity
-    shut, later = _marked(len(capacity), [*brokers, *closed]), _marked(len(capacity), last_choice)
+    shut, later = _marked(len(capacity), brokers), _marked(len(capacity), last_choice)
     rows = _largest_first(problem, placed, brokers)
     moves, stuck = list[PlannedMove](), list[Stuck]()
     for bundle in rows.tolist():
@@ -64,7 +63,7 @@ def emptied(
     return Emptied(moves=tuple(moves), stuck=tuple(stuck))
 
 
-def _marked(n: int, rows: Sequence[int] | Collection[int]) -> Bools:
+def _marked(n: int, rows: Collection[int]) -> Bools:
     found = np.zeros(n, np.bool_)
     found[list(rows)] = True
     return found

@@ -67,15 +67,15 @@ def log_client(log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> 
         raise TrimtabError(f"{where(log)}: {error}") from error
 
 
-def log_http(log: PulsarLogSettings, *, seconds: float = ANSWER_SECONDS, api: type[Api] = PulsarHttp) -> Api:  # type: ignore[assignment]
-    """The admin API of the log's Pulsar, as *api*; a call takes *seconds* at most.  TrimtabError as ``log_client``."""
+def log_http(log: PulsarLogSettings, *, api: type[Api] = PulsarHttp) -> Api:  # type: ignore[assignment]
+    """The admin API of the log's Pulsar, as *api*; a call takes ANSWER_SECONDS at most.  Raises as ``log_client``."""
     return api(
         log.admin_url,
         cluster="",
         credentials=credentials(log),
         tls=tls_of(log.tls),
-        connect_seconds=min(float(log.connect_timeout_seconds), seconds),
-        read_seconds=seconds,
+        connect_seconds=min(float(log.connect_timeout_seconds), ANSWER_SECONDS),
+        read_seconds=ANSWER_SECONDS,
         connections=4,
     )
 

@@ -68,11 +68,10 @@ class LogConnection:
             )
         return number
 
-    def patiently(self, call: Callable[[], T], name: str, operation: str, seconds: float | None = None) -> T:
-        """What *call* returns, made again while its failure may pass by itself, for *seconds*.  TrimtabError."""
-        limit = self.seconds if seconds is None else seconds
+    def patiently(self, call: Callable[[], T], name: str, operation: str) -> T:
+        """What *call* returns, made again while its failure may pass by itself, for ``seconds``.  TrimtabError."""
         try:
-            return retry(call, limit, again_after=is_passing, every=_RETRY_SECONDS)
+            return retry(call, self.seconds, again_after=is_passing, every=_RETRY_SECONDS)
         except pulsar.PulsarException as error:
             raise self._failure(name, error, operation) from error
 

@@ -79,14 +79,14 @@ class FencedPartition:
             JournalError(f"{self._place}: the brokers did not say where {_MARKS} records lie that they stored")
         )
 
-    def append(self, value: bytes, properties: Mapping[str, str] = NO_PROPERTIES, key: str = "") -> MessagePlace:
+    def append(self, value: bytes, properties: Mapping[str, str] = NO_PROPERTIES) -> MessagePlace:
         """Write one record; returns its place once it is stored: (-1, -1, 0) where the brokers do not say it."""
         if self._producer is None:
             raise JournalError(f"{self._place}: {self._closed}")
         if len(value) > LARGEST_RECORD:
             raise JournalError(f"{self._place}: a record has {len(value)} bytes, allowed: {LARGEST_RECORD}")
         try:
-            at = self._producer.send(value, properties=dict(properties), partition_key=key or None)
+            at = self._producer.send(value, properties=dict(properties))
         except pulsar.PulsarException as error:
             raise self._meaning(error) from error
         return (at.ledger_id(), at.entry_id(), 0)

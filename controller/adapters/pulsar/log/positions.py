@@ -49,15 +49,6 @@ def in_batch(first: int, batch: int) -> int:
     return first | (0 if batch < 0 else batch if batch < _LAST_IN_BATCH else _LAST_IN_BATCH)
 
 
-def last_number_of(place: Entry) -> int:
-    """The number of the last message that *place* can hold; below all of its ledger for the entry -1."""
-    if place == BEGINNING:
-        return -1
-    if place.entry < 0:
-        return number_of(place.ledger, 0, 0) - 1
-    return number_of(*place, _LAST_IN_BATCH)
-
-
 def entry_of(number: int) -> Entry:
     """The entry that holds the message with this *number*."""
     whole = number >> _BATCH_BITS

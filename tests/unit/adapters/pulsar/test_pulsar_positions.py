@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from controller.adapters.pulsar.log.offsets import VERSION, LogOffset, from_json, to_json
-from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before, entry_of, last_number_of, number_of
+from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before, entry_of, number_of
 from controller.model.errors import StateError, TrimtabError
 
 LAST_LEDGER, LAST_ENTRY = (1 << 33) - 1, (1 << 22) - 1
@@ -37,13 +37,6 @@ def test_messages_beyond_the_255th_of_a_batch_share_a_number_that_stays_in_their
 def test_a_place_that_has_no_number_is_an_error_that_names_it_and_the_brokers_setting(place: tuple[int, int]) -> None:
     with pytest.raises(TrimtabError, match=rf"{place[0]}:{place[1]}.*managedLedgerMaxEntriesPerLedger"):
         number_of(*place, 0)
-
-
-def test_what_is_read_up_to_a_place_has_numbers_up_to_its_last_one() -> None:
-    assert number_of(3, 4, 999) == last_number_of(Entry(3, 4)) < number_of(3, 5, 0)
-    assert last_number_of(Entry(3, -1)) < number_of(3, 0, -1)
-    assert number_of(2, LAST_ENTRY, 255) == last_number_of(Entry(3, -1))
-    assert last_number_of(BEGINNING) < number_of(0, 0, 0)
 
 
 def test_the_place_before_the_first_entry_of_a_ledger_is_its_beginning() -> None:
