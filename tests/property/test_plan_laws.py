@@ -73,19 +73,6 @@ def test_the_checker_verifies_plans_of_odd_clusters_under_any_filter(
     assert questions <= _QUESTIONS
 
 
-@given(problem=tiny_problems(), max_moves=_MOVES, most=st.integers(0, 4))
-def test_a_plan_keeps_to_its_budget_of_connections(problem: BalanceProblem, max_moves: int, most: int) -> None:
-    plan = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves, max_connections=float(most)))
-    assert sum(problem.connections[move.bundle] for move in plan.moves) <= most
-
-
-@given(problem=tiny_problems(), max_moves=_MOVES, most=st.integers(0, 2))
-def test_a_plan_keeps_to_its_budget_of_each_broker(problem: BalanceProblem, max_moves: int, most: int) -> None:
-    moves = planned(problem, SearchLimits(effort=_EFFORT, max_moves=max_moves, max_per_broker=most)).moves
-    for brokers in ([move.source for move in moves], [move.destination for move in moves]):
-        assert all(brokers.count(broker) <= most for broker in brokers)
-
-
 @given(problem=tiny_problems(), max_moves=_MOVES, data=st.data())
 def test_a_plan_goes_only_where_it_may(problem: BalanceProblem, max_moves: int, data: st.DataObject) -> None:
     n, m = len(problem.capacity), len(problem.owner)

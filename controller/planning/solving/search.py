@@ -7,8 +7,7 @@
 3. Look for plans that reach a lower level with as many moves, and then the same level with fewer (reach.py).
 4. Where another bundle of the same broker does as well and disturbs less, take that one.
 
-Everything is counted: moves, connections and steps.  There is no clock and no chance, so the same problem has the same
-plan on every machine.
+Moves and steps are counted.  There is no clock and no chance, so the same problem has the same plan on every machine.
 """
 
 from collections.abc import Sequence
@@ -38,10 +37,6 @@ class SearchLimits:
     """What a plan may do, and when it is good enough."""
 
     max_moves: int
-    #: Producers and consumers that may have to reconnect, in total; None: any number.
-    max_connections: float | None = None
-    #: Bundles that may leave any one broker, and that may come to it; None: any number.
-    max_per_broker: int | None = None
     #: How many pairs of a bundle and a broker the search may look at, about, after it has a first plan.
     effort: int = 1_000_000
     #: Brokers above this utilisation give bundles; or (R,) above one for each resource,
@@ -93,7 +88,7 @@ class _Search:
                 return
             found = best_move(self.standing, broker, self._fits, self.ceiling)
             if found is None and self._moves_left > 1:
-                exchanged = best_exchange(self.standing, broker, self._fits, self.ceiling, self._connections_left)
+                exchanged = best_exchange(self.standing, broker, self._fits, self.ceiling)
                 if exchanged is not None:
                     for move in exchanged:
                         self.standing.move(*move)
@@ -201,31 +196,12 @@ class _Search:
     def _moves_left(self) -> int:
         return self._limits.max_moves - len(self.standing.moves)
 
-    @property
-    def _connections_left(self) -> float:
-        if self._limits.max_connections is None:
-            return np.inf
-        return self._limits.max_connections - sum(
-            float(self._problem.connections[move.bundle]) for move in self.standing.moves
-        )
-
     def _fits(self, bundle: int) -> Bools:
-        """(n,) where *bundle* may go, by the budgets and by the filters."""
-        standing, most = self.standing, self._limits.max_per_broker
-        source, n = int(self._problem.owner[bundle]), len(self._gives)
-        moved = standing.place(bundle) != source
-        if not moved and (
-            self._problem.connections[bundle] > self._connections_left
-            or (most is not None and standing.leaving[source] >= most)
-        ):
-            return np.zeros(n, np.bool_)
-        found = np.ones(n, np.bool_)
-        if self._allowed is not None:
-            self._effort.ask()
-            found = self._allowed(bundle, standing.moves)
-        if most is not None:
-            found &= standing.coming < most
-        return found
+        """(n,) where *bundle* may go by the filters."""
+        if self._allowed is None:
+            return np.ones(len(self._gives), np.bool_)
+        self._effort.ask()
+        return self._allowed(bundle, self.standing.moves)
 
     def _fullest(self) -> int | None:
         """The fullest broker that may give and is above the goal; None where there is none."""

@@ -18,9 +18,6 @@ class Standing:
         self.load: Floats = loads(problem, problem.owner)
         #: (n,) the utilisation of each broker's fullest resource.
         self.highest: Floats = highest(self.load, problem.capacity)
-        #: (n,) how many bundles leave each broker, and how many come.
-        self.leaving = np.zeros(len(self.highest), np.int64)
-        self.coming = np.zeros(len(self.highest), np.int64)
         self._moves: dict[int, PlannedMove] = {}
         self._moved = np.zeros(len(problem.owner), np.bool_)
         order = np.argsort(problem.owner, kind="stable")
@@ -55,16 +52,12 @@ class Standing:
         """Add a move to the plan."""
         self._moves[bundle] = PlannedMove(bundle, source, destination)
         self._moved[bundle] = True
-        self.leaving[source] += 1
-        self.coming[destination] += 1
         self._shift(bundle, source, destination)
 
     def take_back(self, bundle: int) -> None:
         """Remove the move of *bundle* from the plan."""
         move = self._moves.pop(bundle)
         self._moved[bundle] = False
-        self.leaving[move.source] -= 1
-        self.coming[move.destination] -= 1
         self._shift(bundle, move.destination, move.source)
 
     def back_to(self, moves: Sequence[PlannedMove]) -> None:

@@ -58,10 +58,10 @@ def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> Pl
 
 
 def best_exchange(
-    standing: Standing, broker: int, fits: Fits, ceiling: float, connections: float
+    standing: Standing, broker: int, fits: Fits, ceiling: float
 ) -> tuple[PlannedMove, PlannedMove] | None:
     """The bundle of *broker* and the one of another broker that change places best; None where no exchange helps."""
-    problem, now = standing.problem, float(standing.highest[broker])
+    now = float(standing.highest[broker])
     mine = _largest(standing, broker)
     found: list[_Exchange] = []
     for partner in emptiest(standing, broker, _PARTNERS).tolist():
@@ -71,8 +71,8 @@ def best_exchange(
     for one in sorted(found)[:_PARTNERS]:
         if one.level >= now - EPSILON * max(1.0, now):
             return None
-        reconnecting = problem.connections[one.mine] + problem.connections[one.theirs]
-        if reconnecting <= connections and (in_order := _in_order(standing, broker, one, fits)) is not None:
+        in_order = _in_order(standing, broker, one, fits)
+        if in_order is not None:
             return in_order
     return None
 
