@@ -1,5 +1,6 @@
 """Puts the moves of a plan one after another; knows how full the brokers are in between."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from controller.model.load import Bools, Floats
@@ -27,6 +28,15 @@ class MoveSequence:
     def may_follow(self, move: PlannedMove) -> bool:
         """Whether the bundle may go there after the moves that were taken."""
         return self._allowed is None or bool(self._allowed(move.bundle, self.taken)[move.destination])
+
+    def take_all(self, ceiling: float = math.inf) -> tuple[PlannedMove, ...]:
+        """Take the moves that wait, as far as filters allow each after those before it; returns all that were taken.
+
+        No broker is above *ceiling* when a bundle has come to it.
+        """
+        while self.take_first(move for move in self.waiting if self.full(move) <= ceiling and self.may_follow(move)):
+            pass
+        return tuple(self.taken)
 
     def take_first(self, moves: Iterable[PlannedMove]) -> bool:
         """Take the first of *moves*, which wait; False where there is none."""

@@ -43,9 +43,9 @@ def emptied(
 ) -> Emptied:
     """Move every bundle off *brokers*, the largest first, each to the broker that is emptiest with it.
 
-    No broker gets above *ceiling*, even while all of them move at the same time.  None of *brokers* gets a
-    bundle; one of *last_choice* gets those that fit nowhere else.  *owner* (m,) is where the bundles are
-    now, if that is not the problem's.
+    No broker gets above *ceiling*, even while all of them move at the same time.  None of *brokers* gets a bundle;
+    one of *last_choice* gets those that fit nowhere else.  *owner* (m,) is where the bundles are now, if that is not
+    the problem's.
     """
     placed = problem.owner if owner is None else owner
     load, capacity = loads(problem, placed), problem.capacity

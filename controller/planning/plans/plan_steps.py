@@ -70,12 +70,9 @@ def kept_step(
 ) -> PlanStep:
     """Those of *moves* that capacity and filters allow one after the other."""
     ceiling, sequence = max(1.0, score(problem, moves).peak), MoveSequence(problem, moves, allowed)
-    while sequence.take_first(
-        move for move in sequence.waiting if sequence.full(move) <= ceiling and sequence.may_follow(move)
-    ):
-        pass
-    ceiling = max(1.0, score(problem, sequence.taken).peak)
-    return _step(problem, sequence.taken, limits, ceiling, SPREAD, allowed=allowed)
+    taken = sequence.take_all(ceiling)
+    ceiling = max(1.0, score(problem, taken).peak)
+    return _step(problem, taken, limits, ceiling, SPREAD, allowed=allowed)
 
 
 def empty_step(

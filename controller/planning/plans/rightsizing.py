@@ -72,18 +72,24 @@ def removable(problem: BalanceProblem, number: int, ceiling: float, allowed: All
     No broker that stays gets above *ceiling*.
     """
     cost = np.bincount(problem.owner, weights=problem.disturbance, minlength=len(problem.capacity))
+    cheapest: list[int] = np.argsort(cost, kind="stable").tolist()
     chosen, found = list[int](), Emptied(moves=(), stuck=())
-    for _ in range(number):
-        candidates = [row for row in np.argsort(cost, kind="stable").tolist() if row not in chosen][:_TRIED]
-        for row in candidates:
-            if len(chosen) + 1 >= len(problem.capacity):
-                break
-            tried = emptied(problem, [*chosen, row], ceiling, allowed=allowed)
-            if not tried.stuck:
-                chosen, found = [*chosen, row], tried
-                break
-        else:
+    while len(chosen) < number:
+        more = _one_more(problem, chosen, cheapest, ceiling, allowed)
+        if more is None:
             break
-        if row not in chosen:
-            break
+        chosen, found = more
     return Removed(brokers=tuple(chosen), emptied=found, enough=len(chosen) == number)
+
+
+def _one_more(
+    problem: BalanceProblem, chosen: list[int], cheapest: list[int], ceiling: float, allowed: Allowed | None
+) -> tuple[list[int], Emptied] | None:
+    """*chosen* and one more of *cheapest*, and how all of them are emptied; None where no other can go."""
+    if len(chosen) + 1 >= len(problem.capacity):
+        return None
+    for row in [row for row in cheapest if row not in chosen][:_TRIED]:
+        found = emptied(problem, [*chosen, row], ceiling, allowed=allowed)
+        if not found.stuck:
+            return [*chosen, row], found
+    return None

@@ -73,12 +73,7 @@ class Standing:
         *allowed* lets each move go where it goes after those before it.  A move that has no place in such an order is
         left out.
         """
-        sequence = MoveSequence(self.problem, self._moves.values(), allowed)
-        while sequence.take_first(
-            move for move in sequence.waiting if sequence.full(move) <= ceiling and sequence.may_follow(move)
-        ):
-            pass
-        return tuple(sequence.taken)
+        return MoveSequence(self.problem, self._moves.values(), allowed).take_all(ceiling)
 
     def _shift(self, bundle: int, source: int, destination: int) -> None:
         self.load[source] -= self.problem.size[bundle]

@@ -26,10 +26,7 @@ def continued(now: Situation, memory: PeakHistory, allowed: Allowed | None) -> t
         for row, to in ((row_of.get(bundle), code_of.get(broker)) for bundle, broker in memory.plan)
         if row is not None and to is not None and problem.owner[row] != to
     ]
-    sequence = MoveSequence(problem, moves, allowed)
-    while sequence.take_first(move for move in sequence.waiting if sequence.may_follow(move)):
-        pass
-    return tuple(sequence.taken)
+    return MoveSequence(problem, moves, allowed).take_all()
 
 
 def leads_as_far(now: Situation, memory: PeakHistory, moves: Sequence[PlannedMove]) -> bool:
