@@ -99,7 +99,8 @@ class Collector:
         self._flawed: frozenset[str] = frozenset()
         self._due = Due(settings.state_every * period_ms)
         self._states: dict[tuple[str, str], State] = {}
-        self._state_error = ""
+        #: What could not be read of the cluster, and why: of what was logged.
+        self._unread: dict[str, str] = {}
         self._domains: dict[str, str] | None = None
         self._knows_all = False
         self._pulsar_leader = ""
@@ -234,7 +235,7 @@ class Collector:
         elif call.key == _LISTING:
             self._listed(value, error)
         elif call.key in (_STATE, _DOMAINS):
-            self._state_read(value, error)
+            self._state_read(call.key, value, error)
         else:
             self._failed(call.key, str(error) if isinstance(error, TrimtabError) else repr(error))
 
@@ -309,7 +310,7 @@ class Collector:
             known = self._due.bundles(interval) if everything else frozenset()
             self._reading.submit(_STATE, lambda: self._state.read(interval, whole=everything, known=known))
 
-    def _state_read(self, value: object, error: BaseException | None) -> None:
+    def _state_read(self, what: str, value: object, error: BaseException | None) -> None:
         if isinstance(value, Found):
             if value.leader != self._pulsar_leader:
                 log.info("Pulsar's own load manager is led by %s", value.leader or "nobody")
@@ -317,10 +318,13 @@ class Collector:
             self._states |= {key_of(state): state for state in self._due.of(value.states, self._round.interval)}
         elif isinstance(value, dict):
             self._domains = value
-        why = "" if error is None else str(error)
-        if why and why != self._state_error:
-            log.warning("the cluster's state could not be read: %s", why)
-        self._state_error = why
+        before, why = self._unread.pop(what, ""), "" if error is None else str(error)
+        if why:
+            self._unread[what] = why
+            if why != before:
+                log.warning("the %s could not be read: %s", what, why)
+        elif before:
+            log.info("the %s can be read again", what)
 
     def _state_of(self, swept: Swept) -> list[State]:
         broker = swept.name.broker

@@ -7,7 +7,7 @@ of PulsarStats, which every broker renews once a minute.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 
 def _reader(read: Callable[P, R]) -> Callable[P, R]:
-    """Mark *read*, which reads an answer of any shape: whatever it raises becomes a ReportError."""
+    """Make every error of *read*, which reads an answer of any shape, a ReportError."""
 
     @wraps(read)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -53,6 +53,15 @@ def _reader(read: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
+class ReportedTotals(NamedTuple):
+    """What a broker reports of a bundle."""
+
+    #: (4,) msg/s and bytes/s, in and out.
+    load: tuple[float, ...]
+    #: (3,) producers, consumers, topics.
+    counts: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerReport:
     """The load that a broker reports, with either load manager."""
@@ -61,8 +70,8 @@ class BrokerReport:
     last_update: int
     #: (usage, limit) in the order of RESOURCES.
     usage: tuple[tuple[float, float], ...]
-    #: Its bundles now, with their sums where it knows them: (4,) rates and throughputs, (3,) sessions and topics.
-    bundles: Mapping[str, tuple[tuple[float, ...], tuple[int, ...]]]
+    #: Its bundles now, with their totals; None where it reports none.
+    bundles: Mapping[str, ReportedTotals | None]
     broker_version: str | None = None
     persistent_topics: bool | None = None
     non_persistent_topics: bool | None = None
@@ -103,14 +112,17 @@ def extensible_report(
     return BrokerReport(
         last_update=_whole(load.get("updatedAt")),
         usage=tuple(_usage(load, name) for name in RESOURCES),
-        bundles=dict.fromkeys(owned, _NO_TOTALS),
+        bundles=dict.fromkeys(owned),
         broker_version=broker_version,
     )
 
 
 @_reader
 def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> dict[str, Any]:
-    """The same from a broker's metrics: usage in percent, with a limit of 100.  ReportError where there are none."""
+    """Load data for ``extensible_report`` from a broker's *metrics*: usage in percent, with a limit of 100.
+
+    ReportError where there are none.
+    """
     for entry in metrics:
         values = entry.get("metrics") or {}
         if "brk_lb_cpu_usage" in values:
@@ -122,7 +134,7 @@ def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> 
 
 @_reader
 def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> tuple[SweptBroker, int]:
-    """The sweep, and how many rates were no such (negative, not finite) and are taken for 0.
+    """The sweep, and the number of impossible rates (negative, too large, not finite), which count as 0.
 
     *topics* must have been read before *report*: a bundle that only they list was unloaded since.
     """
@@ -130,9 +142,9 @@ def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> t
     row = {bundle: i for i, bundle in enumerate(columns.bundles)}
     total_load = np.zeros((len(row), 4))
     total_counts = np.zeros((len(row), 3), np.int64)
-    for bundle, (load, counts) in report.bundles.items():
-        if bundle in row:
-            total_load[row[bundle]], total_counts[row[bundle]] = load, counts
+    for bundle, totals in report.bundles.items():
+        if totals is not None and bundle in row:
+            total_load[row[bundle]], total_counts[row[bundle]] = totals
     sizes = np.diff(columns.starts)
     of_topic = np.repeat(np.arange(len(row)), sizes)
     summed = [np.bincount(of_topic, column, len(row)) for column in (*columns.load.T, *columns.counts.T[:2])]
@@ -166,7 +178,7 @@ class _Columns:
     flaws: int
 
 
-def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
+def _columns(stats: Mapping[str, Any], current: Mapping[str, ReportedTotals | None]) -> _Columns:
     listed = {
         f"{namespace}/{range_}": kinds
         for namespace, ranges in stats.items()
@@ -174,7 +186,8 @@ def _columns(stats: Mapping[str, Any], current: Mapping[str, Any]) -> _Columns:
         if f"{namespace}/{range_}" in current
     }
     bundles, sizes, topics, rows, counts = [], [], [], [], []
-    for bundle in sorted(filter(_is_bundle, {*listed, *(name for name in current if _has_load(current[name]))})):
+    with_totals = (name for name, totals in current.items() if totals is not None)
+    for bundle in sorted(filter(_is_bundle, {*listed, *with_totals})):
         of_bundle = {name: each for kind in listed.get(bundle, {}).values() for name, each in kind.items()}
         for name in sorted(of_bundle):
             each = of_bundle[name]
@@ -200,11 +213,6 @@ def _topic(name: str) -> str:
     """*name* in UTF-8 as Java writes it; clients choose it, so an absurdly long one is cut: a chunk has to hold it."""
     kept = name[:_LONGEST_TOPIC]
     return kept if kept.isascii() else kept.encode(errors="replace").decode()
-
-
-def _has_load(totals: tuple[tuple[float, ...], tuple[int, ...]]) -> bool:
-    """Whether the broker has statistics of a bundle of its own."""
-    return totals is not _NO_TOTALS
 
 
 def _is_bundle(name: str) -> bool:
@@ -252,12 +260,10 @@ def _usage(report: Mapping[str, Any], name: str) -> tuple[float, float]:
     return float(usage), float(limit)
 
 
-_NO_TOTALS: Final[tuple[tuple[float, ...], tuple[int, ...]]] = ((0.0,) * 4, (0,) * 3)
-
-
-def _totals(stats: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[int, ...]]:
+def _totals(stats: Mapping[str, Any]) -> ReportedTotals:
     load, _ = _rates([[stats.get(rate, 0.0) for rate in RATES]])
-    return tuple(load[0].tolist()), tuple(min(max(0, _whole(stats.get(name))), MAX_COUNT) for name in SESSIONS)
+    counts = tuple(min(max(0, _whole(stats.get(name))), MAX_COUNT) for name in SESSIONS)
+    return ReportedTotals(tuple(load[0].tolist()), counts)
 
 
 def _whole(value: Any) -> int:

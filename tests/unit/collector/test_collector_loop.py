@@ -497,6 +497,22 @@ def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_
     assert first.capacity.cpu == 400.0
 
 
+def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_they_can(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one = world.collector("one")
+    world.pulsar.brokers[0].broken = "failureDomains"
+    for i in range(3):
+        world.interval(T + i * PERIOD, one)
+    assert sum("the failure domains could not be read: " in record.message for record in caplog.records) == 1
+    world.pulsar.brokers[0].broken = "nothing"
+    world.interval(T + 3 * PERIOD, one)
+    assert [record.message for record in caplog.records if "can be read again" in record.message] == [
+        "the failure domains can be read again"
+    ]
+
+
 def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others_are_not(world: World) -> None:
     one = world.collector("one")
     world.interval(T, one)
