@@ -86,8 +86,10 @@ def apply(
     Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, or a bundle is left behind; 2 the plan or an
     option is invalid; 130 ended by Ctrl-C.
     """
-    if repair != (output is not None) or (repair and check):
-        raise typer.BadParameter("--repair needs --output, and the other way round", param_hint="--repair")
+    if repair != (output is not None):
+        raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
+    if repair and check:
+        raise typer.BadParameter("--repair makes a plan and --check only checks one: give one of them")
     plan, sha256 = _read(file, approved)
     number = _number(plan, step)
     settings = read_settings(conf)

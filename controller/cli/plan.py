@@ -262,8 +262,10 @@ def _deadline(text: str, now_ms: int) -> int:
 
 
 def _refuse_kinds(asked: Asked, output: Path | None, *, sizes: bool, frontier: bool) -> None:
-    if sizes and (asked.kind != BALANCE or output is not None):
+    if sizes and asked.kind != BALANCE:
         raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
+    if sizes and output is not None:
+        raise typer.BadParameter("makes no plan to write: leave out --output", param_hint="--headroom, --add")
     if frontier and (asked.kind != BALANCE or sizes):
         raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
 

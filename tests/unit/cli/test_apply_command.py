@@ -106,6 +106,9 @@ def test_a_repaired_plan_is_written_and_nothing_is_issued(live: LiveCluster, tmp
     assert live.controls.orders is None
     assert run(live, "--repair").exit_code == 2
     assert run(live, "-o", tmp_path / "new.json").exit_code == 2
+    both = run(live, "--repair", "--check", "-o", tmp_path / "new.json")
+    assert both.exit_code == 2
+    assert "--check only checks one" in both.output
 
 
 def test_what_is_printed_to_be_run_next_runs_as_it_is_printed(
