@@ -1,6 +1,6 @@
 """Where records come from: ``source, partition, offset, file, append_time (ms), value (bytes)``.
 
-``source_of`` is the one place where ``[log] kind`` says how Spark reads the log.  A new log system gets a Source here.
+``source_of`` is the one place where ``[log] kind`` says how Spark reads the log.  A new log system gets a LogSource.
 """
 
 import json
@@ -110,7 +110,7 @@ def source_of(settings: Settings) -> LogSource:
 
 
 class KafkaSource:
-    """Source of a log in Kafka."""
+    """LogSource of a log in Kafka."""
 
     files = False
 
@@ -120,45 +120,45 @@ class KafkaSource:
 
     @property
     def topics(self) -> Mapping[int, str]:
-        """See Source."""
+        """See LogSource."""
         return {METRICS: self._log.metrics_topic, RESULTS: self._log.results_topic}
 
     def jars(self) -> Sequence[Path]:
-        """See Source.  Spark's Kafka connector."""
+        """See LogSource.  Spark's Kafka connector."""
         return jars.fetch(CONNECTOR)
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
-        """See Source."""
+        """See LogSource."""
         return kafka_records(spark, self._log, max_offsets=max_offsets, now_ms=now_ms)
 
     def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
-        """See Source."""
+        """See LogSource."""
         return kafka_records_again(spark, self._log, spans)
 
     def ticks(self) -> Ticks:
-        """See Source."""
+        """See LogSource."""
         return KafkaTickWatch(self._log, cluster=self._cluster)
 
     def open_gate(self, spark: SparkSession) -> None:
-        """See Source."""
+        """See LogSource."""
         open_gate(spark)
 
     def peek(self, spark: SparkSession) -> None:
-        """See Source."""
+        """See LogSource."""
         spark.read.format("kafka").options(**kafka_options(self._log)).load().limit(2).collect()
 
     def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:
-        """See Source."""
+        """See LogSource."""
         cluster, period_ms, few = self._cluster, self._period_ms, self._few
         return backlog(self._log, cluster=cluster, period_ms=period_ms, read=offsets_of(read()), now_ms=now_ms, few=few)
 
     def refusal(self, error: str) -> TrimtabError | None:
-        """See Source."""
+        """See LogSource."""
         return refusal(self._log.bootstrap, self._log.client, error)
 
 
 class FolderSource:
-    """Source of a log in a folder: its batches are cut by files, also when the query is far behind."""
+    """LogSource of a log in a folder: its batches are cut by files, also when the query is far behind."""
 
     files = True
     topics: Mapping[int, str] = {}
@@ -167,33 +167,33 @@ class FolderSource:
         self._folder, self._close_at_most = folder, settings.intervals.close_at_most
 
     def jars(self) -> Sequence[Path]:
-        """See Source."""
+        """See LogSource."""
         return ()
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:  # noqa: ARG002
-        """See Source.  It begins with the first file."""
+        """See LogSource.  It begins with the first file."""
         enough = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
         return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, enough))
 
     def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
-        """See Source."""
+        """See LogSource."""
         return folder_records_again(spark, self._folder, spans)
 
     def ticks(self) -> None:
-        """See Source.  A batch begins when there are files."""
+        """See LogSource.  A batch begins when there are files."""
 
     def open_gate(self, spark: SparkSession) -> None:
-        """See Source.  There is none."""
+        """See LogSource.  There is none."""
 
     def peek(self, spark: SparkSession) -> None:
-        """See Source.  The rehearsal has read files already."""
+        """See LogSource.  The rehearsal has read files already."""
 
     def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:  # noqa: ARG002
-        """See Source."""
+        """See LogSource."""
         return None
 
     def refusal(self, error: str) -> TrimtabError | None:  # noqa: ARG002
-        """See Source."""
+        """See LogSource."""
         return None
 
 

@@ -128,7 +128,7 @@ def _moved(
     controls: Controls,
     ledger: Ledger,
 ) -> ClusterView:
-    """Issue the *moves* of the membership rebalancer that budgets allow; returns the view with them preallocated."""
+    """Issue those of *moves* that budgets allow, to the destinations that they name; returns the view after them."""
 
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         return place_as_planned(view, unload, policy)

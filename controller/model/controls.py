@@ -87,9 +87,7 @@ class Drained:
 class OperatorControls:
     """What operators set with `trimtab pause`, `resume`, `mode`, `apply` and `release`.
 
-    It is stored, so it survives every restart.
-
-    None: no operator has set it, so the settings in trimtab.toml apply.
+    It is stored, so it survives every restart.  None: no operator has set it, so the settings in trimtab.toml apply.
     """
 
     #: "active", "dry_run" or "observe".

@@ -17,7 +17,7 @@ import org.apache.spark.sql.RowFactory;
  */
 public final class PartitionRows implements MapPartitionsFunction<Row, Row> {
     private static final long serialVersionUID = 1L;
-    /** Columns of a record, as streaming.decode.RECORD has them. */
+    /** Columns of a record, as streaming.schemas.RECORD has them. */
     private static final int SOURCE = 0, PARTITION = 1, OFFSET = 2, FILE = 3, APPEND_TIME = 4, VALUE = 5;
 
     private final RecordRows reader;

@@ -18,7 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The rows of a record of the metrics or the result topic: see streaming.schemas.RECORD_ROWS.
+ * The rows of a record of the metrics or the result topic: see streaming.schemas.ROW.
  *
  * A row is for one shard and may hold many bundles: their names, one on each line (a name has no line breaks, see
  * Names), and their numbers packed one bundle after another, little-endian.  A record is checked as in controller.wire,
@@ -85,14 +85,8 @@ public final class RecordRows implements Serializable {
     Found read(byte[] value, int source, long appended) {
         try {
             return this.tryToRead(value, source == RESULTS, appended);
-        } catch (Fields.Refused refused) {
-            return refused();
-        } catch (RuntimeException spoilt) { // whatever a record leads a library to
-            return refused();
-        } catch (OutOfMemoryError tooMuch) {
-            return refused();
-        } catch (StackOverflowError tooDeep) {
-            return refused();
+        } catch (Fields.Refused | RuntimeException | OutOfMemoryError | StackOverflowError flawed) {
+            return refused(); // whatever a record leads a library to
         }
     }
 

@@ -28,7 +28,7 @@ _OURS: Final = re.compile(r"^(?:controller\.[\w.]+)\.(\w+): (.+)$", re.MULTILINE
 
 
 class PulsarSource:
-    """Source of a log in Pulsar."""
+    """LogSource of a log in Pulsar."""
 
     files = False
 
