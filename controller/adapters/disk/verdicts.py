@@ -1,6 +1,6 @@
 """Verdicts of the last intervals, whole: what was looked at and why it was, or was not, acted on.
 
-The journal keeps decisions for ever; these are for the question "why not?" and may go after a while.
+The journal has the decisions, and keeps them for longer.  Verdicts answer the question "why not?".
 """
 
 from io import BytesIO

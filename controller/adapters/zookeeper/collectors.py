@@ -30,13 +30,24 @@ from kazoo.handlers.threading import KazooTimeoutError
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders, id_of
-from controller.model.errors import TrimtabError
+from controller.model.errors import TrimtabError, WireError
 from controller.ports.collectors import GroupView
+from controller.wire.base import read_object
 
 log = logging.getLogger(__name__)
 
 #: How long to wait for one answer; a collector must not miss its interval.
 _ANSWER_SECONDS: Final = 2.0
+
+
+def shares_in(node: bytes) -> dict[str, list[str]]:
+    """Member -> brokers, as *node* holds them; none where it holds anything else: the leader then shares out anew."""
+    try:
+        shares = read_object(node)
+    except WireError:
+        return {}
+    lists = all(isinstance(brokers, list) for brokers in shares.values())
+    return shares if lists and all(isinstance(name, str) for brokers in shares.values() for name in brokers) else {}
 
 
 class ZooKeeperGroup:
@@ -107,8 +118,7 @@ class ZooKeeperGroup:
             names = self._contenders.names()
         told, stat = self._ask(self._client.get_async(self._shares), self._shares)
         self._version = stat.version
-        shares = json.loads(told) if told else {}
-        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares)
+        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares_in(told))
 
     def _enter(self) -> None:
         self._ask(self._client.ensure_path_async(self._members), self._members)
