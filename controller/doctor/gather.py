@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -115,6 +116,11 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thor
         raise
     except TrimtabError as error:  # TLS files
         return PulsarFacts(error=str(error))
+    with closing(admin):
+        return _of_brokers(admin, patience, thorough=thorough)
+
+
+def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, *, thorough: bool) -> PulsarFacts:
     try:
         names = admin.active_brokers()
     except PulsarError as error:
