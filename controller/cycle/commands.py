@@ -1,8 +1,9 @@
 """Makes commands, and what is remembered of them until their results come back."""
 
 import uuid
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from controller.cycle.budgets import Ledger
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
 from controller.model.decision import Action, Command, Verdict
@@ -11,6 +12,14 @@ from controller.model.memory import InFlight, Issued
 
 #: Command ids are uuid5 of cluster / interval / action / bundle, in a namespace of their own.
 _COMMANDS: Final = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
+
+
+class Issuing(NamedTuple):
+    """What the commands of one interval are made with, and counted by."""
+
+    policy: Policy
+    controls: Controls
+    ledger: Ledger
 
 
 def command_id(cluster: str, interval: int, action: Action, bundle: str) -> str:

@@ -15,7 +15,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
-from controller.cycle.commands import charge, in_flight_entry
+from controller.cycle.commands import Issuing, charge, in_flight_entry
 from controller.cycle.guardrails import CLUSTER, about_undescribed, refusal_of, undescribed
 from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.lapsed import with_lapsed_promises
@@ -64,10 +64,10 @@ def decide(
     memory = replace(memory, roster=roster, issued=issued)
 
     ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values())
-    before = memory
-    splits = splits_of(view, untouchable, memory, policy, controls, ledger)
+    before, issuing = memory, Issuing(policy, controls, ledger)
+    splits = splits_of(view, untouchable, memory, issuing)
     taken = {command.bundle for command in splits.commands}
-    unloads = unloads_of(view, untouchable, taken, splits.memory, policy, controls, ledger)
+    unloads = unloads_of(view, untouchable, taken, splits.memory, issuing)
     verdicts += [*splits.verdicts, *unloads.verdicts, *ledger.verdicts()]
 
     commands = (*splits.commands, *unloads.commands)

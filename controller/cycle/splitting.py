@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from controller.cycle.budgets import Held, Ledger
-from controller.cycle.commands import charge, command_for
+from controller.cycle.budgets import Held
+from controller.cycle.commands import Issuing, charge, command_for
 from controller.cycle.guardrails import switched_off, too_few_brokers
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
@@ -30,10 +30,9 @@ class Splits:
     held: list[str] = field(default_factory=list)
 
 
-def splits_of(
-    view: ClusterView, untouchable: Untouchable, memory: Memory, policy: Policy, controls: Controls, ledger: Ledger
-) -> Splits:
+def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issuing: Issuing) -> Splits:
     """The splits of the interval, the memory after them, and verdicts on what is not split."""
+    policy = issuing.policy
     if not policy.split:
         return Splits(memory=memory, verdicts=[switched_off("split")])
     if len(view.brokers) < 2:
@@ -43,11 +42,11 @@ def splits_of(
     found, moved = policy.split_policy.decide(replace(untouchable.rest(), splitting=under_way), memory.split)
     splits = Splits(memory=replace(memory, split=moved), verdicts=[*untouchable.counts("split"), *found.verdicts])
     for split in found.splits:
-        command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, controls)
+        command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, issuing.controls)
         if isinstance(command, Verdict):
             splits.verdicts.append(command)
             continue
-        held = ledger.takes(split.bundle, charge(view, command))
+        held = issuing.ledger.takes(split.bundle, charge(view, command))
         if held is None:
             splits.commands.append(command)
         elif held is Held.LATER:

@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from controller.cycle.budgets import Held, Ledger
-from controller.cycle.commands import charge, charge_for, command_for
+from controller.cycle.budgets import Held
+from controller.cycle.commands import Issuing, charge, charge_for, command_for
 from controller.cycle.guardrails import CLUSTER, switched_off, too_few_brokers
 from controller.cycle.ordered import ordered_unloads
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
-from controller.model.controls import Controls
 from controller.model.decision import Command, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, StrategyMemory
@@ -37,13 +36,12 @@ def unloads_of(
     untouchable: Untouchable,
     splitting: set[str],
     memory: Memory,
-    policy: Policy,
-    controls: Controls,
-    ledger: Ledger,
+    issuing: Issuing,
 ) -> Unloads:
     """The unloads of the interval with their destinations, the memory after them, and why everything else stays."""
-    if controls.orders is not None and controls.orders.hold_at(view.as_of_ms):
-        return _ordered(view, untouchable, splitting, memory, policy, controls, ledger)
+    policy, orders = issuing.policy, issuing.controls.orders
+    if orders is not None and orders.hold_at(view.as_of_ms):
+        return _ordered(view, untouchable, splitting, memory, issuing)
     none = _why_none(view, policy)
     if none is not None:
         return Unloads(memory=memory, verdicts=[none])
@@ -70,9 +68,9 @@ def unloads_of(
     verdicts += about_brokers
     unloads = Unloads(memory=replace(memory, shedder=shedding, membership=membership), verdicts=verdicts)
     free = _Free(untouchable, splitting, verdicts)
-    view = _moved(view, [unload for unload in moves if free(unload.bundle)], unloads, policy, controls, ledger)
+    view = _moved(view, [unload for unload in moves if free(unload.bundle)], unloads, issuing)
     chosen = [unload for unload in found.unloads if free(unload.bundle)]
-    _shed(view, staying, chosen, unloads, policy, controls, ledger)
+    _shed(view, staying, chosen, unloads, issuing)
     return unloads
 
 
@@ -81,18 +79,16 @@ def _ordered(
     untouchable: Untouchable,
     splitting: set[str],
     memory: Memory,
-    policy: Policy,
-    controls: Controls,
-    ledger: Ledger,
+    issuing: Issuing,
 ) -> Unloads:
     """The unloads of a plan that is being applied; strategies are not asked meanwhile, so that nothing disturbs it."""
-    chosen, verdicts = ordered_unloads(view, memory, controls)
+    chosen, verdicts = ordered_unloads(view, memory, issuing.controls)
     unloads = Unloads(memory=memory, verdicts=verdicts)
     if len(view.brokers) < 2:
         unloads.verdicts.append(too_few_brokers(view, "plan"))
         return unloads
     free = _Free(untouchable, splitting, unloads.verdicts)
-    _moved(view, [unload for unload in chosen if free(unload.bundle)], unloads, policy, controls, ledger)
+    _moved(view, [unload for unload in chosen if free(unload.bundle)], unloads, issuing)
     return unloads
 
 
@@ -124,16 +120,14 @@ def _moved(
     view: ClusterView,
     moves: Sequence[Unload],
     unloads: Unloads,
-    policy: Policy,
-    controls: Controls,
-    ledger: Ledger,
+    issuing: Issuing,
 ) -> ClusterView:
     """Issue those of *moves* that budgets allow, to the destinations that they name; returns the view after them."""
 
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
-        return place_as_planned(view, unload, policy)
+        return place_as_planned(view, unload, issuing.policy)
 
-    issued = _issue(view, moves, where, policy, controls, ledger)
+    issued = _issue(view, moves, where, issuing)
     unloads.commands += issued.commands
     unloads.verdicts += issued.verdicts
     unloads.moves_held = bool(issued.held)
@@ -145,12 +139,10 @@ def _shed(
     seen: ClusterView,
     chosen: Sequence[Unload],
     unloads: Unloads,
-    policy: Policy,
-    controls: Controls,
-    ledger: Ledger,
+    issuing: Issuing,
 ) -> None:
     """Place and issue the shedder's *chosen* unloads, in its order, as far as budgets allow; *seen* is its view."""
-    placing, seed = unloads.memory.placement, unloads.memory.seed
+    placing, seed, policy = unloads.memory.placement, unloads.memory.seed, issuing.policy
 
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         nonlocal placing
@@ -160,7 +152,7 @@ def _shed(
         destination, placing, verdicts = place(view, unload, placing, seed, policy)
         return destination, verdicts
 
-    issued = _issue(view, chosen, where, policy, controls, ledger)
+    issued = _issue(view, chosen, where, issuing)
     unloads.commands += issued.commands
     unloads.verdicts += issued.verdicts
     unloads.taken, unloads.held = issued.taken, issued.held
@@ -184,15 +176,13 @@ def _issue(
     view: ClusterView,
     chosen: Sequence[Unload],
     where: Callable[[ClusterView, Unload], tuple[str, list[Verdict]]],
-    policy: Policy,
-    controls: Controls,
-    ledger: Ledger,
+    issuing: Issuing,
 ) -> _Issued:
     """Place each of *chosen* by *where*, and issue those that budgets allow.
 
     When the cluster's budget is used up, nothing more is placed: with 1,000 overloaded brokers that would take minutes.
     """
-    issued = _Issued(view=view)
+    issued, ledger = _Issued(view=view), issuing.ledger
     for turn, unload in enumerate(chosen):
         if ledger.gives_up:
             ledger.hold_back([later.bundle for later in chosen[turn:]])
@@ -204,7 +194,7 @@ def _issue(
             issued.verdicts += verdicts
             if not destination:
                 continue
-            command = _command(view, unload, destination, policy, controls)
+            command = _command(view, unload, destination, issuing)
             held = ledger.takes(unload.bundle, charge(view, command))
             if held is None:
                 issued.commands.append(command)
@@ -215,8 +205,9 @@ def _issue(
     return issued
 
 
-def _command(view: ClusterView, unload: Unload, destination: str, policy: Policy, controls: Controls) -> Command:
+def _command(view: ClusterView, unload: Unload, destination: str, issuing: Issuing) -> Command:
     bundle, source, at = unload.bundle, unload.source, view.as_of_ms
+    policy, controls = issuing.policy, issuing.controls
     return command_for("unload", bundle, source, unload.why, at, policy, controls, destination=destination)
 
 
