@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import Breaker, Memory
 from controller.model.peak_history import PeakHistory
 
@@ -33,7 +33,7 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -
     if breaker.tripped_at is None:
         return memory, None
     detail = f"{breaker.why}: nothing is issued; mend the cause, then run `trimtab resume`"
-    return memory, Verdict(subject="cluster", reason=Reason.BREAKER, by="guardrails.breaker", detail=detail)
+    return memory, Verdict(subject=CLUSTER, reason=Reason.BREAKER, by="guardrails.breaker", detail=detail)
 
 
 def with_broken_promises(memory: Memory, interval: int) -> Memory:

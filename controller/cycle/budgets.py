@@ -15,10 +15,9 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from controller.cycle.limits import Budget, Limits
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import InFlight, Issued
 
-_CLUSTER: Final = "cluster"
 #: What each scope adds to the name of a budget.
 _SCOPES: Final = {
     "cluster": "",
@@ -88,7 +87,7 @@ class Ledger:
 
     def shuts_out(self, bundle: str, command: Issued) -> Held | None:
         """How the unload *command*, which has no destination yet, is held back with any destination; else None."""
-        whose = (("cluster", _CLUSTER), ("source", command.source), ("broker", command.source))
+        whose = (("cluster", CLUSTER), ("source", command.source), ("broker", command.source))
         for scope in (*whose, ("namespace", command.namespace)):
             if scope in self._no_unload:
                 self._count(self._no_unload[scope], Held.LATER, bundle)
@@ -98,16 +97,16 @@ class Ledger:
     @property
     def gives_up(self) -> bool:
         """Whether no more unloads are tried: the cluster's budget is closed, or PLACED_IN_VAIN is reached."""
-        return ("cluster", _CLUSTER) in self._no_unload or self._in_vain >= PLACED_IN_VAIN
+        return ("cluster", CLUSTER) in self._no_unload or self._in_vain >= PLACED_IN_VAIN
 
     def hold_back(self, bundles: Sequence[str]) -> None:
         """Count the unloads of *bundles*, which are not tried because :attr:`gives_up`, as held back."""
         if not bundles:
             return
-        line = self._no_unload.get(("cluster", _CLUSTER))
+        line = self._no_unload.get(("cluster", CLUSTER))
         if line is None:
             unit = "unloads to brokers that may get no more"
-            line = Line("unloads_per_destination", "cluster", _CLUSTER, PLACED_IN_VAIN, unit)
+            line = Line("unloads_per_destination", "cluster", CLUSTER, PLACED_IN_VAIN, unit)
             self._used[line] = self._in_vain
         self._count(line, Held.LATER, bundles[0], len(bundles))
 
@@ -170,7 +169,7 @@ class Ledger:
             yield line, 1
 
     def _budgets(self, command: Issued, spans: Iterable[str]) -> Iterator[tuple[Line, int]]:
-        whose = (_CLUSTER, command.source, command.destination, command.namespace)
+        whose = (CLUSTER, command.source, command.destination, command.namespace)
         amounts = [(f"{command.action}s", 1)]
         if command.connections or command.action == "unload":
             amounts.append(("connections", command.connections))
@@ -186,7 +185,7 @@ class Ledger:
     def _in_flight(self, source: str, destination: str) -> Iterator[Line]:
         unit = "commands in flight"
         if self._limits.in_flight is not None:
-            yield Line("in_flight", "cluster", _CLUSTER, self._limits.in_flight, unit)
+            yield Line("in_flight", "cluster", CLUSTER, self._limits.in_flight, unit)
         if self._limits.in_flight_per_broker is not None:
             for broker in filter(None, (source, destination)):
                 yield Line("in_flight_per_broker", "broker", broker, self._limits.in_flight_per_broker, unit)

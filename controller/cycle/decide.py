@@ -16,7 +16,7 @@ from controller.aggregate.view import assemble
 from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
 from controller.cycle.commands import Issuing, charge, in_flight_entry
-from controller.cycle.guardrails import CLUSTER, about_undescribed, refusal_of, undescribed
+from controller.cycle.guardrails import about_undescribed, refusal_of, undescribed
 from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.lapsed import with_lapsed_promises
 from controller.cycle.ordered import with_drained
@@ -27,7 +27,7 @@ from controller.cycle.splitting import Splits, splits_of
 from controller.cycle.unloading import Unloads, unloads_of
 from controller.cycle.untouchable import Untouchable
 from controller.model.controls import Controls
-from controller.model.decision import Command, Decision, Reason, Verdict
+from controller.model.decision import CLUSTER, Command, Decision, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, UsageHistory
 from controller.model.records import CommandResult

@@ -6,12 +6,10 @@ import numpy as np
 
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.names import is_untouchable
 
-#: The subject of verdicts on the whole cluster.
-CLUSTER: Final = "cluster"
 #: ``by`` of each verdict that holds back all commands of an interval, in the order in which the rules are asked: those
 #: of this module, then those of decide.py.  ``trimtab explain`` shows them.
 REFUSALS: Final = (

@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from controller.cycle.guardrails import CLUSTER
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls, OrderedMove, Orders
-from controller.model.decision import Reason, Unload, Verdict
+from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import Memory
 

@@ -1,7 +1,7 @@
 """The freeze after a broker joined or left: no commands for some intervals, until the cluster has settled."""
 
 from controller.cycle.limits import Limits
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Roster
 
@@ -26,7 +26,7 @@ def watched_roster(roster: Roster, view: ClusterView, period_ms: int, limits: Li
         return moved, None
     last = max((*came.values(), *went.values()))
     return moved, Verdict(
-        subject="cluster",
+        subject=CLUSTER,
         reason=Reason.FROZEN,
         observed=float((interval - last) // period_ms),
         limit=float(limits.freeze_intervals),

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from controller.cycle.budgets import Held
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
-from controller.cycle.guardrails import CLUSTER, switched_off, too_few_brokers
+from controller.cycle.guardrails import switched_off, too_few_brokers
 from controller.cycle.ordered import ordered_unloads
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
-from controller.model.decision import Command, Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import CLUSTER, Command, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, StrategyMemory
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.aggregate.waiting.claims import ragged
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
 from controller.model.names import is_untouchable
 
@@ -114,7 +114,7 @@ class Untouchable:
         found = np.bincount(self.guardrail[self.mask], minlength=len(GUARDRAILS)).tolist()
         return [
             Verdict(
-                subject="cluster",
+                subject=CLUSTER,
                 reason=each.reason,
                 observed=float(n),
                 unit="bundles",

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal, TypeAlias, overload
+from typing import Final, Literal, TypeAlias, overload
 
+#: The subject of verdicts on the whole cluster.
+CLUSTER: Final = "cluster"
 #: What a command does.
 Action: TypeAlias = Literal["unload", "split"]
 #: Whether executors carry a command out, or say what they would do.
@@ -91,7 +93,7 @@ class Reason(StrEnum):
 class Verdict:
     """What was found about one subject: the observed value, the limit, the unit, and the reason that follows."""
 
-    #: A broker, a bundle, a command id, or "cluster".
+    #: A broker, a bundle, a command id, or CLUSTER.
     subject: str
     reason: Reason
     observed: float | None = None

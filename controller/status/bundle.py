@@ -9,7 +9,7 @@ from typing import Any, Final
 from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, recent_results
-from controller.model.decision import Command, Verdict
+from controller.model.decision import CLUSTER, Command, Verdict
 from controller.model.names import BundleName, parse_bundle
 from controller.settings.trimtab_toml import Settings
 from controller.wire.readable import counted
@@ -68,7 +68,7 @@ def last_decision(settings: Settings, bundle: str, owner: str) -> LastDecision:
     )
     result = None if command is None else recent_results(settings, command.interval).get(command.id)
     judged, verdicts = last_verdicts(settings)
-    about = tuple(verdict for verdict in verdicts if verdict.subject in (bundle, owner, "cluster"))
+    about = tuple(verdict for verdict in verdicts if verdict.subject in (bundle, owner, CLUSTER))
     return LastDecision(command=command, result=result, judged=judged, verdicts=about)
 
 

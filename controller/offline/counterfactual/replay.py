@@ -10,10 +10,9 @@ import numpy as np
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
-from controller.cycle.guardrails import CLUSTER
 from controller.engine import decide_interval
 from controller.model.controls import Controls
-from controller.model.decision import Command, Verdict
+from controller.model.decision import CLUSTER, Command, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.model.memory import IntervalUsageHistory, Memory, StrategyMemory, TransferHistory, UsageHistory

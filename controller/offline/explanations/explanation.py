@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.cycle import Policy
-from controller.cycle.guardrails import CLUSTER
 from controller.cycle.untouchable import GUARDRAILS
-from controller.model.decision import Command, Reason, Verdict
+from controller.model.decision import CLUSTER, Command, Reason, Verdict
 from controller.model.names import namespace_of
 from controller.offline.explanations.destinations import destinations, ignored_filters
 from controller.offline.explanations.examined import Examined, Placed

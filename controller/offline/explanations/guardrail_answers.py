@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
-from controller.cycle.guardrails import CLUSTER, REFUSALS
+from controller.cycle.guardrails import REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.status.reasons import MEANINGS
 from controller.status.texts import reason_text
 from controller.wire.answers.explain import GivenAnswer

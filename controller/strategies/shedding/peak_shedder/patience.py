@@ -7,8 +7,8 @@ from typing import Final
 from controller.model.load import ClusterView
 from controller.model.peak_history import PeakHistory
 
-#: In ``over``: the cluster, because of a broker that is nearly idle.
-CLUSTER: Final = ""
+#: In ``over``, in place of a broker's name: some broker is nearly idle, so that the others are to give.
+IDLE_BROKER: Final = ""
 _MINUTE_MS: Final = 60_000
 #: Brokers that came or went longer ago have nothing to do with those that do now.
 _FORGOTTEN_MS: Final = 3_600_000

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.model.decision import LazyVerdicts, Reason, UnloadDecision, Verdict
+from controller.model.decision import CLUSTER, LazyVerdicts, Reason, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.peak_history import PeakHistory
 from controller.planning.checking.checker import flaws
@@ -48,7 +48,7 @@ from controller.strategies.shedding.peak_shedder.patience import (
 from controller.strategies.shedding.peak_shedder.promises import promised, verified
 from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
 from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
-from controller.strategies.shedding.peak_shedder.told import BY, CLUSTER, RoundTold
+from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, load_after, share_disturbed
 

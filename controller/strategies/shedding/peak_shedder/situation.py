@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats
 from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
@@ -16,7 +16,7 @@ from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
-from controller.strategies.shedding.peak_shedder.told import BY, CLUSTER
+from controller.strategies.shedding.peak_shedder.told import BY
 from controller.strategies.shedding.peak_shedder.worth import load_after
 
 #: A broker is so many errors of the estimate above the goal before it gives.
@@ -93,7 +93,7 @@ class Situation:
     def over_names(self) -> tuple[str, ...]:
         """The brokers that are to give bundles, and the cluster if one is idle."""
         names = tuple(self.view.brokers.names[row] for row in np.flatnonzero(self.over))
-        return (*names, patience.CLUSTER) if self.idle else names
+        return (*names, patience.IDLE_BROKER) if self.idle else names
 
     def start(self, memory: PeakHistory) -> PlanStart | Verdict | None:
         """What to plan now; why not now; or None if there is nothing to plan."""

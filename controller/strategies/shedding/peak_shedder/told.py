@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from controller.model.decision import Reason, Unload, Verdict
+from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import ClusterView, Floats
 from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
@@ -11,7 +11,6 @@ from controller.planning.problem import Certificate, PlannedMove
 from controller.planning.words import certificate_told
 
 BY: Final = "PeakShedder"
-CLUSTER: Final = "cluster"
 _MINUTE_MS: Final = 60_000
 
 
