@@ -1,14 +1,14 @@
 """The bundles that a shard knows, with their averages: one row for each bundle, sorted by name."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
+from controller.aggregate.kept.bundle_averages import BundleAverages
 from controller.aggregate.kept.seeds import Seeds
 from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
 
@@ -17,21 +17,11 @@ NEVER = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KnownBundles:
-    """Averages of every bundle within its time to live.  Pulsar: BundleData."""
+class KnownBundles(BundleAverages):
+    """Averages of every bundle within its time to live."""
 
-    names: list[str]
-    #: Number of samples in the averages, capped; 0 for a new bundle.
-    short_samples: Ints
-    long_samples: Ints
-    #: (n, 4) msg/s and bytes/s.
-    short_term: Floats
-    long_term: Floats
     #: The last T at which a roster broker listed the bundle, or NEVER.
     seen: Ints
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -58,15 +48,6 @@ class KnownBundles:
             seen=np.full(n, NEVER),
         )
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Name -> numeric column, to be stored."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "names"}
-
-    def keep(self, mask: Bools) -> Self:
-        """Only the rows where *mask*, (n,), is True."""
-        names = [name for name, kept in zip(self.names, mask.tolist(), strict=True) if kept]
-        return type(self)(names=names, **{k: a[mask] for k, a in self.arrays().items()})
-
     def renewed(self, mask: Bools) -> Self:
         """The rows where *mask*, (n,), is True become new bundles; the others are unchanged."""
         if not mask.any():
@@ -78,18 +59,12 @@ class KnownBundles:
     def with_names(self, wanted: Iterable[str]) -> tuple[Self, Ints]:
         """This table with new bundles for those *wanted* names it lacks; and (n,) the new row of each old row."""
         new = self.of([name for name in dict.fromkeys(wanted) if name not in self.row_of])
-        stay = np.arange(len(self), dtype=np.int64)
         if not new.names:
-            return self, stay
-        names = self.names + new.names
-        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
-        columns = {
-            k: np.concatenate([a, b])[order]
-            for (k, a), b in zip(self.arrays().items(), new.arrays().values(), strict=True)
-        }
+            return self, np.arange(len(self), dtype=np.int64)
+        table, order = self.merged(new)
         moved = np.empty(len(order), np.int64)
         moved[order] = np.arange(len(order))
-        return type(self)(names=[names[i] for i in order.tolist()], **columns), moved[stay]
+        return table, moved[: len(self)]
 
     def seeded(self, seeds: Seeds) -> Self:
         """Bundles without samples start from their stored averages in *seeds*."""

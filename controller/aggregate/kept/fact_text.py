@@ -4,6 +4,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, Fact, NamespaceState, Tick
 
 #: Compact, and not escaped: as escapes, two lone surrogates would come back as one character.
@@ -31,7 +32,7 @@ def facts_from_text(text: str) -> list[Fact]:
 
 
 def fact_from_json(item: dict[str, Any]) -> Fact:
-    """The fact of a value of :func:`fact_to_json`."""
+    """The fact of a value of :func:`fact_to_json`; StateError for another kind."""
     said = {name: value for name, value in item.items() if name != "is"}
     match item["is"]:
         case "Tick":
@@ -44,6 +45,8 @@ def fact_from_json(item: dict[str, Any]) -> Fact:
             return NamespaceState(**said | {name: tuple(said[name]) for name in lists})
         case "BrokerState":
             return BrokerState(**said | {"capacity": tuple((name, limit) for name, limit in said["capacity"])})
-        case _:
+        case "BundleSeed":
             terms = ("short_term", "long_term")
             return BundleSeed(**said | {term: tuple(said[term]) for term in terms})
+        case other:
+            raise StateError(f"stored state has a fact of kind {other!r}, which this trimtab does not know")
