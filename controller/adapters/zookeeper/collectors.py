@@ -118,7 +118,7 @@ class ZooKeeperGroup:
             names = self._contenders.names()
         told, stat = self._ask(self._client.get_async(self._shares), self._shares)
         self._version = stat.version
-        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares_in(told))
+        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares_in(told or b""))
 
     def _enter(self) -> None:
         self._ask(self._client.ensure_path_async(self._members), self._members)

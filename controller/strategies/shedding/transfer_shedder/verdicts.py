@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import CLUSTER, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads
 from controller.strategies.shedding.transfer_shedder.rounds import Attempt, LoadStore, Round
 
 _BY: Final = "TransferShedder"
-_CLUSTER: Final = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +57,9 @@ class Narrator:
                 )
             ]
         if found.average is None:
-            return [Verdict(subject=found.ready.broker or _CLUSTER, reason=reason, by=_BY)]
+            return [Verdict(subject=found.ready.broker or CLUSTER, reason=reason, by=_BY)]
         spread = Verdict(
-            subject=_CLUSTER,
+            subject=CLUSTER,
             reason=reason,
             observed=found.std,
             limit=self.target_std,
@@ -73,7 +72,7 @@ class Narrator:
         hits, limit = float(found.hit_count), float(self.hit_count_threshold)
         return [
             spread,
-            Verdict(subject=_CLUSTER, reason=reason, observed=hits, limit=limit, unit="rounds", by=_BY),
+            Verdict(subject=CLUSTER, reason=reason, observed=hits, limit=limit, unit="rounds", by=_BY),
         ]
 
     def _attempt(
