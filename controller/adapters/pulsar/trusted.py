@@ -6,7 +6,7 @@ Names of brokers come in commands, and addresses in redirects.  Neither is asked
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from urllib3.exceptions import LocationParseError
@@ -50,7 +50,8 @@ class TrustedAddresses:
     to: there the host has to be a listed broker's.
     """
 
-    def __init__(self, urls: Sequence[str]) -> None:
+    def __init__(self, urls: Sequence[str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._own = frozenset(map(origin, urls)) - {None}
         self._places: frozenset[tuple[str, int]] = frozenset()
         self._hosts: frozenset[str] = frozenset()
@@ -86,7 +87,7 @@ class TrustedAddresses:
 
     def is_due(self, *, found: bool) -> bool:
         """Whether the list is to be read now, where what was looked for was *found* in it, or not."""
-        now = time.monotonic()
+        now = self._clock()
         if found:
             return now - self._listed >= _FRESH_SECONDS and now - self._asked >= _TRY_AGAIN_SECONDS
         return now - self._asked >= _UNKNOWN_SECONDS
@@ -97,9 +98,9 @@ class TrustedAddresses:
         places = [place for name in self.names if (place := origin(f"http://{name}")) is not None]
         self._places = frozenset((place.host, place.port) for place in places)
         self._hosts = frozenset(place.host for place in places)
-        self._listed = self._asked = time.monotonic()
+        self._listed = self._asked = self._clock()
         self.problem = ""
 
     def failed(self, why: str) -> None:
         """The list could not be read; the last one counts on."""
-        self._asked, self.problem = time.monotonic(), why
+        self._asked, self.problem = self._clock(), why
