@@ -3,6 +3,7 @@
 import re
 import time
 import uuid
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -107,16 +108,13 @@ def apply(
         source = source_of_log(settings, before=intervals)
         tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
         return
-    store = election_system(settings).controls()
-    try:
+    with closing(election_system(settings).controls()) as store:
         around = _surroundings(settings, conf, store, intervals, by or user(), quiet=as_json)
         run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=tolerance / 100)
         if check:
             _tell_check(run, as_json=as_json)
         else:
             _carry_out(settings, conf, store, run, as_json=as_json)
-    finally:
-        store.close()
 
 
 def _read(file: Path, approved: str) -> tuple[Plan, str]:
