@@ -8,10 +8,10 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
-from controller.adapters.disk import files
 from controller.adapters.long_work import long_work
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.output_file import require_writable, write_output
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
 from controller.cli.texts.numbers import compact, mean_text
@@ -76,8 +76,8 @@ def compare_strategies(
     if not 2 <= len(names) <= len(ascii_uppercase):
         raise typer.BadParameter(f"give 2 to {len(ascii_uppercase)} strategies", param_hint="--strategies")
     options = {name: strategy_options(name) for name in names}
-    if html is not None and not html.parent.is_dir():  # before the work of minutes, not after it
-        raise typer.BadParameter(f"{html.parent}: no such folder; make it, or choose another file", param_hint="--html")
+    if html is not None:
+        require_writable(html, "--html")
     paths = [Path(each) if _is_recording(each) else scenario_path(each) for each in scenarios]
     described = {path: read_scenario(path) for path in paths if not _is_recording(str(path))}
     report = Report()
@@ -97,7 +97,7 @@ def compare_strategies(
             console().print()
         _print(shown)
     if html is not None:
-        files.replace(html, report.page().encode())
+        write_output(html, report.page().encode(), "--html")
         if not as_json:
             console().print()
             print_line(console(), f"report: {html}")

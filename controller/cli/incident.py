@@ -8,11 +8,12 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.adapters.recordings.incident_file import unpacked_incident
+from controller.adapters.recordings.incident_file import refuse_existing, unpacked_incident
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.cli.record import KeyFile, key_of, opened_log
 from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.shared.layout import print_fields
+from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
@@ -93,6 +94,8 @@ def make(
         until=max(0, around_ms + minutes * _MINUTE_MS),
         before=before,
     )
+    require_writable(output, "--output")
+    refuse_existing(output)
     source, kept, cluster = opened_log(settings, log), recorded_settings(settings), settings.cluster.name
     other = None if key is None else partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
     with long_work("reading the log"):

@@ -8,15 +8,14 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from controller.adapters.disk import files
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option
+from controller.cli.shared.output_file import require_writable, write_output
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, time_of
 from controller.cli.texts.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
-from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load, source_of_log, source_of_recording
@@ -202,7 +201,7 @@ def tell_plan(
     *conf* are the settings with which it is to be carried out.
     """
     if output is not None:
-        _write(output, encode_plan(found.plan))
+        write_output(output, encode_plan(found.plan), "--output")
     answer = plan_answer(found, file="" if output is None else str(output), now_ms=now_ms, deadline_ms=deadline_ms)
     if as_json:
         typer.echo(answer.as_line())
@@ -268,6 +267,8 @@ def _refuse_kinds(asked: Asked, output: Path | None, *, sizes: bool, frontier: b
         raise typer.BadParameter("makes no plan to write: leave out --output", param_hint="--headroom, --add")
     if frontier and (asked.kind != BALANCE or sizes):
         raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
+    if output is not None:
+        require_writable(output, "--output")
 
 
 def _refuse_sources(
@@ -307,15 +308,3 @@ def _tell_rightsizing(source: PlanSource, headroom: float, added: int, *, as_jso
         typer.echo(answer.as_line())
     else:
         print_rightsizing(console(), answer)
-
-
-def _write(path: Path, content: bytes) -> None:
-    why = files.why_not_writable(path.parent)
-    if why:
-        raise SettingsError(f"--output {path}: {why}")
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"--output {path}: it is no file")
-    try:
-        files.replace(path, content)
-    except OSError as error:
-        raise TrimtabError(f"--output {path}: {error.strerror}") from error

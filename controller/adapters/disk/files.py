@@ -34,7 +34,12 @@ def create(
 
 def replace(path: Path, content: bytes) -> None:
     """Write *content* to *path* in one step, in place of the file that may be there."""
-    _write_beside(path, content).replace(path)
+    temporary = _write_beside(path, content)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
     _sync(path.parent)
 
 
@@ -68,8 +73,10 @@ def _write_beside(path: Path, content: bytes) -> Path:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)  # on a full disk, of all places, nothing is to be left lying about
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a failed write names no file
         raise
     return temporary
 

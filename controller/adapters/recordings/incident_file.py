@@ -54,8 +54,7 @@ class IncidentAbout(Record):
 
 def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
     """Write *path*, a new file, with the *recording* in a folder; returns its size.  TrimtabError where it is there."""
-    if path.exists():
-        raise RecordingError(f"{path}: is there already; choose another name with -o")
+    refuse_existing(path)
     content = BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, _ABOUT, encode(about) + b"\n")
@@ -68,6 +67,12 @@ def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
         raise RecordingError(f"the incident has {len(value)} bytes, allowed: {LARGEST_INCIDENT}: give fewer --minutes")
     files.create(path, value)
     return len(value)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise RecordingError where *path* is there: an incident is a new file."""
+    if path.exists():
+        raise RecordingError(f"{path}: is there already; choose another name with -o")
 
 
 def _add(tar: tarfile.TarFile, name: str, value: bytes) -> None:

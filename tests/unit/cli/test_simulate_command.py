@@ -265,5 +265,5 @@ def test_a_report_for_which_there_is_no_folder_is_refused_before_anything_is_sim
     monkeypatch.setattr("controller.cli.compare.compare", None)
     where = small.parent / "none" / "report.html"
     result = run("compare", small, "--strategies", "AvgShedder,ThresholdShedder", "--html", where)
-    assert result.exit_code == 2
-    assert "--html" in result.stderr
+    assert isinstance(result.exception, SettingsError)
+    assert f"--html {where}: {where.parent}: no such folder" in str(result.exception)

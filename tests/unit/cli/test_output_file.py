@@ -1,0 +1,50 @@
+"""Files that options name to be written: what cannot be one is refused before the work, and left as it is."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.disk import files
+from controller.cli.shared.output_file import require_writable, write_output
+from controller.model.errors import SettingsError, TrimtabError
+from tests.command_runs import told
+
+
+@pytest.mark.parametrize(
+    ("make", "says"), [(os.mkfifo, "it is no file"), (os.mkdir, "it is no file"), (lambda _: None, "no such folder")]
+)
+def test_what_is_no_file_is_refused_and_stays(tmp_path: Path, make: Callable[[Path], object], says: str) -> None:
+    path = tmp_path / "out" if says == "it is no file" else tmp_path / "none" / "out"
+    make(path)
+    for write in (require_writable, lambda path, option: write_output(path, b"x", option)):
+        with pytest.raises(SettingsError, match=f"--html {path}: .*{says}"):
+            write(path, "--html")
+    assert not path.is_file()
+
+
+def test_a_pipe_in_place_of_a_report_or_an_incident_is_no_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for words in (
+        ("compare", "no-room", "--strategies", "ThresholdShedder,AvgShedder", "--html", pipe),
+        ("incident", "make", "--around", "2025-01-01T00:00:00Z", "--output", pipe),
+        ("plan", "--load", tmp_path, "--output", pipe),
+    ):
+        assert "it is no file" in told(*words, code=2)
+    assert pipe.is_fifo()
+
+
+def test_a_write_that_fails_names_the_file_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    path = tmp_path / "out"
+    with pytest.raises(OSError, match=f"{path}"):
+        files.replace(path, b"x")
+    with pytest.raises(TrimtabError, match=f"--output {path}: No space left on device"):
+        write_output(path, b"x", "--output")
+    assert list(tmp_path.iterdir()) == []
