@@ -10,6 +10,7 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 from controller.aggregate.shard.fold import FoldOptions
 from streaming.decode import DecodeOptions, rows
 from streaming.schemas import SHARD_OUTPUT, SHARD_STATE
+from streaming.spark.paths import for_spark
 from streaming.state import shard_update
 
 BatchSink = Callable[[DataFrame, int], None]
@@ -62,6 +63,6 @@ def decision_query(records: DataFrame, options: QueryOptions, sink: BatchSink, *
         folded(records, options)
         .writeStream.queryName("trimtab-decisions")
         .outputMode("update")
-        .option("checkpointLocation", decision_checkpoint(checkpoint, options))
+        .option("checkpointLocation", for_spark(decision_checkpoint(checkpoint, options)))
         .foreachBatch(sink)
     )

@@ -26,6 +26,7 @@ from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, L
 from controller.settings.trimtab_toml import Settings
 from streaming.batches.gate import GATED_KAFKA, Ticks, open_gate
 from streaming.pulsar.log import PulsarSource
+from streaming.spark.paths import for_spark
 
 #: Not as text: Spark would start its parser of SQL for nothing else.
 _FILES = StructType(
@@ -262,13 +263,14 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
 def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int = FILES_PER_TRIGGER) -> DataFrame:
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
     reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
-    return _lines(reader.load(f"{folder}/{{metrics,results}}/*.jsonl"))
+    return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}/*.jsonl"))
 
 
 def folder_records_again(spark: SparkSession, folder: Path, spans: Sequence[Span]) -> DataFrame:
     """The lines of the files that *spans* name, one for each file."""
     parts = {METRICS: "metrics", RESULTS: "results"}
-    paths = [f"{folder}/{parts[span.source]}/{_GLOB.sub(_ESCAPED, span.file)}" for span in spans]
+    root = for_spark(str(folder))
+    paths = [f"{root}/{parts[span.source]}/{_GLOB.sub(_ESCAPED, span.file)}" for span in spans]
     reader = spark.read.format("binaryFile").schema(_FILES)
     return _lines(reader.load(paths))
 

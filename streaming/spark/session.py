@@ -55,6 +55,8 @@ _DEFAULT: Mapping[str, str] = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "trimtab.LocalFiles",
     # Otherwise Spark starts a second Python daemon for functions of SQL: each loads pandas, Arrow and the fold anew.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    # Otherwise YARN and Kubernetes end a Spark that has lost three executors, be it within a year.
+    "spark.executor.failuresValidityInterval": "1h",
 }
 
 

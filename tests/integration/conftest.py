@@ -1,6 +1,7 @@
 """One Spark session for all tests that need no process of their own."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,3 +21,14 @@ def spark() -> Iterator[SparkSession]:
     yield session
     session.stop()
     gateway.end_in_order()
+
+
+@pytest.fixture
+def hadoop_elsewhere(spark: SparkSession) -> Iterator[None]:
+    """Hadoop's default file system is one that does not answer, as HDFS is on a cluster that is not this one."""
+    context: Any = spark.sparkContext
+    conf, name = context._jsc.hadoopConfiguration(), "fs.defaultFS"
+    before = conf.get(name)
+    conf.set(name, "nowhere://cluster/")
+    yield
+    conf.set(name, before)

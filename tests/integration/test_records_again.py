@@ -12,6 +12,7 @@ from streaming.sources import folder_records, folder_records_again
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.usefixtures("hadoop_elsewhere")
 def test_the_files_of_the_spans_are_read_again_and_no_others(spark: SparkSession, tmp_path: Path) -> None:
     log = tmp_path / "log"
     for part in ("metrics", "results"):

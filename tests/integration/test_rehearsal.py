@@ -39,6 +39,16 @@ def test_a_rehearsal_decides_some_intervals_for_nobody_and_leaves_nothing_behind
     assert spark.streams.active == []
 
 
+@pytest.mark.usefixtures("hadoop_elsewhere")
+def test_log_and_checkpoint_are_on_this_machine_where_hadoops_default_file_system_is_another(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    settings = write_settings(tmp_path)
+    rehearsal.rehearse(spark, Assembly(settings).options, source_of(settings))
+    assert said(caplog) == ["this controller stands by"]
+
+
 def test_a_rehearsal_that_fails_is_told_and_ends_nothing(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
