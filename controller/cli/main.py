@@ -26,7 +26,10 @@ def main() -> None:
     signals.end_at_once(exit_code)
     from controller.cli.app import main as run_command
 
-    run_command()
+    try:
+        run_command()
+    except SystemExit as ended:
+        signals.leave(int(ended.code or 0))
 
 
 def _command(words: list[str]) -> str:

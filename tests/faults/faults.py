@@ -18,6 +18,7 @@ from tests.faults.clock import eventually, now_ms
 from tests.faults.disk import Disk
 from tests.faults.hostile import forged_command, forged_records, poisoned
 from tests.faults.operations import added_partitions, backlog, offline_partition, pause_takeover
+from tests.faults.processes import Life
 from tests.faults.pulsar import Act
 from tests.faults.second_broker import SecondBroker
 from tests.faults.site import SESSION_SECONDS, Site
@@ -71,8 +72,13 @@ def hang(site: Site, _: Around, nth: int) -> float:
     leader.hang()
     recovery = _decided_again(site, at)
     leader.resume()
-    assert leader.exit_code(60) == _EX_TEMPFAIL, leader.last_words()
+    _ended_with(leader, _EX_TEMPFAIL)
     return recovery
+
+
+def _ended_with(leader: Life, expected: int) -> None:
+    code = leader.exit_code(60)
+    assert code == expected, f"exit code {code}, not {expected}:\n{leader.last_words()}"
 
 
 def hang_in_state_commit(site: Site, _: Around, __: int) -> float:
@@ -81,7 +87,7 @@ def hang_in_state_commit(site: Site, _: Around, __: int) -> float:
     at = _hang_while_torn(site)
     recovery = _decided_again(site, at)
     leader.resume()
-    assert leader.exit_code(60) == _EX_TEMPFAIL, leader.last_words()
+    _ended_with(leader, _EX_TEMPFAIL)
     return recovery
 
 

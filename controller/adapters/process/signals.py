@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 #: Exit code of a command that a signal broke off: 128 + SIGINT, as shells report Ctrl-C.
 INTERRUPTED: Final = 130
 
+#: As Python ends where it cannot write the last of what was printed.
+_NOT_WRITTEN: Final = 120
+
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 #: How long a command may take to finish what it has begun.
 _PATIENCE_SECONDS: Final = 1.5
@@ -108,6 +111,20 @@ def interrupts(exit_code: int = 0) -> Iterator[None]:
 def clean_up_at_end(clean_up: Callable[[], object]) -> None:
     """Have *clean_up* called where a signal ends this process, when all that it started has ended."""
     _CLEAN_UPS.append(clean_up)
+
+
+def leave(exit_code: int) -> NoReturn:
+    """End now, with every process that this one has started, and without the interpreter's own end.
+
+    That one waits for threads and connections, and takes away what threads still work with: pulsar-client then aborts
+    the process, so that its exit code is another one.
+    """
+    _be_the_one_who_ends()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        exit_code = exit_code or _NOT_WRITTEN
+    _leave(exit_code)
 
 
 def be_silent() -> None:
@@ -210,10 +227,17 @@ def _end_now(number: int, exit_code: int) -> NoReturn:
 
 
 def _end(why: str, exit_code: int = 0) -> NoReturn:
-    """End now, without the interpreter's own end, which waits for threads and connections."""
+    _be_the_one_who_ends()
+    _say(f"ended: {why}")
+    _leave(exit_code)
+
+
+def _be_the_one_who_ends() -> None:
     if not _ENDING.acquire(blocking=False):
         threading.Event().wait()  # another thread ends this process
-    _say(f"ended: {why}")
+
+
+def _leave(exit_code: int) -> NoReturn:
     be_silent()
     kill_descendants(os.getpid())
     for clean_up in _CLEAN_UPS:
