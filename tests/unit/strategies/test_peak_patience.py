@@ -1,0 +1,116 @@
+"""How long PeakShedder waits, in numbers: after brokers came or went, over rounds, and after plans of no use."""
+
+from typing import Final
+
+import pytest
+
+from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
+from controller.strategies.shedding.peak_shedder.patience import (
+    after_plan,
+    after_rest,
+    held,
+    is_resting,
+    unsettled_ms,
+    with_roster,
+    with_round,
+)
+from controller.strategies.view_builder import Broker, cluster_view
+
+MINUTE: Final = 60_000
+HOUR: Final = 60 * MINUTE
+BUSY: Final = PeakHistory(
+    brokers=("a", "b"),
+    changed_ms=HOUR,
+    apart_ms=5 * MINUTE,
+    promises={"x": MovePromise(source="a", destination="b")},
+    undo={"x": PendingUndo(source="a", destination="b", noted_ms=0)},
+    rest=3,
+    rested=3,
+    plan=(("x", "b"),),
+)
+
+
+def seen(memory: PeakHistory, at_ms: int, *brokers: str, missing: tuple[str, ...] = ()) -> PeakHistory:
+    return with_roster(memory, cluster_view(*map(Broker, brokers), missing=missing, as_of_ms=at_ms))
+
+
+def test_the_first_roster_is_no_change_and_brokers_without_data_belong_to_it() -> None:
+    found = seen(PeakHistory(rest=2), HOUR, "b", missing=("a",))
+    assert found == PeakHistory(brokers=("a", "b"), rest=2)
+    assert seen(found, 2 * HOUR, "a", "b") is found
+
+
+def test_with_other_brokers_promises_undoings_rests_and_plans_end() -> None:
+    found = seen(BUSY, HOUR + 10 * MINUTE, "a", "c")
+    assert found == PeakHistory(brokers=("a", "c"), changed_ms=HOUR + 10 * MINUTE, apart_ms=10 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "apart_ms"),
+    [(0, 5 * MINUTE), (3 * MINUTE, 5 * MINUTE), (HOUR, HOUR), (HOUR + 1, 0), (-1, 0)],
+)
+def test_changes_within_an_hour_of_each_other_are_as_far_apart_as_the_longest_time_between_two(
+    after_ms: int, apart_ms: int
+) -> None:
+    assert seen(BUSY, HOUR + after_ms, "a").apart_ms == apart_ms
+
+
+def test_a_first_change_is_apart_from_none() -> None:
+    found = seen(PeakHistory(brokers=("a", "b"), apart_ms=7), MINUTE, "a")
+    assert (found.changed_ms, found.apart_ms) == (MINUTE, 0)
+
+
+@pytest.mark.parametrize(
+    ("changed_ms", "apart", "settle", "at", "wait"),
+    [
+        (-1, 0, 5.0, 0, 0),
+        (0, 0, 5.0, 0, 5.0),
+        (0, 0, 0.5, 0, 0.5),
+        (0, 10, 0.0, 0, 0),
+        (0, 0, 5.0, 2, 3.0),
+        (0, 0, 5.0, 6, 0),
+        (0, 10, 5.0, 0, 20.0),
+        (0, 2, 5.0, 0, 5.0),
+        (0, 40, 5.0, 0, 60.0),
+        (0, 40, 90.0, 0, 90.0),
+    ],
+)
+def test_after_a_change_it_waits_for_the_time_given_or_twice_the_time_between_two_changes_up_to_an_hour(
+    changed_ms: int, apart: int, settle: float, at: int, wait: float
+) -> None:
+    memory = PeakHistory(changed_ms=changed_ms, apart_ms=apart * MINUTE)
+    assert unsettled_ms(memory, at * MINUTE, settle) == wait * MINUTE
+
+
+def test_of_each_broker_the_last_rounds_are_kept_a_bit_each() -> None:
+    memory = PeakHistory(over={"b": 0b101, "a": 0b100, "": 0b001})
+    assert with_round(memory, ("c", "b"), 3).over == {"": 0b010, "b": 0b011, "c": 0b001}
+    assert list(with_round(memory, ("c", "b"), 3).over) == ["", "b", "c"]
+    assert with_round(memory, (), 0).over == {}
+    assert with_round(memory, ("a",), 0).over == {"a": 1}
+
+
+def test_a_broker_is_held_over_its_limit_in_so_many_of_the_last_rounds_and_in_one_at_least() -> None:
+    memory = PeakHistory(over={"a": 0b101})
+    assert [held(memory, "a", hold, 3) for hold in (0, 1, 2, 3)] == [True, True, True, False]
+    assert held(memory, "a", 9, 2)
+    assert held(PeakHistory(over={"a": 1}), "a", 1, 3)
+    assert not held(memory, "b", 0, 3)
+    assert not held(memory, "b", 1, 0)
+
+
+def test_a_rest_lasts_its_rounds_unless_the_highest_usage_rises_by_two_points() -> None:
+    memory = PeakHistory(rest=1, rested_at=0.5)
+    assert [is_resting(memory, peak) for peak in (0.1, 0.52, 0.53)] == [True, True, False]
+    assert not is_resting(PeakHistory(rest=0, rested_at=0.5), 0.1)
+    assert [after_rest(PeakHistory(rest=rest)).rest for rest in (3, 1, 0)] == [2, 0, 0]
+
+
+def test_after_plans_of_no_use_come_rests_of_1_3_7_and_then_10_rounds() -> None:
+    memory, rests = PeakHistory(), []
+    for peak in (0.5, 0.6, 0.7, 0.8, 0.9):
+        memory = after_plan(memory, peak, moved=False)
+        rests.append((memory.rest, memory.rested, memory.rested_at))
+    assert rests == [(1, 1, 0.5), (3, 3, 0.6), (7, 7, 0.7), (10, 10, 0.8), (10, 10, 0.9)]
+    memory = after_plan(memory, 0.9, moved=True)
+    assert (memory.rest, memory.rested, memory.rested_at) == (0, 0, 0.0)

@@ -1,0 +1,206 @@
+"""Which brokers are to give in a round, and whether now: limits and messages in numbers worked out by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from controller.model.decision import Reason, Verdict
+from controller.model.peak_history import PeakHistory, Proven
+from controller.planning.from_view import StatedProblem
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.shares import Fit
+from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
+from controller.strategies.view_builder import Broker, cluster_view
+
+MINUTE: Final = 60_000
+AT: Final = 100 * MINUTE
+#: Of each broker the load of now, of two resources, and of an hour ahead; the means are 0.4, 0.3 and 0.5.
+LOAD: Final = ((6.0, 3.0, 9.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0))
+
+
+def found(load: Sequence[Sequence[float]], later: int = 1, **errors: float) -> StatedProblem:
+    """Brokers of 10 whose load stays, but for one bundle of 1 on the first; *errors*: of the fits of "r0", "r1", ..."""
+    of = np.array(load)
+    n, columns = of.shape
+    of[0] -= 1.0
+    problem = BalanceProblem(
+        resources=tuple(f"r{column}" for column in range(columns)),
+        capacity=np.full((n, columns), 10.0),
+        fixed=of,
+        size=np.ones((1, columns)),
+        owner=np.zeros(1, np.int64),
+        connections=np.ones(1),
+        disturbance=np.ones(1),
+    )
+    fits = {name: Fit((0.0, 0.0, 0.0), 0.0, error) for name, error in errors.items()}
+    return StatedProblem(problem=problem, rows=np.zeros(1, np.int64), fits=fits, later=(60.0,) * later)
+
+
+def situation(
+    load: Sequence[Sequence[float]] = LOAD,
+    *,
+    error: float = 0.0,
+    memory: PeakHistory | None = None,
+    stayed: Sequence[str] = "abcdefgh",
+    later: int = 1,
+    fits: dict[str, float] | None = None,
+    **options: Any,
+) -> Situation:
+    view = cluster_view(*map(Broker, "abcdefgh"[: len(load)]), as_of_ms=AT)
+    return situation_of(
+        view, found(load, later, **(fits or {})), PeakShedder(**options), memory or PeakHistory(), error, stayed
+    )
+
+
+def rounded(start: PlanStart) -> tuple[list[float], float, float, bool]:
+    return [round(each, 6) for each in start.begin.tolist()], round(start.goal, 6), start.min_gain, start.urgent
+
+
+def test_a_broker_gives_above_the_goal_and_the_least_gain_which_is_twice_as_much_for_times_to_come() -> None:
+    assert rounded(situation().ordinary) == ([0.575, 0.575, 0.625], 0.525, 0.05, False)
+    assert rounded(situation(goal_percent=10.0, min_gain_percent=2.0).ordinary) == (
+        [0.57, 0.57, 0.59],
+        0.55,
+        0.02,
+        False,
+    )
+
+
+def test_where_load_does_not_explain_usage_two_errors_are_added_and_the_forecasts_error_to_times_to_come() -> None:
+    assert rounded(situation(fits={"r0": 0.1}).ordinary)[0] == [0.605, 0.575, 0.625]
+    assert rounded(situation(fits={"r0": 0.1, "r2": 0.1}, error=0.2).ordinary)[0] == [0.605, 0.575, 0.725]
+    assert situation(fits={"r0": 0.1}).tolerated == pytest.approx(0.08)
+    assert situation(fits={"r0": 0.01, "r2": 0.9}).tolerated == 0.05
+
+
+def test_what_was_learnt_widens_the_margin_by_a_fifth_of_the_capacity_at_most() -> None:
+    for learnt, margin in ((0.1, 0.1), (0.3, 0.2)):
+        memory = PeakHistory(proven=Proven(error=learnt))
+        assert rounded(situation(memory=memory).ordinary)[0] == [
+            round(each + margin, 3) for each in (0.575, 0.575, 0.625)
+        ]
+
+
+def test_an_urgent_plan_is_about_now_and_ends_a_little_below_the_urgent_usage_or_at_the_goal() -> None:
+    assert rounded(situation().urgent) == ([0.8, 0.8], 0.76, 0.0, True)
+    assert rounded(situation(urgent_percent=0.0).urgent) == ([np.inf, np.inf], 0.42, 0.0, True)
+    # The mean is 0.8, so that the goal is 0.84; it begins 2 points above it.
+    full = [(8.0, 1.0, 1.0)] * 3
+    assert rounded(situation(full).urgent) == ([0.86, 0.86], 0.84, 0.0, True)
+    assert rounded(situation(full, fits={"r0": 0.1, "r1": 0.1}).urgent)[0] == [1.0, 0.86]
+
+
+def test_which_brokers_give_and_why() -> None:
+    now = situation([(8.5, 3.0, 5.0), (3.0, 8.1, 5.0), (5.0, 3.0, 9.9), (3.0, 3.0, 3.0)])
+    assert (now.above.tolist(), now.pressed.tolist()) == ([True, True, True, False], [True, True, False, False])
+    assert (now.over_names, now.idle) == (("a", "b", "c"), False)
+    assert now.before.tolist() == pytest.approx([0.85, 0.81, 0.99, 0.3])
+    assert now.cluster.full.tolist() == pytest.approx([0.85, 0.81, 0.5, 0.3])
+    assert (now.mean, now.mean_now, now.cluster.mean) == pytest.approx((0.5725, 0.4875, 0.4875))
+
+
+def test_a_broker_at_a_limit_is_not_above_it() -> None:
+    even = situation([(5.0, 5.0, 5.0)] * 3, goal_percent=0.0, min_gain_percent=0.0, idle_percent=0.0)
+    assert (even.above.any(), even.idle) == (False, False)
+    assert not situation([(8.0, 3.0, 3.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0)]).pressed.any()
+
+
+def test_a_broker_is_not_pressed_in_its_first_round() -> None:
+    hot = [(9.0, 3.0, 3.0), (9.0, 3.0, 3.0), (3.0, 3.0, 3.0)]
+    for changed, pressed in ((AT, [True, False, False]), (AT - 1, [True, True, False])):
+        memory = PeakHistory(changed_ms=changed)
+        assert situation(hot, memory=memory, stayed=("a", "c")).pressed.tolist() == pressed
+
+
+def test_without_times_to_come_the_load_of_now_is_left() -> None:
+    now = situation().without_later()
+    assert (now.load.tolist(), now.before.tolist()) == ([[6, 3], [3, 3], [3, 3]], [0.6, 0.3, 0.3])
+    assert now.found.problem.resources == ("r0", "r1")
+    assert situation().ends_of([PlannedMove(0, 0, 2)]).tolist() == pytest.approx([0.8, 0.3, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("last", "fits", "percent", "idle"),
+    [
+        # The means are 0.4 and 0.4125; a quarter below is 0.3 and 0.309.
+        ((2.8, 2.8), {}, 25.0, True),
+        ((3.2, 3.2), {}, 25.0, False),
+        ((3.005, 3.005), {}, 25.0, False),
+        ((3.2, 2.8), {}, 25.0, False),
+        ((2.8, 3.2), {}, 25.0, False),
+        ((2.8, 2.8), {}, 50.0, False),
+        ((2.8, 2.8), {"r0": 0.1}, 25.0, False),
+    ],
+)
+def test_a_broker_is_idle_far_below_the_mean_now_and_at_all_times_to_come(
+    last: tuple[float, float], fits: dict[str, float], percent: float, idle: bool
+) -> None:
+    rest_now, rest_later = (32 - last[0]) / 7, (33 - last[1]) / 7
+    load = [*[(rest_now, 1.0, rest_later)] * 7, (last[0], 1.0, last[1])]
+    assert situation(load, fits=fits, idle_percent=percent).idle is idle
+
+
+def test_where_a_broker_is_idle_all_give_until_they_are_a_hundredth_above_the_mean_for_half_the_gain() -> None:
+    load = [(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)]
+    now = situation(load, hold=1)
+    assert (now.idle, now.over_names) == (True, ("",))
+    start = now.start(PeakHistory(over={"": 1}))
+    assert isinstance(start, PlanStart)
+    assert rounded(start) == ([0.404] * 3, 0.404, 0.025, False)
+    narrow = replace(now, options=PeakShedder(goal_percent=0.5)).start(PeakHistory(over={"": 3}))
+    assert isinstance(narrow, PlanStart)
+    assert narrow.goal == pytest.approx(0.402)
+
+
+# ---- whether to plan now ----
+
+HELD: Final = PeakHistory(over={"a": 0b011})
+NOT_HELD: Final = PeakHistory(over={"a": 0b001})
+#: Brokers came or went 2 minutes ago; it waits for 3 more.
+UNSETTLED: Final = AT - 2 * MINUTE
+ABOVE: Final = [(7.0, 3.0, 7.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0)]
+HOT: Final = [(9.0, 3.0, 9.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0)]
+
+
+def test_nothing_is_planned_where_no_broker_is_to_give() -> None:
+    assert situation([(3.0, 3.0, 3.0)] * 3).start(HELD) is None
+
+
+def test_an_ordinary_plan_is_made_once_a_broker_was_above_its_limit_for_long_enough() -> None:
+    now = situation(ABOVE)
+    assert now.start(HELD) is now.ordinary
+    two = situation([(7.0, 3.0, 7.0), (7.0, 3.0, 7.0), (1.0, 3.0, 1.0)])
+    assert (two.over_names, two.start(HELD)) == (("a", "b"), two.ordinary)
+    waits = now.start(NOT_HELD)
+    assert isinstance(waits, Verdict)
+    assert (waits.reason, waits.subject, waits.by) == (Reason.HIT_COUNT, "cluster", "PeakShedder")
+    assert waits.detail == "a broker gives bundles once it was above its limit in 2 of the last 3 rounds"
+
+
+def test_while_brokers_come_and_go_it_says_how_long_it_waits() -> None:
+    waits = situation(ABOVE).start(replace(HELD, changed_ms=UNSETTLED))
+    assert isinstance(waits, Verdict)
+    assert (waits.reason, waits.subject, waits.by) == (Reason.COOL_DOWN, "cluster", "PeakShedder")
+    assert waits.detail == (
+        "brokers came or went 2 min ago; others may follow: for 3 min only brokers above 0.8 give bundles"
+    )
+    settled = situation(ABOVE)
+    assert settled.start(replace(HELD, changed_ms=AT - 5 * MINUTE)) is settled.ordinary
+
+
+def test_a_hot_broker_does_not_wait_and_gives_as_far_as_an_ordinary_plan_would_unless_brokers_come_and_go() -> None:
+    now = situation(HOT)
+    assert now.start(NOT_HELD) is now.ordinary
+    assert now.start(replace(NOT_HELD, changed_ms=UNSETTLED)) is now.urgent
+    assert now.start(replace(HELD, changed_ms=UNSETTLED)) is now.urgent
+
+
+def test_where_nobody_knows_why_a_broker_is_hot_the_plan_is_urgent() -> None:
+    memory = PeakHistory(proven=Proven(error=0.2))
+    unsure = situation([(8.5, 7.0, 1.0), (7.0, 7.0, 1.0), (7.0, 7.0, 1.0)], memory=memory)
+    assert (unsure.above.tolist(), unsure.pressed.tolist()) == ([False] * 3, [True, False, False])
+    assert unsure.start(NOT_HELD) is unsure.urgent
