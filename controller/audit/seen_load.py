@@ -221,8 +221,7 @@ class SeenLoad:
             known = np.where(np.isfinite(limit) & (limit > 0), limit, np.inf)
             fit, asked, accounts = fitted_below_the_limit(np.nan_to_num(reported, nan=0.0), known, driven)
             unknown |= not accounts and self.weights.weight_of(resource) > 0
-            more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
-            amounts[:, resource] = np.where(touched, np.maximum(asked + more, 0.0), reported)
+            amounts[:, resource] = np.where(touched, np.maximum(asked + fit.taken(change), 0.0), reported)
         load = np.where(touched[:, None], np.maximum(now.load + comes - goes, 0.0), now.load)
         usage = np.where(touched & unknown, np.nan, self._usage(amounts))
         return BrokerColumns(code_of=now.code_of, usage=usage, load=load)

@@ -150,9 +150,9 @@ class BundleTable:
     def ownership(self) -> "Ownership":
         """How many bundles of each namespace each broker owns; sorts the table once."""
         owned = np.flatnonzero(self.owned)
-        width = int(self.broker.max(initial=-1)) + 1
+        width = int(self.broker.max(initial=0)) + 1
         keys, bundles = np.unique(self.namespace[owned] * width + self.broker[owned], return_counts=True)
-        namespace = keys // max(width, 1)
+        namespace = keys // width
         starts = np.searchsorted(namespace, np.arange(len(self.namespaces) + 1))
         return Ownership(starts=starts, namespace=namespace, broker=keys - namespace * width, bundles=bundles)
 

@@ -211,12 +211,8 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
             continue
         fit, usage, _ = fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
         if typical:
-            change = driven_by - driven
-            more = change[:, 0] * fit.factors[0] + change[:, 1] * fit.factors[1] + change[:, 2] * fit.factors[2]
-            usage = np.maximum(usage + more, 0.0)
-        # Added in a fixed order, so that every machine finds the same bits.
-        size = short[:, 0] * fit.factors[0] + short[:, 1] * fit.factors[1] + short[:, 2] * fit.factors[2]
-        found.append(_Column(name, capacity, usage, size, fit))
+            usage = np.maximum(usage + fit.taken(driven_by - driven), 0.0)
+        found.append(_Column(name, capacity, usage, fit.taken(short), fit))
     return found
 
 
@@ -231,15 +227,15 @@ def fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tupl
     if below.all() or np.count_nonzero(below) < max(2, len(usage) / 2):
         return fitted(usage, driven), usage, bool(below.all())
     fit = fitted(usage[below], driven[below])
-    asked = fit.constant + driven[:, 0] * fit.factors[0] + driven[:, 1] * fit.factors[1] + driven[:, 2] * fit.factors[2]
+    asked = fit.constant + fit.taken(driven)
     return fit, np.where(below, usage, np.maximum(usage, asked)), bool((asked >= _NEARLY_FULL * limit)[~below].all())
 
 
 def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:
     """What has no reported limit, and one in *counted*."""
     bundles, limit = view.bundles, view.brokers.limit[:, CPU]
-    even = bool((np.isfinite(limit) & (limit > 0)).all()) and len(limit) > 0
-    scale = limit / (float(limit.sum()) / len(limit)) if even else np.ones(len(limit))
+    known = bool((np.isfinite(limit) & (limit > 0)).all())
+    scale = limit * len(limit) / limit.sum() if known else np.ones(len(limit))
     rate = finite(load[:, RATE_IN] + load[:, RATE_OUT])
     sizes = (
         ("message rate", counted.msg_rate, rate),

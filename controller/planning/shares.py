@@ -32,6 +32,14 @@ class Fit(NamedTuple):
     #: The typical error of a broker's usage (root of the mean square), as a share of the mean usage.
     error: float
 
+    def taken(self, drivers: Floats) -> Floats:
+        """(...) what a load of so much of each of the *drivers* (..., F) takes of the resource."""
+        found = np.zeros(drivers.shape[:-1])
+        # Added in a fixed order, so that every machine finds the same bits.
+        for column, factor in enumerate(self.factors):
+            found = found + drivers[..., column] * factor
+        return found
+
 
 def fitted(usage: Floats, drivers: Floats) -> Fit:
     """How *usage* (n,) follows the *drivers* (n, F), both finite."""

@@ -30,7 +30,7 @@ _ARROW_ROW_BYTES: Final = 8 * 8 + 4 + 4
 _ARROW_FRAME_BYTES: Final = 8192
 
 #: More chunks than any sweep has: how much room their number may take.
-_MANY: Final = 10**6
+_MANY: Final = 9_999_999
 #: What lies between a JSON chunk's own fields and its bundles.
 _BUNDLES: Final = b',"bundleStats":['
 #: What a bundle's totals count, under their wire names.
@@ -95,7 +95,7 @@ def sweep_header(
 
 def json_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[KeyValue]:
     """*sweep* as ``broker_sweep`` JSON, in as few chunks of at most *max_bytes* as its bundles' order allows."""
-    room = max_bytes - len(_header(sweep, _MANY, _MANY + 1)) - len(_BUNDLES) - 1
+    room = max_bytes - len(_header(sweep, _MANY, _MANY)) - len(_BUNDLES) - 1
     chunks: list[list[str]] = [[]]
     used = 0
     for bundle, continued in _bundle_stats(sweep, room):
@@ -110,7 +110,7 @@ def json_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iter
 
 def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Iterator[KeyValue]:
     """*sweep* as ``broker_sweep`` in Arrow batches of consecutive topics, each of at most *max_bytes*."""
-    room = max_bytes - len(_header(sweep, _MANY, _MANY + 1)) - _ARROW_FRAME_BYTES
+    room = max_bytes - len(_header(sweep, _MANY, _MANY)) - _ARROW_FRAME_BYTES
     bundle = bundle_of_topic(sweep.starts)
     sizes = np.fromiter(map(_utf8_size, sweep.topics), np.int64, len(sweep.topics)) + _ARROW_ROW_BYTES
     # A chunk lists the names of its bundles once, also of those without topics that lie between.

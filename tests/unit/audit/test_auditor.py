@@ -408,3 +408,28 @@ def test_nothing_is_kept_of_moves_of_long_ago() -> None:
         held.append(audits.held)
     assert held[:3] == [1, 2, 3]
     assert max(held) == held[-1] <= 2 * 6 + 2
+
+
+@pytest.mark.parametrize(
+    ("owner", "result", "shorter"),
+    [("nobody", "done", [True, False]), ("nobody", "failed", [False, False]), ("b-1", "done", [False, False])],
+)
+def test_a_bundle_that_was_unloaded_and_that_no_broker_lists_has_left(
+    owner: str, result: str, shorter: list[bool]
+) -> None:
+    results = {1: {f"0 {LEFT}": result}, 31: {f"30 {LEFT}": "done"}}
+    commands = sent((0, "b-1", "b-3"), (30, "b-1", "b-2"))
+    found = through_an_hour({1: owner, 31: "nobody"}, commands, results=results)
+    assert [each.outcome for each in found] == ["unlisted" if owner == "nobody" else "stayed", "unlisted"]
+    assert [each.shorter for each in found] == shorter
+
+
+def test_a_broker_that_all_bundles_leave_is_predicted_to_be_empty_and_one_without_load_to_get_them() -> None:
+    nothing_idle = {"b-1": 80.0, "b-2": 16.0, "b-3": 0.0}
+    audits = auditor()
+    commands = move(0, LEFT, "b-1", "b-3"), move(0, RIGHT, "b-1", "b-3")
+    audits.take([interval(0, nothing_idle, BUNDLES)], decided(0, *commands))
+    first, _ = audits.ended()
+    assert [usages(each.predicted) for each in (first.source, first.destination)] == [0, 80]
+    assert first.source.predicted is not None
+    assert (first.source.predicted.rate, first.source.predicted.throughput) == (0, 0)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.metrics.collector import CollectorMetrics
+from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.collector.cluster_state import ClusterState
@@ -681,3 +682,14 @@ def test_a_collector_that_cannot_publish_is_not_ready_and_one_that_has_nothing_t
     world.now = T + PERIOD
     world.step_until(lambda: (world.shown("one", "trimtab_publish_errors_total") or 0) > 0, one)
     assert world.metrics["one"].health.now[0] is False
+
+
+def test_each_step_says_that_the_main_loop_goes_on(world: World) -> None:
+    one, now = world.collector("one"), [0.0]
+    health = ProcessHealth(lambda: now[0])
+    world.metrics["one"].health = health
+    health.limit_standstill(10)
+    now[0] = 60.0
+    assert health.standstill == "the main loop has not come round for 60 s, allowed are 10 s"
+    one.step()
+    assert health.standstill == ""

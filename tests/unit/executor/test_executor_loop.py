@@ -450,3 +450,13 @@ def test_the_log_says_which_bundle_went_from_where_to_where_and_how_it_ended(
     assert f"unload of {BUNDLES[0]} from {A} to {command.destination}: done" in told
     (refused,) = [line for line in told if BUNDLES[1] in line]
     assert refused.startswith(f"unload of {BUNDLES[1]} from gone:8080 to {gone.destination}: obsolete, ")
+
+
+def test_the_log_says_which_command_comes_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    command = unload(BUNDLES[0])
+    write(tmp_path, "1", issued(command), issued(command))
+    play(tmp_path, Owners())
+    (again,) = [record for record in caplog.records if "comes again" in record.getMessage()]
+    assert again.getMessage() == f"unload of {BUNDLES[0]} comes again and is passed over"
+    assert (vars(again)["command"], vars(again)["bundle"], vars(again)["epoch"]) == (command.id, BUNDLES[0], 1)

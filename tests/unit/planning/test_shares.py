@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.planning.shares import fitted
+from controller.planning.shares import Fit, fitted
 
 CHANCE = np.random.default_rng(1)
 LOAD = CHANCE.uniform(1, 10, (30, 3))
@@ -57,3 +57,9 @@ def test_without_load_all_usage_is_constant() -> None:
 
 def test_without_usage_nothing_is_taken() -> None:
     assert fitted(np.zeros(30), LOAD)[:2] == ((0.0, 0.0, 0.0), 0.0)
+
+
+def test_a_load_takes_the_factor_of_each_driver() -> None:
+    fit = Fit((2.0, 0.5, 3.0), 7.0, 0.0)
+    assert fit.taken(np.array([[1.0, 10.0, 100.0], [0.0, 4.0, 0.0]])).tolist() == [307, 2]
+    assert fit.taken(np.array([1.0, 2.0, 0.0])).tolist() == 3

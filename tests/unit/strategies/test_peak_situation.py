@@ -105,7 +105,8 @@ def test_which_brokers_give_and_why() -> None:
 
 def test_a_broker_at_a_limit_is_not_above_it() -> None:
     even = situation([(5.0, 5.0, 5.0)] * 3, goal_percent=0.0, min_gain_percent=0.0, idle_percent=0.0)
-    assert (even.above.any(), even.idle) == (False, False)
+    assert not even.above.any()
+    assert not even.idle
     assert not situation([(8.0, 3.0, 3.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0)]).pressed.any()
 
 

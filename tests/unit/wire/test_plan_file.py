@@ -163,3 +163,12 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(monkeypatch: pyte
     monkeypatch.setattr("controller.wire.plan.MAX_BYTES", 100)
     with pytest.raises(PlanRefusedError, match="too_large"):
         parse_plan(encode_plan(PLAN))
+
+
+@pytest.mark.parametrize(("wrong", "more"), [(5, ""), (6, "; and 1 more"), (8, "; and 3 more")])
+def test_five_things_that_are_wrong_are_said_and_how_many_more_there_are(wrong: int, more: str) -> None:
+    fields = written()
+    fields["plan"]["steps"][0]["waves"] += [[]] * wrong
+    first = len(PLAN.steps[0].waves) + 1
+    said = "; ".join(f"step 1: wave {number} is empty" for number in range(first, first + 5))
+    assert refusal(fields) == f"the checker refuses the plan: {said}{more}"

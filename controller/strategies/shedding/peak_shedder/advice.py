@@ -56,7 +56,7 @@ def _of(resource: str, stated: StatedProblem, load: Floats) -> Floats:
     if fit is None:
         rate: Floats = driven[:, 0]
         return rate
-    return driven[:, 0] * fit.factors[0] + driven[:, 1] * fit.factors[1] + driven[:, 2] * fit.factors[2]
+    return fit.taken(driven)
 
 
 def _halves(position: Ints, load: Floats) -> int | None:

@@ -1,0 +1,52 @@
+"""Columns of bundles: which rows a broker owns, and how many bundles of each namespace."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from controller.model.load import BundleTable
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
+
+
+def table() -> BundleTable:
+    x = Bundle()
+    return cluster_view(
+        Broker("a", bundles={"one/a/0": x, "one/b/0": x, "one/b/1": x}),
+        Broker("b", bundles={"one/b/2": x, "one/c/0": x}),
+        Broker("c"),
+        unowned={"one/a/1": x, "one/d/0": x},
+    ).bundles
+
+
+def test_of_each_namespace_it_is_known_how_many_bundles_each_broker_owns() -> None:
+    bundles, found = table(), table().ownership
+    assert bundles.namespaces == ("one/a", "one/b", "one/c", "one/d")
+    assert found.starts.tolist() == [0, 1, 3, 4, 4]
+    assert (found.namespace.tolist(), found.broker.tolist()) == ([0, 1, 1, 2], [0, 0, 1, 1])
+    assert found.bundles.tolist() == [1, 2, 1, 1]
+
+
+def test_a_broker_owns_its_rows_in_the_order_of_their_names() -> None:
+    bundles = table()
+    assert [bundles.names[row] for row in bundles.of_broker(0)] == ["one/a/0", "one/b/0", "one/b/1"]
+    assert [bundles.names[row] for row in bundles.of_broker(1)] == ["one/b/2", "one/c/0"]
+    assert bundles.of_broker(2).tolist() == []
+
+
+def test_without_bundles_nobody_owns_any() -> None:
+    bundles = cluster_view(Broker("a")).bundles
+    assert (bundles.of_broker(0).tolist(), bundles.ownership.starts.tolist()) == ([], [0])
+    assert bundles.ownership.bundles.tolist() == []
+
+
+def test_a_lone_broker_and_forty_thousand_are_told_apart_from_the_others() -> None:
+    alone = cluster_view(Broker("a", bundles={"one/a/0": Bundle(), "one/b/0": Bundle(), "one/c/0": Bundle()})).bundles
+    assert (alone.ownership.namespace.tolist(), alone.ownership.broker.tolist()) == ([0, 1, 2], [0, 0, 0])
+    many = replace(table(), broker=np.array([40_000, 1, 0, 40_000, 1, 39_999, 32_768], np.int64))
+    assert [many.of_broker(broker).tolist() for broker in (0, 1, 32_768, 39_999, 40_000)] == [
+        [2],
+        [1, 4],
+        [6],
+        [5],
+        [0, 3],
+    ]
