@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.adapters.disk import files
+from controller.adapters.folder.epoch_file import epoch_in
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
 from controller.ports.controls import ABSENT
@@ -43,12 +44,9 @@ class FileControls:
     def epoch(self) -> int:
         """See ControlStore."""
         try:
-            text = self._epoch.read_text(encoding="ascii")
-        except FileNotFoundError:
-            return 0
+            return epoch_in(self._epoch) or 0
         except OSError as error:
             raise ControlsUnreachableError(f"{self._epoch}: {error.strerror}") from error
-        return int(text) if text.strip().isdigit() else 0
 
     def raise_epoch(self, epoch: int) -> None:
         """See ControlStore."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.process.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Leader, no_preparation
@@ -126,13 +127,12 @@ class FileLeadership:
             return False
 
     def _stored(self) -> int:
-        try:
-            text = self._epoch_file.read_text(encoding="ascii")
-        except FileNotFoundError:
-            return 0
-        if not text.strip().isdigit():
-            raise StateError(f"{self._epoch_file} holds {text!r}, not the number of a leadership")
-        return int(text)
+        epoch = epoch_in(self._epoch_file)
+        if epoch is None:
+            raise StateError(
+                f"{self._epoch_file} does not hold the number of a leadership: `trimtab stop-all` begins a new one"
+            )
+        return epoch
 
     def _lose(self, why: str) -> None:
         self._lost = True

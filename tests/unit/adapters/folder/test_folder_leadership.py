@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Leader, Leadership
@@ -119,16 +120,23 @@ def test_another_epoch_in_the_file_is_a_loss(tmp_path: Path) -> None:
     assert first.lost()
 
 
-def test_an_epoch_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    first = leader(tmp_path)
-    (tmp_path / "epoch").write_text("three\n")
-    with pytest.raises(StateError, match="three"):
-        first.claim(0)
+@pytest.mark.parametrize("content", [b"many\n", b"\xff\xfe", b"9" * 5000, b"-1", b""])
+def test_an_epoch_that_is_no_number_is_refused_until_stop_all_writes_one(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "epoch").write_bytes(content)
+    leadership = FileLeadership(tmp_path)
+    assert leadership.acquire(lambda: False)
+    with pytest.raises(StateError, match=r"epoch does not hold the number .* `trimtab stop-all` begins a new one"):
+        leadership.claim(0)
+    controls = FileControls(tmp_path)
+    assert controls.epoch() == 0
+    controls.raise_epoch(7)
+    assert leadership.claim(0) == 8
 
 
 LEAD_UNTIL_KILLED = """
 import sys
 from pathlib import Path
+from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.leadership import FileLeadership
 leadership = FileLeadership(Path(sys.argv[1]))
 assert leadership.acquire(lambda: False)

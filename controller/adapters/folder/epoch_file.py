@@ -1,0 +1,18 @@
+"""The file of a file election that holds the number of the last leadership."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+_NUMBER: Final = re.compile(rb"\s*[0-9]{1,18}\s*")
+_MOST_BYTES: Final = 100
+
+
+def epoch_in(path: Path) -> int | None:
+    """The epoch that *path* holds, 0 where there is no such file, None where it holds something else.  OSError."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES)
+    except FileNotFoundError:
+        return 0
+    return int(text) if _NUMBER.fullmatch(text) else None
