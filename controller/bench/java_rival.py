@@ -5,10 +5,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from controller.adapters.disk import jars
+from controller.adapters.disk.scratch import scratch_folder
 from controller.bench.decisions import AT_ONCE, AVERAGES, bundle_lines
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import ClusterView
@@ -72,9 +72,9 @@ def java_rival(view: ClusterView) -> Iterator[JavaRival]:
     java = jars.java()
     javac = _javac(java)
     classpath = ":".join(map(str, jars.fetch(_JARS)))
-    with TemporaryDirectory(prefix="trimtab-bench-") as folder:
+    with scratch_folder("trimtab-bench-") as folder:
         _compile(javac, classpath, folder)
-        load = Path(folder) / "load.txt"
+        load = folder / "load.txt"
         load.write_text("\n".join(_lines(view)), encoding="ascii")
         process = subprocess.Popen(
             [java, *_FLAGS, "-cp", f"{folder}:{classpath}", _SOURCE.stem, str(load)],
@@ -101,8 +101,8 @@ def _javac(java: str) -> str:
     return str(found)
 
 
-def _compile(javac: str, classpath: str, folder: str) -> None:
-    command = [javac, "-nowarn", "-proc:none", "-cp", classpath, "-d", folder, str(_SOURCE)]
+def _compile(javac: str, classpath: str, folder: Path) -> None:
+    command = [javac, "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), str(_SOURCE)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise TrimtabError(f"{_SOURCE} does not compile:\n{run.stderr}")

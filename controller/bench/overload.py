@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.disk.verdicts import VerdictStore
 from controller.aggregate.columns.rows import (
     NUMBER_BUNDLES,
@@ -124,11 +124,11 @@ def cycles(cluster: str, view: ClusterView, shedder: str, *, intervals: int) -> 
     """*intervals* intervals of *view*, of which nothing that was decided is obeyed, decided by *shedder*."""
     policy = policy_for(shedder, GuardrailSettings())
     memory = replace(policy.initial_memory(1), samples=_SAMPLES)
-    with TemporaryDirectory(prefix="trimtab-bench-") as folder:
+    with scratch_folder("trimtab-bench-") as folder:
         for nth in range(intervals):
             interval = view.as_of_ms + nth * _PERIOD_MS
             snapshots = snapshots_of(view, interval)
-            decided, memory = _cycle(cluster, shedder, snapshots, memory, policy, Path(folder))
+            decided, memory = _cycle(cluster, shedder, snapshots, memory, policy, folder)
             # Nobody answers; commands leave the list as if they had been carried out.
             memory = replace(memory, in_flight={})
             yield decided

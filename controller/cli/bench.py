@@ -6,11 +6,11 @@ from enum import StrEnum
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import is_quiet, long_work
 from controller.adapters.process import signals
 from controller.bench.balance import SIZES, STRATEGIES
@@ -227,13 +227,13 @@ def whole_pipeline(
         measure = partial(arrival.arrival, period_seconds=period_seconds)
     measured = []
     with (
-        TemporaryDirectory(prefix="trimtab-bench-") as scratch,
-        _log_server(in_log, bootstrap, Path(scratch)) as server,
+        scratch_folder("trimtab-bench-") as scratch,
+        _log_server(in_log, bootstrap, scratch) as server,
         _intervals_shown(len(forms) * (pipeline.WARM_UP + runs)) as said,
     ):
         for name in forms:
             spread = {"master": master, "partitions": partitions}
-            measured.append(measure(name, shape, server, Path(scratch) / name, runs=runs, said=said, **spread))
+            measured.append(measure(name, shape, server, scratch / name, runs=runs, said=said, **spread))
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(measured[-1].as_line())
     if not as_json:
@@ -252,8 +252,8 @@ def recording(
 
     A modelled cluster and a controller in this process write the log first, in a temporary folder.
     """
-    with TemporaryDirectory(prefix="trimtab-bench-") as scratch:
-        measured = recorded_day(_shape(brokers, bundles, topics), intervals, Path(scratch))
+    with scratch_folder("trimtab-bench-") as scratch:
+        measured = recorded_day(_shape(brokers, bundles, topics), intervals, scratch)
     _tell([measured], _recording_table(measured), as_json=as_json)
 
 

@@ -1,11 +1,11 @@
 """``trimtab replay``: decide again what a recording or a log holds, and compare with what the live run decided."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import KnownBeginning, RecordedSettings, recorded_settings
@@ -79,8 +79,7 @@ def _on_spark(again: LogReplay, replay: Replay, settings: RecordedSettings, poli
     with long_work("loading Spark's client"):
         from streaming.recorded import replay_options, run_on_files, write_files  # here: importing Spark takes seconds
         from streaming.spark.session import start_session
-    with TemporaryDirectory(prefix="trimtab-replay-") as folder:
-        work = Path(folder)
+    with scratch_folder("trimtab-replay-") as work:
         with long_work("unpacking the records"):
             write_files(batches(again.records(), _BATCH_BYTES), work / "records")
         spark = start_session("local[*]", 2, {}, (), work / "spark-logs")

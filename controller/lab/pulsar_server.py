@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from controller.adapters.disk import jars
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
@@ -225,9 +225,9 @@ def distribution() -> Path:
     target = jars.FOLDER / f"pulsar-{archive.revision}-{archive.sha256[:12]}"
     if not target.exists():
         jars.FOLDER.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=jars.FOLDER, prefix=".unpack-") as temporary:
-            (path,) = jars.fetch("pulsar", Path(temporary))
-            unpacked = Path(temporary) / "lib"
+        with scratch_folder(".unpack-", jars.FOLDER) as temporary:
+            (path,) = jars.fetch("pulsar", temporary)
+            unpacked = temporary / "lib"
             unpacked.mkdir()
             with long_work("unpacking Pulsar (once)", archive.size, megabytes) as done:
                 _unpack(path, unpacked, done)

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from controller.adapters.disk.places import CACHE, SHIPPED, cache_folder
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import SettingsError, TrimtabError
@@ -94,8 +94,8 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
         try:
             target.mkdir(parents=True, exist_ok=True)
             # Beside the target, for a rename into it is atomic on the same file system only.
-            with TemporaryDirectory(dir=folder, prefix=".fetch-") as temporary:
-                _fetch_into(target, set_name, missing, Path(temporary))
+            with scratch_folder(".fetch-", folder) as temporary:
+                _fetch_into(target, set_name, missing, temporary)
         except OSError as error:
             raise TrimtabError(
                 f"the jars of {set_name!r} cannot be written to {target}: {error.strerror or error}.  Set {CACHE} to a"

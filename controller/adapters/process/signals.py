@@ -113,6 +113,16 @@ def clean_up_at_end(clean_up: Callable[[], object]) -> None:
     _CLEAN_UPS.append(clean_up)
 
 
+@contextmanager
+def cleaned_up_at_end(clean_up: Callable[[], object]) -> Iterator[None]:
+    """Have *clean_up* called where a signal ends this process within the block."""
+    clean_up_at_end(clean_up)
+    try:
+        yield
+    finally:
+        _CLEAN_UPS.remove(clean_up)
+
+
 def leave(exit_code: int) -> NoReturn:
     """End now, with every process that this one has started, and without the interpreter's own end.
 

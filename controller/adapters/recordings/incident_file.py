@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from controller.adapters.disk import files
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES
 from controller.model.errors import WireError
@@ -94,8 +94,7 @@ def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
 
     Raises RecordingError where it is damaged, too large, or no incident.
     """
-    with TemporaryDirectory(prefix="trimtab-incident-") as made:
-        folder = Path(made)
+    with scratch_folder("trimtab-incident-") as folder:
         said = _unpack(path, folder)
         if said is None:
             raise RecordingError(f"{path}: has no {_ABOUT}: it is no incident of `trimtab incident make`")

@@ -7,11 +7,11 @@ import platform
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
 
+from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.recordings.incident_file import IncidentAbout, UnpackedIncident, write_incident
 from controller.adapters.recordings.manifest import RecordedSettings
 from controller.aggregate.kept.states import States
@@ -103,8 +103,8 @@ def make_incident(
         wanted = replace(wanted, offsets={**offsets, "journal": log.extents("journal")})
         settings, cluster = other.settings, other.cluster
         versions |= {"brokers": plain_versions(versions["brokers"])}
-    with TemporaryDirectory(prefix="trimtab-incident-") as made:
-        folder = Path(made) / "recording"
+    with scratch_folder("trimtab-incident-") as made:
+        folder = made / "recording"
         hidden = anonymiser_of is not None
         manifest = record(log, folder, wanted, settings, cluster, anonymised=hidden, known_before=lambda: known)
         about = IncidentAbout(
