@@ -12,11 +12,15 @@ from controller.adapters.process import signals
 
 
 def test_it_is_this_users_alone_and_goes_with_the_block(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="x"), scratch_folder("made-", tmp_path) as folder:
-        (folder / "below").mkdir()
-        (folder / "below" / "names").write_text("of a cluster")
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        raise ValueError("x")
+    def fails() -> None:
+        with scratch_folder("made-", tmp_path) as folder:
+            (folder / "below").mkdir()
+            (folder / "below" / "names").write_text("of a cluster")
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+            raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x"):
+        fails()
     assert list(tmp_path.iterdir()) == []
 
 
