@@ -7,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.bench import balance
-from controller.bench.balance import SIZES, STRATEGIES, carried_out, cluster, evenness, moves_to
+from controller.bench.balance import SIZES, STRATEGIES, carried_out, cluster, evenness, moves_to, problem_of
 from controller.cli.bench import app
 from controller.model.load import CPU
+from controller.planning.solving.bounds import fewest_moves
 from controller.wire.answers.bench import BalanceAnswer
 
 
@@ -62,11 +63,18 @@ def test_an_end_that_peak_shedder_does_not_reach_counts_as_not_reached() -> None
 
 
 def test_peak_shedder_is_compared_under_the_filters_of_the_same_load_manager() -> None:
-    # The modular load manager spreads the bundles of a namespace evenly, so that a large broker gets no more of them.
+    # The modular load manager spreads the bundles of a namespace evenly, so more have to move until a large broker has
+    # as much as the others.
     view, conf = cluster(*SIZES[1], uneven=True, seed=1), STRATEGIES["TransferShedder"]
     end = evenness(carried_out(view, conf)[0])
-    assert moves_to(view, end) is None
-    assert moves_to(view, end, conf) == 21
+    assert (moves_to(view, end), moves_to(view, end, conf)) == (29, 21)
+
+
+def test_half_of_avg_shedders_moves_are_found_where_no_plan_has_fewer() -> None:
+    # AvgShedder takes 53 moves to there, and so many bundles have to leave brokers that are fuller.
+    view, end = cluster(*SIZES[2], uneven=False, seed=2), 1.1567822363182068
+    assert fewest_moves(problem_of(*SIZES[2], uneven=False, seed=2), end * 0.35) == 26
+    assert moves_to(view, end, STRATEGIES["AvgShedder"]) == 26
 
 
 def test_half_of_the_moves_are_proved_to_be_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
