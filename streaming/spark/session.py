@@ -43,6 +43,12 @@ _DEFAULT: Mapping[str, str] = {
     "spark.driver.memory": "3g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # What Spark keeps for its user interface, also without one: by default a thousand finished jobs, stages and queries
+    # with their plans.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "50",
     "spark.sql.streaming.minBatchesToRetain": "10",
     # Otherwise Spark reads each shard's state a second time, to count the shards.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
