@@ -86,7 +86,8 @@ def test_a_round_says_what_it_found_what_it_does_and_how_full_brokers_end() -> N
     assert {(each.final, each.in_order, each.why.subject) for each in decision.unloads} == {
         (True, True, "a:8080"), (True, True, "c:8080"),
     }  # fmt: skip
-    assert [(name, round(each.promised, 6), each.source_before, each.mean) for name, each in memory.promises.items()] == [
+    made = memory.promises.items()
+    assert [(name, round(each.promised, 6), each.source_before, each.mean) for name, each in made] == [
         ("a0", 0.3, 0.7, 0.35), ("a2", 0.35, 0.7, 0.35),
         ("c0", 0.4, 0.15, 0.35),
     ]  # fmt: skip
