@@ -1,17 +1,19 @@
 """The small HTTP server that answers /metrics, /healthz and /readyz.
 
 Whoever can reach its address may send anything.  So it reads one GET of a few kilobytes, answers it within seconds, and
-hangs up; a few threads do that and nothing else, each waiting in ``accept``.  While all of them are busy, connections
-wait in the kernel's short queue.
+hangs up.  One thread does that for many connections, and waits for none: whoever says nothing, or does not read, keeps
+nobody else from an answer, as from the one that a liveness probe waits for.
 """
 
 import logging
 import re
+import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, NamedTuple, Self
 
@@ -21,9 +23,9 @@ from controller.adapters.network.deadline import Deadline
 
 log = logging.getLogger(__name__)
 
-#: Threads, and connections that wait for one.
-_THREADS: Final = 4
-_QUEUE: Final = 16
+#: Connections that are open at most, the oldest give way; and those that wait to be taken.
+_MOST_OPEN: Final = 256
+_QUEUE: Final = 64
 #: For a connection, from its begin to its end.
 _SECONDS: Final = 5.0
 #: Of a request, bytes.
@@ -41,6 +43,16 @@ class _Response(NamedTuple):
     media_type: str = _TEXT
 
 
+@dataclass(slots=True)
+class _Exchange:
+    """A connection: its request as far as it came, and what is left of the answer."""
+
+    connection: socket.socket
+    deadline: Deadline
+    received: bytes = b""
+    unsent: bytes | None = None
+
+
 class MetricsServer:
     """Serves *metrics* on an address, from the begin of the block to its end.  OSError: the address cannot be had."""
 
@@ -56,46 +68,69 @@ class MetricsServer:
         self._listening = socket.create_server(address[:2], family=family, backlog=_QUEUE)
         #: The IP address and the port where it listens.
         self.host, self.port = (str(self._listening.getsockname()[0]), int(self._listening.getsockname()[1]))
+        self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
         self._ended = False
 
     def __enter__(self) -> Self:
-        for _ in range(_THREADS):
-            threading.Thread(target=self._serve, name="metrics", daemon=True).start()
+        self._listening.setblocking(False)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended = True
         with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the threads that wait in accept
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self._thread.join(self._seconds)
         self._listening.close()
 
     def _serve(self) -> None:
-        while not self._ended:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError as error:
-                if not self._ended:
-                    log.debug("no connection can be accepted: %s", error)
-                    time.sleep(_AGAIN_SECONDS)
-                continue
-            with connection, suppress(OSError):
-                self._answer(connection)
+        opened: dict[int, _Exchange] = {}  # by descriptor, the oldest first
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._listening, selectors.EVENT_READ)
+            while not self._ended:
+                for key, _ in ready.select(self._seconds if not opened else next(iter(opened.values())).deadline.left):
+                    if key.data is None:
+                        self._accept(ready, opened)
+                    elif key.fd in opened and self._go_on(ready, opened[key.fd]):
+                        _hang_up(ready, opened, key.fd)
+                for descriptor in [fd for fd, each in opened.items() if each.deadline.passed]:
+                    _hang_up(ready, opened, descriptor)
+            for descriptor in list(opened):
+                _hang_up(ready, opened, descriptor)
 
-    def _answer(self, connection: socket.socket) -> None:
-        """Read a request and answer it.  OSError: the other end is gone, or too slow."""
-        deadline = Deadline.after(self._seconds)
-        response = self._response(_head(connection, deadline))
-        lines = (
-            f"HTTP/1.1 {response.status.value} {response.status.phrase}",
-            f"Content-Type: {response.media_type}",
-            f"Content-Length: {len(response.body)}",
-            "Cache-Control: no-store",
-            "X-Content-Type-Options: nosniff",
-            *(["Allow: GET"] if response.status is HTTPStatus.METHOD_NOT_ALLOWED else []),
-            "Connection: close",
-        )
-        connection.settimeout(max(deadline.left, 0.001))
-        connection.sendall("\r\n".join(lines).encode() + _END + response.body)
+    def _accept(self, ready: selectors.BaseSelector, opened: dict[int, _Exchange]) -> None:
+        try:
+            connection, _ = self._listening.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if not self._ended:
+                log.debug("no connection can be accepted: %s", error)
+                time.sleep(_AGAIN_SECONDS)
+            return
+        connection.setblocking(False)
+        if len(opened) >= _MOST_OPEN:
+            _hang_up(ready, opened, next(iter(opened)))
+        opened[connection.fileno()] = exchange = _Exchange(connection, Deadline.after(self._seconds))
+        ready.register(connection, selectors.EVENT_READ, exchange)
+
+    def _go_on(self, ready: selectors.BaseSelector, exchange: _Exchange) -> bool:
+        """Read or write what can be without waiting; whether the exchange is over."""
+        connection = exchange.connection
+        try:
+            if exchange.unsent is None:
+                part = connection.recv(_LONGEST_REQUEST)
+                exchange.received += part
+                if _END not in exchange.received and len(exchange.received) <= _LONGEST_REQUEST:
+                    return not part
+                exchange.unsent = _encoded(self._response(exchange.received))
+                ready.modify(connection, selectors.EVENT_WRITE, exchange)
+            exchange.unsent = exchange.unsent[connection.send(exchange.unsent) :]
+        except BlockingIOError:
+            return False
+        except OSError:  # the other end is gone
+            return True
+        return not exchange.unsent
 
     def _response(self, head: bytes) -> _Response:
         if _END not in head:
@@ -116,18 +151,22 @@ class MetricsServer:
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _head(connection: socket.socket, deadline: Deadline) -> bytes:
-    """The request up to the end of its headers, or the first bytes of one that is too long."""
-    read = b""
-    while _END not in read and len(read) <= _LONGEST_REQUEST:
-        if deadline.passed:
-            raise TimeoutError("the request takes too long")
-        connection.settimeout(max(deadline.left, 0.001))
-        part = connection.recv(_LONGEST_REQUEST)
-        if not part:
-            raise ConnectionError("the request is not complete")
-        read += part
-    return read
+def _hang_up(ready: selectors.BaseSelector, opened: dict[int, _Exchange], descriptor: int) -> None:
+    with closing(opened.pop(descriptor).connection) as connection:
+        ready.unregister(connection)
+
+
+def _encoded(response: _Response) -> bytes:
+    lines = (
+        f"HTTP/1.1 {response.status.value} {response.status.phrase}",
+        f"Content-Type: {response.media_type}",
+        f"Content-Length: {len(response.body)}",
+        "Cache-Control: no-store",
+        "X-Content-Type-Options: nosniff",
+        *(["Allow: GET"] if response.status is HTTPStatus.METHOD_NOT_ALLOWED else []),
+        "Connection: close",
+    )
+    return "\r\n".join(lines).encode() + _END + response.body
 
 
 def _refusal(status: HTTPStatus) -> _Response:

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -150,15 +151,39 @@ def test_a_request_that_is_broken_off_costs_nothing(server: MetricsServer) -> No
     assert get(server, "/metrics")[0] == 200
 
 
-def test_clients_that_say_nothing_are_hung_up_on_and_others_answered_after_them(metrics: ControllerMetrics) -> None:
-    with MetricsServer("127.0.0.1", 0, metrics, seconds=0.2) as server:
-        silent = [connected(server) for _ in range(12)]
+def test_clients_that_say_nothing_keep_nobody_from_an_answer_and_are_hung_up_on(metrics: ControllerMetrics) -> None:
+    with MetricsServer("127.0.0.1", 0, metrics, seconds=1.5) as server:
+        silent = [connected(server) for _ in range(50)]
+        began = time.monotonic()
         try:
             assert get(server, "/metrics")[0] == 200
+            assert time.monotonic() - began < 1.2
             assert [said(connection) for connection in silent] == [b""] * len(silent)
         finally:
             for connection in silent:
                 connection.close()
+
+
+def test_where_too_many_are_connected_the_oldest_gives_way(metrics: ControllerMetrics) -> None:
+    with MetricsServer("127.0.0.1", 0, metrics, seconds=30) as server:
+        oldest = connected(server)
+        others = [connected(server) for _ in range(256)]
+        try:
+            assert get(server, "/healthz")[0] == 200
+            assert said(oldest) == b""
+        finally:
+            for connection in (oldest, *others):
+                connection.close()
+
+
+def test_who_does_not_read_the_answer_keeps_nobody_from_one(metrics: ControllerMetrics) -> None:
+    with MetricsServer("127.0.0.1", 0, metrics, seconds=30) as server:
+        lazy = [connected(server) for _ in range(20)]
+        for connection in lazy:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert get(server, "/healthz")[0] == 200
+        for connection in lazy:
+            connection.close()
 
 
 def test_drops_of_a_request_do_not_lengthen_its_time(metrics: ControllerMetrics) -> None:
@@ -179,12 +204,12 @@ def test_drops_of_a_request_do_not_lengthen_its_time(metrics: ControllerMetrics)
         dripping.join()
 
 
-def test_however_many_ask_the_server_has_few_threads(metrics: ControllerMetrics) -> None:
+def test_however_many_ask_the_server_has_one_thread(metrics: ControllerMetrics) -> None:
     # Threads of an earlier server may end meanwhile.
     others = set(threading.enumerate())
     with MetricsServer("127.0.0.1", 0, metrics, seconds=0.2) as server:
         asking = [connected(server) for _ in range(16)]
-        assert len(set(threading.enumerate()) - others) == 4
+        assert len(set(threading.enumerate()) - others) == 1
         for connection in asking:
             connection.close()
 
