@@ -1,9 +1,10 @@
 """Turns recordings, which are folders of records, into logs that can be replayed."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.recordings.reading import is_recording
@@ -12,6 +13,10 @@ from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
 from controller.wire.readable import utc
 from controller.wire.sweep import SweepHeader
+
+#: Bytes of a file at most, and of one that is a single document: that of a broker has some MB.
+_LARGEST: Final = 1 << 30
+_LARGEST_DOCUMENT: Final = 64 << 20
 
 
 class Recorded(NamedTuple):
@@ -66,7 +71,7 @@ def recorded_files(source: Path) -> list[Path]:
             " reports, sweeps as JSON lines, or the folder of a log"
         )
     folder = source / "metrics" if (source / "metrics").is_dir() else source
-    found = sorted(folder.glob("*.json*"))
+    found = sorted(path for path in folder.glob("*.json*") if path.is_file())  # no pipe, which would be waited for
     if not found:
         raise SettingsError(
             f"{folder} holds no file whose name counts: *.json, a load report each, or *.jsonl, a record on each line"
@@ -76,13 +81,25 @@ def recorded_files(source: Path) -> list[Path]:
 
 def lines_of(path: Path) -> Iterator[Recorded]:
     """The records in the file *path*: the whole of a document, or the lines of any other file."""
-    content = path.read_bytes()
-    if path.suffix == ".json" or (path.is_fifo() and _is_document(content)):
+    content = _content(path)
+    is_document = path.suffix == ".json"
+    if is_document and len(content) > _LARGEST_DOCUMENT:
+        raise SettingsError(f"{path}: has {len(content)} bytes, allowed for one load report: {_LARGEST_DOCUMENT}")
+    if is_document or (path.is_fifo() and len(content) <= _LARGEST_DOCUMENT and _is_document(content)):
         yield Recorded(path, 1, _on_one_line(content))
         return
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
             yield Recorded(path, number, line)
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size  # 0 of a pipe
+        content = b"" if size > _LARGEST else file.read(_LARGEST + 1 if path.is_fifo() else size)
+    if max(size, len(content)) > _LARGEST:
+        raise SettingsError(f"{path}: has more than {_LARGEST} bytes: give it in several files")
+    return content
 
 
 def _records(paths: Iterable[Path]) -> Iterator[Recorded]:

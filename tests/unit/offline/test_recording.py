@@ -1,12 +1,13 @@
 """A recording becomes a log with ticks."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from controller.model.errors import TrimtabError
-from controller.offline.recording import write_ticks
+from controller.model.errors import SettingsError, TrimtabError
+from controller.offline.recording import lines_of, recorded_files, write_ticks
 from controller.wire.readable import utc
 from tests.records import CLUSTER, PERIOD, SAMPLES, T, as_bytes, broker_sweep, namespace_state, tick
 
@@ -71,3 +72,16 @@ def test_ticks_do_not_go_into_a_log_that_is_there_already(tmp_path: Path) -> Non
     write_ticks(SAMPLES, tmp_path, cluster=CLUSTER, period_ms=PERIOD)
     with pytest.raises(TrimtabError, match="holds a log already"):
         write_ticks(SAMPLES, tmp_path, cluster=CLUSTER, period_ms=PERIOD)
+
+
+def test_files_and_documents_that_are_too_large_are_not_read_and_pipes_in_a_folder_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    large, document = tmp_path / "a.jsonl", tmp_path / "b.json"
+    for path, size in ((large, (1 << 30) + 1), (document, (64 << 20) + 1)):
+        with path.open("wb") as file:
+            file.truncate(size)
+        with pytest.raises(SettingsError, match=f"{path}: has "):
+            next(lines_of(path))
+    os.mkfifo(tmp_path / "c.jsonl")
+    assert recorded_files(tmp_path) == [large, document]
