@@ -3,6 +3,7 @@
 The journal has the decisions, and keeps them for longer.  Verdicts answer the question "why not?".
 """
 
+import logging
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 
 from controller.adapters.disk import files
 from controller.model.decision import Decision, Reason, Verdict
+
+log = logging.getLogger(__name__)
 
 _COLUMNS: Final[dict[str, pa.DataType]] = {
     "subject": pa.string(),
@@ -44,9 +47,19 @@ class VerdictStore:
         return [int(path.stem) for path in self._paths()]
 
     def read(self, interval: int) -> tuple[Verdict, ...]:
-        """The verdicts of *interval*, in the order they were given; FileNotFoundError when they are gone."""
-        rows = pq.read_table(self._path(interval)).to_pylist()
-        return tuple(Verdict(**row | {"reason": Reason(row["reason"])}) for row in rows)
+        """The verdicts of *interval*, in the order they were given; FileNotFoundError when they are gone.
+
+        So are those of a file that is damaged, or of a later release with reasons of its own: the log tells of it.
+        """
+        path = self._path(interval)
+        try:
+            rows = pq.read_table(path).to_pylist()
+            return tuple(Verdict(**row | {"reason": Reason(row["reason"])}) for row in rows)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+            log.warning("%s cannot be read, so verdicts of this interval are not shown: %s", path, error)
+            raise FileNotFoundError(str(path)) from error
 
     def _prune(self) -> None:
         left = self._keep_bytes
@@ -60,4 +73,4 @@ class VerdictStore:
         return self._folder / f"{interval:015d}.parquet"
 
     def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob("*.parquet"))
+        return sorted(path for path in self._folder.glob("*.parquet") if path.stem.isdecimal())

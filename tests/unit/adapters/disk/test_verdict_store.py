@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from controller.adapters.disk.verdicts import VerdictStore
@@ -67,3 +69,23 @@ def test_the_last_verdicts_stay_however_large_they_are(tmp_path: Path) -> None:
     store.write(DECISION)
     store.write(replace(DECISION, interval=T + PERIOD))
     assert store.intervals() == [T + PERIOD]
+
+
+def test_verdicts_that_are_damaged_or_of_a_later_release_are_gone_and_other_files_are_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = VerdictStore(tmp_path)
+    store.write(DECISION)
+    [path] = tmp_path.iterdir()
+    (tmp_path / "notes.parquet").write_bytes(b"x")
+    intact = path.read_bytes()
+    later, other = tmp_path / "later", tmp_path / "other"
+    pq.write_table(pa.table({"subject": ["b"], "reason": ["OfALaterRelease"]}), later)
+    pq.write_table(pa.table({"a": [1]}), other)
+    for content in (b"", b"\xff" * 100, intact[:200], later.read_bytes(), other.read_bytes()):
+        path.write_bytes(content)
+        caplog.clear()
+        with pytest.raises(FileNotFoundError):
+            store.read(T)
+        assert f"{path} cannot be read, so verdicts of this interval are not shown" in caplog.messages[0]
+    assert store.intervals() == [T]
