@@ -92,6 +92,8 @@ def test_what_is_not_as_the_plan_says_is_not_issued(move: tuple[str, str, str], 
 def test_what_was_unloaded_since_the_check_is_not_unloaded_again() -> None:
     since = replace(WARM, recently_unloaded={ONE: INTERVAL - 30_000})
     assert moved(decided(orders((ONE, "a:80", "c:80")), memory=since)[0]) == {}
+    just_then = replace(WARM, recently_unloaded={ONE: orders().checked_at})
+    assert moved(decided(orders((ONE, "a:80", "c:80")), memory=just_then)[0]) == {}
     before = replace(WARM, recently_unloaded={ONE: INTERVAL - 120_000})
     assert moved(decided(orders((ONE, "a:80", "c:80")), memory=before)[0]) == {ONE: "c:80"}
 

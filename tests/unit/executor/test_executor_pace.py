@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 
 from controller.executor.pace import Pace, Pulse
@@ -66,3 +68,16 @@ def test_each_look_counts_as_a_beat() -> None:
         assert pulse.steady()
     clock.sleep(5.5)
     assert not pulse.steady()
+
+
+def test_while_it_is_taken_a_thread_beats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.executor.pace._BEAT_SECONDS", 0.001)
+    beats, clock = threading.Event(), Clock()
+
+    def looked() -> float:
+        if threading.current_thread().name == "pulse":
+            beats.set()
+        return clock()
+
+    with Pulse(5, clock=looked).taken():
+        assert beats.wait(30)
