@@ -14,7 +14,7 @@ from controller.adapters.long_work import long_work
 from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
 from controller.adapters.process import signals
-from controller.cli.controls import change, user
+from controller.cli.controls import change, name_of
 from controller.cli.plan import tell_plan
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
@@ -109,7 +109,7 @@ def apply(
         tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
         return
     with closing(election_system(settings).controls()) as store:
-        around = _surroundings(settings, conf, store, intervals, by or user(), quiet=as_json)
+        around = _surroundings(settings, conf, store, intervals, name_of(by), quiet=as_json)
         run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=tolerance / 100)
         if check:
             _tell_check(run, as_json=as_json)

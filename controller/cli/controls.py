@@ -22,6 +22,8 @@ from controller.model.errors import ControlsCorruptError, LeadershipLostError, T
 from controller.ports.controls import ControlStore
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlsAnswer
+from controller.wire.base import printable
+from controller.wire.controls import MAX_NAME, MAX_REASON
 
 _TRIES: Final = 5
 
@@ -214,11 +216,18 @@ def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> Non
 
 
 def _choice(value: str, reason: str, by: str) -> Choice:
-    return Choice(value=value, reason=reason, by=by or user(), at_ms=time.time_ns() // 1_000_000)
+    # Whatever somebody pastes as a reason in an emergency, the command has to work.
+    kept = printable(reason)[:MAX_REASON]
+    return Choice(value=value, reason=kept, by=name_of(by), at_ms=time.time_ns() // 1_000_000)
 
 
 def _say(text: str) -> None:
     print_line(console(), text)
+
+
+def name_of(by: str) -> str:
+    """*by*, or who runs this command, as the controls keep it."""
+    return printable(by or user())[:MAX_NAME]
 
 
 def user() -> str:

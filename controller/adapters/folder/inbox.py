@@ -1,7 +1,6 @@
 """Inbox on a log in a folder: one executor at a time, on one machine."""
 
 import fcntl
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +9,22 @@ from typing import Final
 from controller.adapters.disk import files
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import SettingsError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.wire.base import Count, Items, Record, encode, validate
 from controller.wire.results import answered_command
 
 _TRIES: Final = 100
+
+
+class _Position(Record):
+    """How far the commands were read."""
+
+    cluster: str = ""
+    file: str = ""
+    line: Count = 0
+    epoch: Count = 0
+    begun: Items[str] = ()
 
 
 class FolderInbox:
@@ -35,16 +45,19 @@ class FolderInbox:
         except OSError as error:
             os.close(self._lock)
             raise TakenOverError(f"{place}: another executor uses this folder") from error
-        known = json.loads(self._position.read_bytes()) if self._position.exists() else {}
-        if known.get("cluster", cluster) != cluster:
+        try:
+            known = _known(self._position)
+            if known.cluster not in ("", cluster):
+                raise SettingsError(
+                    f"{folder} is the log of cluster {known.cluster!r}: give cluster {cluster!r} a folder of its own"
+                )
+        except BaseException:
             os.close(self._lock)
-            raise SettingsError(
-                f"{folder} is the log of cluster {known['cluster']!r}: give cluster {cluster!r} a folder of its own"
-            )
-        self._file, self._line = known.get("file", ""), known.get("line", 0)
+            raise
+        self._file, self._line = known.file, known.line
         self._next = (self._file, self._line)
         self._memory = PartitionMemory(
-            epoch=known.get("epoch", 0), answered=_answered(folder / "results"), begun=set(known.get("begun", ()))
+            epoch=known.epoch, answered=_answered(folder / "results"), begun=set(known.begun)
         )
 
     @property
@@ -94,14 +107,14 @@ class FolderInbox:
 
     def _write(self) -> None:
         memory = self._memory
-        known = {
-            "cluster": self._cluster,
-            "file": self._file,
-            "line": self._line,
-            "epoch": memory.epoch,
-            "begun": sorted(memory.begun),
-        }
-        files.replace(self._position, json.dumps(known).encode())
+        known = _Position(
+            cluster=self._cluster,
+            file=self._file,
+            line=self._line,
+            epoch=memory.epoch,
+            begun=tuple(sorted(memory.begun)),
+        )
+        files.replace(self._position, encode(known))
 
     def _publish(self, records: list[tuple[str, bytes]]) -> None:
         for _ in range(_TRIES):
@@ -113,6 +126,16 @@ class FolderInbox:
         raise TrimtabError(
             f"{self._folder / 'results'}: no free name for a file of results was found in {_TRIES} tries"
         )
+
+
+def _known(position: Path) -> _Position:
+    try:
+        return validate(_Position, position.read_bytes()) if position.exists() else _Position()
+    except WireError as error:
+        raise StateError(
+            f"{position}: {error}: delete it, and the executor goes through all commands again; those that have expired,"
+            " or have a result, are not carried out"
+        ) from error
 
 
 def _answered(results: Path) -> set[str]:

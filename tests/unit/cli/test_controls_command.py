@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from controller.adapters import long_work
+from controller.adapters.folder.controls import FileControls
 from controller.cli import app as cli
 from controller.cli import status
 from controller.model.errors import ControlsCorruptError, SettingsError
@@ -100,3 +101,14 @@ def test_a_file_where_the_log_should_be_is_an_error(conf: Path, tmp_path: Path) 
     error = run(conf, "status").exception
     assert isinstance(error, SettingsError)
     assert str(error) == f"log.folder.path = {str(tmp_path / 'log')!r}: {tmp_path / 'log'} is no folder"
+
+
+@pytest.mark.parametrize("command", ["pause", "stop-all"])
+@pytest.mark.parametrize("odd", ["x" * 100_000, "two\nlines \x1b[2J", "latin-1: \udce4", "\0"])
+def test_whatever_is_pasted_as_a_reason_or_a_name_the_command_works(conf: Path, command: str, odd: str) -> None:
+    found = run(conf, command, "--reason", odd, "--by", odd)
+    assert found.exit_code == 0, found.output
+    controls, _ = FileControls(conf.parent / "election").read()
+    assert controls.pause is not None
+    assert controls.pause.value == "paused"
+    assert (controls.pause.reason + controls.pause.by).isprintable()

@@ -9,6 +9,7 @@ from controller.adapters.folder.collectors import FolderCollectorLog
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog, as_lines
+from controller.model.errors import StateError
 from controller.ports.systems import ReadTopic
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
@@ -95,3 +96,15 @@ class TestFolderInbox(InboxContract):
 
 class TestFolderCollectorLog(CollectorLogContract):
     pass
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"[]", b'{"file":5}', b'{"line":-5}', b'{"begun":[[]]}'])
+def test_a_position_that_is_damaged_is_told_with_what_to_do_and_keeps_no_lock(tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "executor"
+    place.mkdir()
+    (place / "position.json").write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(StateError, match=r"position.json: .*: delete it, and the executor goes through"):
+            FolderInbox(tmp_path, cluster=CLUSTER)
+    (place / "position.json").unlink()
+    FolderInbox(tmp_path, cluster=CLUSTER).close()
