@@ -133,8 +133,8 @@ def _known(position: Path) -> _Position:
         return validate(_Position, position.read_bytes()) if position.exists() else _Position()
     except WireError as error:
         raise StateError(
-            f"{position}: {error}: delete it, and the executor goes through all commands again; those that have expired,"
-            " or have a result, are not carried out"
+            f"{position}: {error}: delete it, and the executor goes through all commands again; those that expired, or"
+            " have a result, are not carried out"
         ) from error
 
 
