@@ -136,3 +136,11 @@ def test_a_log_that_starts_between_ticks_closes_the_interval_without_the_brokers
     _, (first, second) = fold(ShardState(shard=0, shards=1), rows_from_records(log, NO_DETAIL), OPTIONS)
     assert [row.broker for row in first.brokers] == [A]
     assert [row.broker for row in second.brokers] == [A, B]
+
+
+def test_bundles_of_an_interval_that_has_no_tick_count_as_not_on_a_roster() -> None:
+    log = [sweep(A, 0, LEFT, RIGHT), sweep(B, 1, LEFT), sweep(A, 1, LEFT, RIGHT), ticked(1, A, B)]
+    (snapshot,) = snapshots(log)
+    assert (snapshot.unrostered, snapshot.late, snapshot.dropped) == (2, 0, 0)
+    (without_any,) = snapshots([sweep(A, 1, LEFT), ticked(1, A)])
+    assert without_any.unrostered == 0

@@ -5,6 +5,7 @@ Where a plan changes because the search got better, the table is written anew; `
 
 from collections.abc import Sequence
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -127,6 +128,55 @@ def test_every_machine_finds_this_plan_under_filters(
     allowed: Allowed, limits: dict[str, Any], reached: float, moves: str
 ) -> None:
     assert found((5, 40, 2, 12), limits, allowed) == (reached, moves)
+
+
+MORE: Final[Sequence[tuple[tuple[int, int, int, int], dict[str, Any], Allowed | None, float, int, int]]] = (
+    ((5, 33, 1, 100), {"max_moves": 27}, None, 0.38, 11, 2639548800),
+    ((4, 23, 3, 101), {"max_moves": 8, "goal": 1.01}, None, 0.32, 8, 487453647),
+    ((3, 19, 3, 102), {"max_moves": 8}, None, 0.505, 7, 3531534027),
+    ((2, 7, 1, 103), {"max_moves": 2, "goal": 1.2}, None, 0.28, 2, 3387178259),
+    ((2, 28, 4, 104), {"max_moves": 8, "goal": 1.05, "begin": 1.2}, None, 0.8567, 3, 3447925118),
+    ((3, 20, 2, 105), {"max_moves": 19, "effort": 9000}, None, 0.365, 7, 2837932924),
+    ((6, 33, 4, 106), {"max_moves": 5}, None, 0.565, 5, 2676373511),
+    ((3, 27, 2, 107), {"max_moves": 18, "goal": 1.01}, None, 0.4367, 14, 2950728235),
+    ((5, 38, 3, 108), {"max_moves": 34}, None, 0.5033, 19, 2732572591),
+    ((3, 18, 4, 109), {"max_moves": 4, "goal": 1.14}, None, 0.5, 4, 1925220212),
+    ((2, 10, 4, 110), {"max_moves": 4, "goal": 1.05, "begin": 1.2}, None, 0.3667, 3, 794680172),
+    ((3, 24, 4, 111), {"max_moves": 21, "effort": 35000}, None, 0.525, 10, 3120444472),
+    ((3, 6, 4, 112), {"max_moves": 4}, None, 0.215, 4, 1653030794),
+    ((5, 6, 1, 113), {"max_moves": 4, "goal": 1.09}, None, 0.095, 2, 144398892),
+    ((6, 12, 3, 114), {"max_moves": 5}, None, 0.145, 5, 2413214450),
+    ((3, 33, 1, 115), {"max_moves": 11, "goal": 1.03}, None, 0.5167, 6, 2978092468),
+    ((3, 29, 3, 116), {"max_moves": 14, "goal": 1.05, "begin": 1.2}, None, 0.69, 9, 3286552341),
+    ((2, 33, 4, 117), {"max_moves": 9, "effort": 5000}, None, 1.08, 8, 3853257271),
+    ((3, 10, 4, 118), {"max_moves": 6}, None, 0.26, 4, 3967361970),
+    ((4, 15, 3, 119), {"max_moves": 14, "goal": 1.0}, None, 0.255, 8, 3395112964),
+    ((3, 16, 4, 120), {"max_moves": 14}, None, 0.335, 5, 3726040538),
+    ((2, 34, 4, 121), {"max_moves": 16, "goal": 1.19}, None, 1.55, 4, 1193419297),
+    ((3, 29, 2, 122), {"max_moves": 7, "goal": 1.05, "begin": 1.2}, None, 0.525, 6, 639255946),
+    ((6, 15, 3, 123), {"max_moves": 10, "effort": 11000}, None, 0.225, 10, 576026074),
+    ((5, 38, 1, 124), {"max_moves": 21}, by_number, 0.35, 12, 1787284076),
+    ((5, 18, 2, 125), {"max_moves": 26, "goal": 1.13}, one_after_the_other, 0.26, 5, 3272524475),
+    ((5, 35, 1, 126), {"max_moves": 6}, by_number, 0.62, 6, 2806084256),
+    ((5, 34, 2, 127), {"max_moves": 13, "goal": 1.04}, one_after_the_other, 0.51, 13, 3523812057),
+    ((5, 35, 1, 128), {"max_moves": 15, "goal": 1.05, "begin": 1.2}, by_number, 0.3167, 11, 216700386),
+    ((5, 16, 3, 129), {"max_moves": 2, "effort": 25000}, one_after_the_other, 0.455, 2, 4235491459),
+    ((5, 32, 4, 130), {"max_moves": 18}, by_number, 0.39, 17, 3953162087),
+    ((5, 25, 1, 131), {"max_moves": 6, "goal": 1.14}, one_after_the_other, 0.42, 6, 74044394),
+    ((5, 27, 2, 132), {"max_moves": 17}, by_number, 0.46, 16, 1104433398),
+    ((5, 23, 3, 133), {"max_moves": 21, "goal": 1.06}, one_after_the_other, 0.29, 12, 97554983),
+    ((5, 23, 1, 134), {"max_moves": 9, "goal": 1.05, "begin": 1.2}, by_number, 0.22, 7, 841520478),
+    ((5, 37, 3, 135), {"max_moves": 25, "effort": 25000}, one_after_the_other, 0.5067, 14, 1269683416),
+)
+
+
+def test_every_machine_finds_the_plans_of_many_small_problems() -> None:
+    """Each with its highest usage, how many moves it has, and a checksum of them."""
+    rows = []
+    for shape, limits, allowed, *_ in MORE:
+        usage, moves = found(shape, limits, allowed)
+        rows.append((shape, limits, allowed, usage, len(moves.split()), crc32(moves.encode())))
+    assert [row for row, known in zip(rows, MORE, strict=True) if row != known] == [], "what stands in its place now"
 
 
 # ---- reaching a level ----
