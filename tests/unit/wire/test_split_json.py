@@ -47,3 +47,11 @@ def test_odd_texts(value: bytes) -> None:
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="2 numbers for 1 places"):
         joined(SplitJson(b"[\x00]", np.array([1, 2]), np.array([0, 0], np.uint8)))
+
+
+def test_numbers_below_one_keep_their_zeros() -> None:
+    value = b"[0.05,0.001,0.5,12.0,10.07,7]"
+    parts = split(value)
+    assert parts is not None
+    assert (parts.digits.tolist(), parts.decimals.tolist()) == ([5, 1, 5, 120, 1007, 7], [2, 3, 1, 1, 2, 0])
+    assert joined(parts) == value
