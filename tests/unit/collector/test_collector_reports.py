@@ -339,3 +339,11 @@ def test_a_bundles_own_sums_are_bounded(said: Any, taken: int) -> None:
     report = sample("load_report_1.json")
     report["lastStats"] = {BUNDLE: {"msgRateIn": 2e12, "msgRateOut": 7.0, "producerCount": said, "topics": said}}
     assert modular_report(report).bundles[BUNDLE] == ((0.0, 7.0, 0.0, 0.0), (taken, 0, taken))
+
+
+def test_what_a_broker_does_not_say_of_a_topic_is_0() -> None:
+    report = sample("load_report_1.json")
+    alone = modular_report(report | {"lastStats": {BUNDLE: report["lastStats"][BUNDLE]}})
+    said = {"lab/ns": {"0x20000000_0x40000000": {"persistent": {"persistent://lab/ns/t": {}}}}}
+    columns, flaws = swept(NAME, alone, said)
+    assert (columns.load.tolist(), columns.counts.tolist(), flaws) == ([[0, 0, 0, 0]], [[0, 0, 0, 0]], 0)
