@@ -433,3 +433,12 @@ def test_a_broker_that_all_bundles_leave_is_predicted_to_be_empty_and_one_withou
     assert [usages(each.predicted) for each in (first.source, first.destination)] == [0, 80]
     assert first.source.predicted is not None
     assert (first.source.predicted.rate, first.source.predicted.throughput) == (0, 0)
+
+
+def test_the_first_broker_is_predicted_as_any_other() -> None:
+    bills = "acme/bills/0x00000000_0xffffffff"
+    to_first = audited({2: {bills: "b-1"}}, move(0, bills, "b-2", "b-1"))
+    assert (usages(to_first.source.predicted), usages(to_first.destination.predicted)) == (2, 98)
+    assert (to_first.source.predicted_by, to_first.destination.predicted_by) == ("computed", "computed")
+    assert to_first.destination.predicted is not None
+    assert to_first.destination.predicted.rate == 1200

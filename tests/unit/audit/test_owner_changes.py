@@ -110,3 +110,22 @@ def test_shards_make_no_difference() -> None:
     whole, parts = seen(0, before).brokers, shards(0, before).brokers
     assert np.array_equal(whole.load, parts.load)
     assert np.array_equal(whole.usage, parts.usage)
+
+
+@pytest.mark.parametrize("left", ["b-1", "b-2", "b-3"])
+@pytest.mark.parametrize("to", ["b-1", "b-2", "b-3"])
+def test_bundles_of_any_broker_that_left_are_seen_on_any_other(left: str, to: str) -> None:
+    if left == to:
+        return
+    found = changes(seen(0, {LEFT: left, RIGHT: to}), seen(1, {LEFT: to, RIGHT: to}, gone=(left,)))
+    assert found == [(LEFT, left, to, "broker_left")]
+
+
+def test_a_command_explains_what_is_seen_after_it_expired_also_where_intervals_went_by() -> None:
+    # It expires in minute 5; up to minute 8 it may be why.
+    command = move(0, LEFT, "b-1", "b-3")
+    stays = [seen(minute, {LEFT: "b-1"}) for minute in range(8)]
+    assert changes(*stays, seen(8, {LEFT: "b-3"}), issued=(command,)) == []
+    assert changes(*stays, seen(8, {LEFT: "b-1"}), seen(9, {LEFT: "b-3"}), issued=(command,)) == [
+        (LEFT, "b-1", "b-3", "others")
+    ]
