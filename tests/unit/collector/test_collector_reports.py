@@ -344,6 +344,6 @@ def test_a_bundles_own_sums_are_bounded(said: Any, taken: int) -> None:
 def test_what_a_broker_does_not_say_of_a_topic_is_0() -> None:
     report = sample("load_report_1.json")
     alone = modular_report(report | {"lastStats": {BUNDLE: report["lastStats"][BUNDLE]}})
-    said = {"lab/ns": {"0x20000000_0x40000000": {"persistent": {"persistent://lab/ns/t": {}}}}}
+    said: dict[str, Any] = {"lab/ns": {"0x20000000_0x40000000": {"persistent": {"persistent://lab/ns/t": {}}}}}
     columns, flaws = swept(NAME, alone, said)
     assert (columns.load.tolist(), columns.counts.tolist(), flaws) == ([[0, 0, 0, 0]], [[0, 0, 0, 0]], 0)
