@@ -86,6 +86,7 @@ def test_a_round_says_what_it_found_what_it_does_and_how_full_brokers_end() -> N
     assert {(each.final, each.in_order, each.why.subject) for each in decision.unloads} == {
         (True, True, "a:8080"), (True, True, "c:8080"),
     }  # fmt: skip
+    assert {each.why.reason for each in decision.unloads} == {Reason.OVERLOADED}
     made = memory.promises.items()
     assert [(name, round(each.promised, 6), each.source_before, each.mean) for name, each in made] == [
         ("a0", 0.3, 0.7, 0.35), ("a2", 0.35, 0.7, 0.35),
@@ -122,6 +123,16 @@ def test_a_round_that_may_make_one_move_makes_the_first_and_remembers_the_rest(
     assert told(decision)[1] == forecast(0, "Overloaded")
     assert moves(decision) == [("a0", "a:8080", "c:8080")]
     assert (memory.plan, round(memory.plan_end, 6)) == (plan, end)
+
+
+def test_the_rest_of_a_plan_goes_on_where_it_still_leads_about_as_far() -> None:
+    rest = (("a1", "b:8080"), ("gone", "c:8080"), ("a0", "x:8080"), ("b0", "b:8080"), ("a2", "c:8080"))
+    # With a1 and a2 moved the brokers are at 30, 45 and 30 %.
+    decision, memory = SHEDDER.decide(cluster(0, **HOT), PeakHistory(plan=rest, plan_end=0.43))
+    assert moves(decision) == [("a1", "a:8080", "b:8080"), ("a2", "a:8080", "c:8080")]
+    assert (memory.plan, memory.plan_end) == ((), 0)
+    anew, _ = SHEDDER.decide(cluster(0, **HOT), PeakHistory(plan=rest, plan_end=0.42))
+    assert moves(anew) == moves(SHEDDER.decide(cluster(0, **HOT), PeakHistory())[0])
 
 
 def test_a_plan_that_gains_too_little_is_refused_with_what_is_to_be_split() -> None:
@@ -226,6 +237,8 @@ def test_bundles_above_the_fair_share_of_the_widest_broker_are_named_the_ten_lar
         ([16, 32], [0.0, 0.0], Reason.TOO_LARGE, "split it; its topics are not known, so not where"),
         ([16, 32], [1.0, 9.0], Reason.LARGE_PARTITION, "its topic at 0x00000020 alone is at 0.54: give it partitions"),
         ([16, 32], [2.0, 4.0], Reason.TOO_LARGE, "split it at 0x00000020, which halves its load"),
+        ([16, 32, 48, 64], [4.0, 1.0, 1.0, 4.0], Reason.TOO_LARGE, "split it at 0x00000030, which halves its load"),
+        ([16, 32, 32, 64], [4.0, 1.0, 1.0, 4.0], Reason.TOO_LARGE, "split it at 0x00000020, which halves its load"),
     ],
 )
 def test_it_is_told_where_to_split_or_which_topic_is_too_large(
@@ -323,6 +336,8 @@ def test_nothing_is_undone_that_does_not_pay_or_overfills_its_broker_or_that_a_f
     assert DEAR.decide(no_gain, noted(x=("a", "b")))[0].unloads == (), "68 is not 5 points below 70"
     gain = cluster(1, a={"a0": 44.0}, b={"x": 20.0, "b0": 50.0}, c={"c0": 20.0})
     assert moves(DEAR.decide(gain, noted(x=("a", "b")))[0]) == [("x", "b:8080", "a:8080")]
+    above = cluster(1, a={"a0": 85.0}, b={"x": 20.0, "b0": 110.0}, c={"c0": 20.0})
+    assert DEAR.decide(above, noted(x=("a", "b")))[0].unloads == (), "105 % is too much, also for one that had 130 %"
     forbids = replace(DEAR, filters=(Kept(2),))  # type: ignore[arg-type]
     assert forbids.decide(cluster(1, **WORSE), noted(x=("a", "b")))[0].unloads == ()
     back = replace(DEAR, filters=(Kept(0),))  # type: ignore[arg-type]
