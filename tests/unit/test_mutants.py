@@ -15,7 +15,7 @@ def tried(number: int) -> int:
             os._exit(7)
         case 4:
             if os.fork() == 0:  # what it has started outlives it, and holds its pipe open
-                time.sleep(6)
+                time.sleep(30)
                 os._exit(0)
             os._exit(8)
     return number * number
@@ -27,7 +27,7 @@ def test_every_try_is_told_and_a_worker_that_ends_costs_its_own_try_alone() -> N
     in_forks(range(9), 2, tried, told.__setitem__, ended.__setitem__)
     assert told == {0: 0, 1: 1, 2: 4, 5: 25, 6: 36, 7: 49, 8: 64}
     assert ended == {3: 7, 4: 8}
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_more_workers_than_tries_and_no_try_at_all() -> None:
