@@ -4,8 +4,7 @@
    fuller one of the two is emptiest.  Where no single move helps, exchange two bundles.  Where that does not help
    either, the broker stays as it is.
 2. Take moves back that are not needed, since later ones did more.
-3. Look for plans that reach a lower level with as many moves, at last the goal itself, and then the same level with
-   fewer (reach.py).
+3. Look for plans that reach a lower level with as many moves, and then the same level with fewer (reach.py).
 4. Where another bundle of the same broker does as well and disturbs less, take that one.
 
 Moves and steps are counted.  There is no clock and no chance, so the same problem has the same plan on every machine.
@@ -28,13 +27,13 @@ from controller.planning.solving.steps import EPSILON, best_exchange, best_move
 
 #: For each level, searches that keep a bundle where it was put for so many steps, at most so many steps each.
 _TENURES: Final = (7, 12, 4)
-#: The same for fewer moves.  There is less to go round there, so the shortest comes first.
-_TENURES_FOR_FEWER: Final = (3, 7, 12, 4)
+#: Where the goal is reached, a last search for fewer moves, one by one, keeps bundles so long, and has this share of
+#: the effort to itself: the searches before it may have used up all of theirs.
+_LAST_TENURE: Final = 3
+_LAST_SHARE: Final = 0.5
 _STEPS: Final = 150
 #: This close to the bound, as a share of it, is close enough.
 _NEAR: Final = 0.005
-#: This close to the goal, as a share of it, is at the goal: goals are percentages with a few digits.
-_ROUNDED: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +149,6 @@ class _Search:
             failed = 0 if reached else failed + 1
             if failed == len(_TENURES):
                 low, failed = level, 0
-        goal = self._limits.goal
-        if low == goal and self.standing.peak > goal * (1 + _ROUNDED):
-            # Near the goal is not at it, and a broker that is above it gives again in the next rounds.
-            any(self._reached(goal, self._limits.max_moves, tenure) for tenure in _TENURES)
 
     def use_fewer(self) -> None:
         """Look for plans with fewer moves that leave no broker fuller, by bisection from the fewest that it needs.
@@ -163,11 +158,15 @@ class _Search:
         level = max(self._limits.goal, self.standing.peak)
         if level > self._limits.goal and (self._moves_left <= 0 or self._stuck.any()):
             return
-        low = fewest_moves(self._problem, level)
+        low = fewest = fewest_moves(self._problem, level)
         while self._effort.left > 0 and low < len(self.standing.moves):
             moves = int(low + len(self.standing.moves)) // 2
-            if not any(self._reached(level, moves, tenure) for tenure in _TENURES_FOR_FEWER):
+            if not any(self._reached(level, moves, tenure) for tenure in _TENURES):
                 low = moves + 1
+        self._effort = Effort(int(_LAST_SHARE * self._limits.effort))
+        while level <= self._limits.goal and self._effort.left > 0 and fewest < len(self.standing.moves):
+            if not self._reached(level, len(self.standing.moves) - 1, _LAST_TENURE):
+                return
 
     def _reached(self, level: float, max_moves: int, tenure: int) -> bool:
         target = Target(level=level, max_moves=max_moves, ceiling=max(1.0, level), tenure=tenure, steps=_STEPS)
