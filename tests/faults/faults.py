@@ -211,22 +211,30 @@ def _hang_while_torn(site: Site) -> int:
     operator = Path(Assembly(site.settings).checkpoint) / "state" / "0"
     leader = site.leader()
     for _ in range(_TRIES):
-        tree, torn, hung_at = leader.tree(), torn_commits(operator), list[int]()
-
-        def hang_at_once() -> None:
-            next(torn)  # noqa: B023
-            leader.hang(tree)  # noqa: B023
-            hung_at.append(now_ms())  # noqa: B023
-
-        watch = threading.Thread(target=hang_at_once, daemon=True)
-        watch.start()
-        site.publish()
-        watch.join(60)
-        assert hung_at, "no state was committed"
+        hung_at = _hang_at_a_commit(site, operator, leader)
         time.sleep(0.1)
         if len(set(newest_versions(operator).values())) > 1:
-            return hung_at[0]
+            return hung_at
         # Too late: all of it was written.
         leader.resume()
+        site.come_to_rest()
+    raise AssertionError(f"in {_TRIES} tries no state commit was met")
+
+
+def _hang_at_a_commit(site: Site, operator: Path, leader: Life) -> int:
+    """Publish until a look meets a state commit, which takes milliseconds, and the leader hangs; returns when."""
+    tree, torn, hung_at = leader.tree(), torn_commits(operator), list[int]()
+
+    def hang_at_once() -> None:
+        next(torn)
+        leader.hang(tree)
+        hung_at.append(now_ms())
+
+    threading.Thread(target=hang_at_once, daemon=True).start()
+    for _ in range(_TRIES):
+        interval = site.publish()
+        eventually(lambda: bool(hung_at) or site.decision(interval) is not None, "decided, or hung")  # noqa: B023
+        if hung_at:
+            return hung_at[0]
         site.come_to_rest()
     raise AssertionError(f"in {_TRIES} tries no state commit was met")
