@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,11 +15,14 @@ from controller.lab.servers import free_port
 
 _START_SECONDS: Final = 120.0
 _JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-_EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+_EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
 
 
 class SparkCluster:
     """Its address, and its executors."""
+
+    #: Environment variables of its clients.
+    environment: Final[Mapping[str, str]] = {}
 
     def __init__(self, folder: Path) -> None:
         self.master = f"spark://127.0.0.1:{free_port()}"
@@ -39,8 +42,7 @@ class SparkCluster:
 
     def executors(self) -> list[int]:
         """The processes of all executors."""
-        found = [pid for process in self._processes for pid in descendants(process.pid)]
-        return [pid for pid in found if _EXECUTOR in _command(pid)]
+        return [pid for process in self._processes for pid in executors_of(process.pid)]
 
     def stop(self) -> None:
         """End all processes."""
@@ -77,8 +79,15 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[SparkCluster]:
         cluster.stop()
 
 
-def _command(pid: int) -> str:
+def executors_of(pid: int) -> list[int]:
+    """The processes of executors that *pid* has started."""
+    return [each for each in descendants(pid) if _is_executor(each)]
+
+
+def _is_executor(pid: int) -> bool:
+    """Not the shell that YARN starts it with, which has the same words."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        program, _, words = Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")
     except OSError:
-        return ""
+        return False
+    return program.endswith(b"java") and _EXECUTOR in words
