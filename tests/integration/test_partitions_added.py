@@ -68,13 +68,15 @@ def test_who_leads_the_collectors_reads_the_new_partitions_and_ticks_them_in_the
     log: KafkaLogSettings,
 ) -> None:
     brokers = {f"broker-{i}:8080": i for i in range(MORE)}
-    interval = now_ms() // PERIOD_MS * PERIOD_MS
+    first = now_ms() // PERIOD_MS * PERIOD_MS - PERIOD_MS
     leader, arrivals = KafkaCollectorLog(log, cluster=CLUSTER), Arrivals(CLUSTER, PERIOD_MS)
-    leader.lead(interval - PERIOD_MS)
+    leader.lead(first)
     arrivals.take(leader.arrived(), brokers, with_ticks=True)
-    leader.tick(interval - PERIOD_MS, dict.fromkeys(brokers))
+    leader.tick(first, dict.fromkeys(brokers))
     add_partitions(log, log.metrics_topic)
     add_partitions(log, log.results_topic)
+    # A sweep counts that is appended between 10 s before its interval and one period after it.
+    interval = (now_ms() + 5_000) // PERIOD_MS * PERIOD_MS
     sweep(log, brokers, interval)
 
     def all_are_there() -> bool:
@@ -85,7 +87,7 @@ def test_who_leads_the_collectors_reads_the_new_partitions_and_ticks_them_in_the
     leader.tick(interval, arrivals.roster(interval, brokers))
     leader.close()
     for topic in (log.metrics_topic, log.results_topic):
-        before = [interval - PERIOD_MS]
+        before = [first]
         assert [ticks(log, topic, each) for each in range(MORE)] == [
             [*(before if each < PARTITIONS else []), interval] for each in range(MORE)
         ]
