@@ -59,6 +59,7 @@ ON_KAFKA_JOURNAL: Final = frozenset(
     for name in (
         "commands_tail",
         "doctor_on_kafka_and_zookeeper",
+        "explain_on_kafka",
         "kafka_journal",
         "partitions_added",
         "subscribers",

@@ -26,13 +26,15 @@ pytestmark = pytest.mark.integration
 
 _PERIOD, _INTERVALS, _PARTITIONS = 600_000, 144, 2
 _AT_MOST = 20
+#: Its own: whoever writes the journal of a cluster in the shared Kafka fences others off.
+_CLUSTER = "behind"
 _COUNTS = {"metrics": _PARTITIONS, "results": _PARTITIONS}
 
 
 def publish_a_day(log: KafkaLogSettings) -> list[int]:
     """A day up to now, all of it appended now; returns its intervals."""
     create_topics(log)
-    cluster = ModelledCluster(ClusterShape(brokers=2, empty_brokers=0, bundles=4, topics=8), seed=1, name="lab")
+    cluster = ModelledCluster(ClusterShape(brokers=2, empty_brokers=0, bundles=4, topics=8), seed=1, name=_CLUSTER)
     producer = Producer(log.bootstrap)
     last = int(time.time() * 1000) // _PERIOD * _PERIOD
     intervals = [last - n * _PERIOD for n in reversed(range(_INTERVALS))]
@@ -44,7 +46,7 @@ def publish_a_day(log: KafkaLogSettings) -> list[int]:
         for topic in (log.results_topic, log.metrics_topic):
             for partition in range(_PARTITIONS):
                 first = (topic, partition) == (log.metrics_topic, 0)
-                record = tick(interval, cluster="lab", partitions=_COUNTS, roster=roster if first else None)
+                record = tick(interval, cluster=_CLUSTER, partitions=_COUNTS, roster=roster if first else None)
                 producer.send(topic, as_bytes(record), partition=partition)
     producer.flush()
     return intervals
@@ -60,7 +62,7 @@ def conf(tmp_path: Path, kafka: KafkaServer) -> Path:
     file.write_text(
         f"""
         [cluster]
-        name = "lab"
+        name = "{_CLUSTER}"
         [intervals]
         period_seconds = 600
         shards = 2
@@ -104,7 +106,7 @@ def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_p
         process.wait(30)
     text = output.read_text()
     assert re.search(rf"catching up on {_INTERVALS} intervals, with \d+ records a batch", text)
-    assert [entry.interval for entry in read_journal(settings.log.kafka, cluster="lab")] == intervals
+    assert [entry.interval for entry in read_journal(settings.log.kafka, cluster=_CLUSTER)] == intervals
     batches = [int(path.name) for path in (tmp_path / "checkpoint/decisions-s2/commits").glob("[0-9]*")]
     # Four fifths of what a batch may close are read in one; one that closed more would leave fewer batches.
     assert max(batches) + 1 >= _INTERVALS / _AT_MOST
