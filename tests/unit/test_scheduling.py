@@ -11,7 +11,6 @@ from tests.scheduling import (
     SLOW,
     group_of,
     groups_of,
-    rank,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +42,7 @@ def test_whatever_writes_a_journal_to_the_shared_kafka_is_in_one_group() -> None
         "tests/integration/test_secured_kafka.py",  # a server
         "tests/integration/test_controls_in_zookeeper.py",  # a cluster's name
     }
-    assert files_with("KafkaJournal(") - of_its_own == ON_KAFKA_JOURNAL
+    assert (files_with("KafkaJournal(") | files_with(".journal()")) - of_its_own == ON_KAFKA_JOURNAL
 
 
 def test_plain_pytest_would_run_nothing_of_the_folders_that_it_does_not_read() -> None:
@@ -58,9 +57,16 @@ def test_a_file_is_a_group_unless_its_functions_are() -> None:
     assert group_of(f"{ending}::test_x[a]") == group_of(f"{ending}::test_x[b]") != group_of(f"{ending}::test_y")
 
 
-def test_the_longest_begin_and_the_rest_keeps_its_order() -> None:
-    files = ["tests/unit/b.py", "tests/unit/a.py", "tests/property/p.py", "tests/e2e/test_ending.py", "tests/unit/b.py"]
-    assert groups_of([f"{file}::test" for file in files]) == [[3], [2], [0, 4], [1]]
+def test_the_longest_begin_and_among_the_others_those_that_wait_and_those_that_compute_take_turns() -> None:
+    files = [
+        *("tests/unit/b.py", "tests/unit/a.py", "tests/unit/b.py"),
+        *("tests/integration/i.py", "tests/integration/j.py", "tests/e2e/test_ending.py", LONGEST[1]),
+    ]
+    assert groups_of([f"{file}::test" for file in files]) == [[6], [3], [0, 2], [4], [1], [5]]
+
+
+def test_of_those_that_compute_the_slow_ones_come_first() -> None:
     slow = "tests/unit/test_supply_chain.py"
     assert slow in SLOW
-    assert rank("tests/property/p.py") < rank(slow) < rank("tests/unit/a.py")
+    files = ["tests/unit/a.py", slow, "tests/fuzz/f.py", "tests/property/p.py"]
+    assert groups_of([f"{file}::test" for file in files]) == [[2], [3], [1], [0]]
