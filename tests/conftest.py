@@ -13,6 +13,7 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
+from controller.adapters.long_work import set_quiet
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from tests.conformance.summary import ConformanceSummary
@@ -101,6 +102,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for command in terminalreporter.config.stash.get(_LEFT, []):
         terminalreporter.write_line(f"left running by a test, and killed: {command}", yellow=True)
+
+
+@pytest.fixture(autouse=True)
+def _shows_progress() -> Iterator[None]:
+    """No test leaves the process quiet for the next one, as a command with ``--quiet`` does."""
+    yield
+    set_quiet(False)
 
 
 @pytest.fixture(scope="session")

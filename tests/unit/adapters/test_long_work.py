@@ -1,11 +1,11 @@
 """Progress of long work: what a line says, and where it goes."""
 
+import io
 import logging
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,11 +13,9 @@ from controller.adapters import long_work
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The first line comes at once, and no test leaves the process quiet."""
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line comes at once."""
     monkeypatch.setattr(long_work, "_EVERY_SECONDS", 0.001)
-    yield
-    long_work.set_quiet(False)
 
 
 @pytest.mark.parametrize(
@@ -39,29 +37,26 @@ def test_a_line_says_how_far_it_is_and_how_long_the_rest_takes(
     assert long_work.work_line("fetching", total, done, long_work.megabytes, seconds, usual) == line
 
 
-def _lines(capsys: pytest.CaptureFixture[str]) -> str:
-    deadline, told = time.monotonic() + 10, ""
+def _lines(monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is written to standard error where no log has a handler."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(sys, "stderr", stderr := io.StringIO())
+    deadline = time.monotonic() + 10
     with long_work.long_work("measuring", 4) as done:
         done(3)
-        while "3 of 4" not in told and time.monotonic() < deadline:
-            told += capsys.readouterr().err
-    return told
+        while "3 of 4" not in stderr.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.001)
+    return stderr.getvalue()
 
 
-def test_the_first_line_comes_sooner_than_others_follow(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_line_comes_sooner_than_others_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_work, "_FIRST_SECONDS", 0.1)
     monkeypatch.setattr(long_work, "_EVERY_SECONDS", 60.0)
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    assert "measuring: 3 of 4" in _lines(capsys)
+    assert "measuring: 3 of 4" in _lines(monkeypatch)
 
 
-def test_where_nothing_is_logged_lines_go_to_standard_error(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    assert "trimtab: measuring: 3 of 4, about" in _lines(capsys)
+def test_where_nothing_is_logged_lines_go_to_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "trimtab: measuring: 3 of 4, about" in _lines(monkeypatch)
 
 
 def test_a_live_view_takes_the_lines() -> None:
@@ -69,7 +64,7 @@ def test_a_live_view_takes_the_lines() -> None:
     with long_work.shown_by(told.append), long_work.long_work("measuring", 4):
         deadline = time.monotonic() + 10
         while not told and time.monotonic() < deadline:
-            pass
+            time.sleep(0.001)
     assert told[0].startswith("measuring: 0 of 4, ")
 
 
@@ -79,7 +74,7 @@ def test_how_much_is_done_may_be_looked_up_and_an_error_of_that_does_no_harm() -
     with long_work.shown_by(told.append), long_work.long_work("closing", 4, look=lambda: next(answers)):
         deadline = time.monotonic() + 10
         while len(told) < 2 and time.monotonic() < deadline:
-            pass
+            time.sleep(0.001)
         time.sleep(0.01)
     assert [line.partition(",")[0] for line in told] == ["closing: 1 of 4", "closing: 2 of 4"]
 
@@ -90,7 +85,7 @@ def test_of_work_within_work_the_innermost_is_shown() -> None:
         before = len(told)  # a slow machine has shown the outer one by now
         deadline = time.monotonic() + 10
         while len(told) < before + 2 and time.monotonic() < deadline:
-            pass
+            time.sleep(0.001)
         shown = told[before + 1 :]
     assert shown
     assert all(line.startswith("starting Spark: ") for line in shown)

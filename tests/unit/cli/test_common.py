@@ -12,12 +12,11 @@ from controller.cli.shared.console import console, start_logging
 
 @pytest.fixture
 def root() -> Iterator[logging.Logger]:
-    """The root logger, which gets its level and its verbosity back."""
+    """The root logger, which gets its level back."""
     root = logging.getLogger()
     level = root.level
     yield root
     root.setLevel(level)
-    long_work.set_quiet(False)
 
 
 def test_a_line_of_the_log_begins_with_the_time_in_utc_and_the_level(
