@@ -8,7 +8,7 @@ from typing import Final
 
 #: Files whose test functions need nothing from each other: each function is a group.
 BY_FUNCTION: Final = ("tests/e2e/test_ending.py", "tests/e2e/test_two_controllers.py")
-#: Groups that take long, the longest first.  They begin.
+#: Groups that take long, the longest first.  They begin; SLOW files are next, and what is in neither is quick.
 LONGEST: Final = (
     "pulsar",  # most of its seven minutes is waiting for Pulsar's own pace
     "tests/e2e/test_two_controllers.py",
@@ -29,11 +29,11 @@ LONGEST: Final = (
     "tests/integration/test_collect.py",
     "kafka-journal",
     "tests/unit/offline/test_shipped_scenarios.py",
+    "tests/e2e/",
+    "tests/integration/",
+    "tests/fuzz/",
+    "tests/property/",
 )
-#: Of the other groups, those that wait for servers most of their time.
-_WAITING: Final = ("tests/e2e/", "tests/integration/")
-#: Of those that compute, the ones that take long.
-_COMPUTING_LONG: Final = ("tests/fuzz/", "tests/property/")
 #: Tests on the shared Pulsar: they move its load and change its settings, so only one of them runs at a time.
 ON_PULSAR: Final = frozenset(
     (
@@ -125,31 +125,15 @@ def group_of(nodeid: str) -> str:
     return nodeid.partition("[")[0] if file in BY_FUNCTION else file
 
 
-def groups_of(nodeids: Sequence[str]) -> list[list[int]]:
-    """The positions of *nodeids*, those of a group together, in the order in which groups begin.
+def rank(group: str) -> int:
+    """How early *group* begins, 0 first."""
+    matching = (nth for nth, beginning in enumerate(LONGEST) if group.startswith(beginning))
+    return next(matching, len(LONGEST) + (group not in SLOW))
 
-    Behind the longest, groups that wait and groups that compute take turns, so that a processor is never idle for long.
-    """
+
+def groups_of(nodeids: Sequence[str]) -> list[list[int]]:
+    """The positions of *nodeids*, those of a group together, in the order in which groups begin."""
     found: dict[str, list[int]] = {}
     for nth, nodeid in enumerate(nodeids):
         found.setdefault(group_of(nodeid), []).append(nth)
-    longest = sorted((group for group in found if _rank(group) < len(LONGEST)), key=_rank)
-    others = [group for group in found if _rank(group) == len(LONGEST)]
-    waiting = [group for group in others if group.startswith(_WAITING)]
-    computing = sorted((group for group in others if not group.startswith(_WAITING)), key=_how_quick)
-    return [found[group] for group in (*longest, *_in_turn(waiting, computing))]
-
-
-def _rank(group: str) -> int:
-    """How early *group* begins, 0 first; LONGEST names the beginning of those whose functions are groups."""
-    return next((nth for nth, beginning in enumerate(LONGEST) if group.startswith(beginning)), len(LONGEST))
-
-
-def _how_quick(group: str) -> int:
-    return 0 if group.startswith(_COMPUTING_LONG) else 1 if group in SLOW else 2
-
-
-def _in_turn(*kinds: Sequence[str]) -> list[str]:
-    """All groups of all *kinds*, each kind in its order and evenly among the others."""
-    places = [(nth / len(kind), which, group) for which, kind in enumerate(kinds) for nth, group in enumerate(kind)]
-    return [group for _, _, group in sorted(places, key=lambda place: place[:2])]
+    return [found[group] for group in sorted(found, key=rank)]

@@ -7,7 +7,7 @@ from controller.bench.exact import solved, with_prices
 from controller.planning.from_view import Counted, stated
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 from controller.wire.answers.bench import FrontierAnswer
 
 #: What brokers of the bench's clusters use.

@@ -13,7 +13,7 @@ from controller.planning.objective import highest, loads, score
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.bounds import lower_bounds
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 from tests.balance_problems import best_by_trying, odd_problems, tiny_problems
 
 _MOVES = st.integers(0, 5)

@@ -24,7 +24,7 @@ from controller.planning.objective import loads
 from controller.planning.problem import BalanceProblem
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 from tests.rebalancer import rival
 
 SEEDS: Final = range(1, 5)

@@ -11,6 +11,7 @@ from tests.scheduling import (
     SLOW,
     group_of,
     groups_of,
+    rank,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -57,16 +58,9 @@ def test_a_file_is_a_group_unless_its_functions_are() -> None:
     assert group_of(f"{ending}::test_x[a]") == group_of(f"{ending}::test_x[b]") != group_of(f"{ending}::test_y")
 
 
-def test_the_longest_begin_and_among_the_others_those_that_wait_and_those_that_compute_take_turns() -> None:
-    files = [
-        *("tests/unit/b.py", "tests/unit/a.py", "tests/unit/b.py"),
-        *("tests/integration/i.py", "tests/integration/j.py", "tests/e2e/test_ending.py", LONGEST[1]),
-    ]
-    assert groups_of([f"{file}::test" for file in files]) == [[6], [3], [0, 2], [4], [1], [5]]
-
-
-def test_of_those_that_compute_the_slow_ones_come_first() -> None:
+def test_the_longest_begin_and_the_rest_keeps_its_order() -> None:
+    files = ["tests/unit/b.py", "tests/unit/a.py", "tests/property/p.py", "tests/e2e/test_ending.py", "tests/unit/b.py"]
+    assert groups_of([f"{file}::test" for file in files]) == [[3], [2], [0, 4], [1]]
     slow = "tests/unit/test_supply_chain.py"
     assert slow in SLOW
-    files = ["tests/unit/a.py", slow, "tests/fuzz/f.py", "tests/property/p.py"]
-    assert groups_of([f"{file}::test" for file in files]) == [[2], [3], [1], [0]]
+    assert rank("tests/property/p.py") < rank(slow) < rank("tests/unit/a.py")

@@ -8,7 +8,7 @@ from controller.planning.objective import highest, loads
 from controller.planning.plans.rightsizing import brokers_needed, with_more_brokers
 from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 
 #: A plan with so many moves is looked for, to see what more brokers are good for.
 _MOVES = 2000

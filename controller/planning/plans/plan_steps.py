@@ -16,7 +16,7 @@ from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMo
 from controller.planning.sequence import Allowed, MoveSequence
 from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import certified, planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 
 #: A plan has no more moves, unless fewer are asked for.
 MOST_MOVES: Final = 10_000

@@ -9,7 +9,8 @@ from controller.planning.objective import score
 from controller.planning.problem import BalanceProblem, Certificate, CertifiedPlan, PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.bounds import LowerBound, lower_bounds
-from controller.planning.solving.search import SearchLimits, searched
+from controller.planning.solving.limits import SearchLimits
+from controller.planning.solving.search import searched
 
 #: Numbers below this have few bits, so that no bound of theirs can be verified.
 _LEAST: Final = float(np.finfo(np.float64).tiny)

@@ -8,7 +8,8 @@ from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMo
 from controller.planning.sequence import Allowed
 from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import certified
-from controller.planning.solving.search import SearchLimits, searched
+from controller.planning.solving.limits import SearchLimits
+from controller.planning.solving.search import searched
 
 #: What so many moves more than a plan has would give is told.
 FURTHER_MOVES: Final = 2

@@ -7,6 +7,7 @@ import numpy as np
 
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.problem import PlannedMove
+from controller.planning.solving.limits import FEW_RESOURCES
 from controller.planning.solving.standing import Standing
 
 #: Differences below this are rounding.
@@ -15,7 +16,6 @@ EPSILON: Final = 1e-9
 _NEARLY: Final = 0.02
 #: Destinations that every bundle is compared with: the emptiest ones.  With more resources than so many, fewer.
 _DESTINATIONS: Final = 128
-FEW_RESOURCES: Final = 3
 _LEAST: Final = 16
 #: Of an exchange: so many bundles of either broker, the largest, and so many brokers, the emptiest.
 _EXCHANGED: Final = 128

@@ -22,7 +22,7 @@ from controller.planning.problem import (
     PlannedMove,
 )
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 from tests.balance_problems import problem, seeded
 from tests.effort import tries
 

@@ -15,8 +15,8 @@ from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
-from controller.planning.solving.reach import Effort, Target, reach
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import Effort, SearchLimits
+from controller.planning.solving.reach import Target, reach
 from controller.planning.solving.standing import Standing
 from tests.balance_problems import problem, whole_numbers
 

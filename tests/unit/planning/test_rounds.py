@@ -12,8 +12,8 @@ from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.bounds import lower_bounds
 from controller.planning.solving.certify import certified, planned
+from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.rounds import PartLimits, part_for_a_round
-from controller.planning.solving.search import SearchLimits
 
 
 def clusters(seed: int) -> BalanceProblem:

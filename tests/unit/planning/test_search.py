@@ -10,7 +10,8 @@ from controller.planning.objective import Score, score
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits, searched
+from controller.planning.solving.limits import SearchLimits
+from controller.planning.solving.search import searched
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
 from tests.balance_problems import problem, seeded

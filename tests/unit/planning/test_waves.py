@@ -11,7 +11,7 @@ from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.plans.waves import WaveLimits, WavePace, waves_of
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.certify import planned
-from controller.planning.solving.search import SearchLimits
+from controller.planning.solving.limits import SearchLimits
 from tests.balance_problems import problem, tiny_problems
 from tests.effort import tries
 from tests.plans import some_problem

@@ -31,8 +31,9 @@ from controller.planning.problem import CertifiedPlan, PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.bounds import LowerBound, lower_bounds, plain_bound
 from controller.planning.solving.certify import certified
+from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.rounds import part_for_a_round
-from controller.planning.solving.search import SearchLimits, searched
+from controller.planning.solving.search import searched
 from controller.strategies.common.movable import broker_own, movable
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder.advice import too_large

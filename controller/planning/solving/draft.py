@@ -1,0 +1,67 @@
+"""A plan while it is made: where the bundles stand, which brokers still give, and what filters let follow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from controller.model.load import Bools
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.sequence import Allowed
+from controller.planning.solving.limits import Effort, SearchLimits
+from controller.planning.solving.standing import Standing
+from controller.planning.solving.steps import EPSILON
+
+
+class Draft:
+    """What every part of the search reads and changes."""
+
+    def __init__(self, problem: BalanceProblem, limits: SearchLimits, allowed: Allowed | None) -> None:
+        self.problem, self.limits = problem, limits
+        self.standing = Standing(problem)
+        #: (n,) which brokers give bundles, and which of those no step helps.
+        self.gives: Bools = np.any(self.standing.load / problem.capacity > limits.begin, axis=1)
+        self.stuck: Bools = np.zeros(len(self.gives), np.bool_)
+        self.effort = Effort(limits.effort)
+        self._allowed = allowed
+
+    @property
+    def filtered(self) -> bool:
+        """Whether there are filters to ask."""
+        return self._allowed is not None
+
+    @property
+    def moves_left(self) -> int:
+        """How many moves the plan may still get."""
+        return self.limits.max_moves - len(self.standing.moves)
+
+    def fits(self, bundle: int) -> Bools:
+        """(n,) where *bundle* may go by the filters, after the moves so far."""
+        if self._allowed is None:
+            return np.ones(len(self.gives), np.bool_)
+        self.effort.ask()
+        return self._allowed(bundle, self.standing.moves)
+
+    def fullest(self) -> int | None:
+        """The fullest broker that may give and is above the goal; None where there is none."""
+        utilisation = np.where(self.gives & ~self.stuck, self.standing.highest, -1.0)
+        broker = int(utilisation.argmax()) if len(utilisation) else 0
+        return broker if len(utilisation) and utilisation[broker] > self.limits.goal + EPSILON else None
+
+    def peak(self) -> float:
+        """The highest utilisation of the brokers that give and are not stuck."""
+        return float(self.standing.highest[self.gives & ~self.stuck].max(initial=0.0))
+
+    def in_order(self, ceiling: float) -> tuple[PlannedMove, ...]:
+        """The moves that have a place in an order that filters allow and in which no broker gets above *ceiling*."""
+        return self.standing.ordered(ceiling, self._allowed)
+
+    def orderable(self) -> tuple[PlannedMove, ...]:
+        """The moves so far that capacity and filters allow in some order; none where there is no filter to ask."""
+        return self.in_order(max(1.0, self.standing.peak)) if self.filtered else ()
+
+    def above_goal(self, moves: Sequence[PlannedMove]) -> tuple[float, float]:
+        """How far above the goal brokers are after *moves*: the fullest one, and the sum of the squares of all."""
+        after = Standing(self.problem)
+        after.back_to(moves)
+        above = np.maximum(after.highest - self.limits.goal, 0.0)
+        return round(float(above.max(initial=0.0)), 9), round(float((above * above).sum()), 9)

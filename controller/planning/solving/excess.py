@@ -1,0 +1,51 @@
+"""How far brokers are above a level of utilisation: what the tabu search lowers (reach.py)."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from controller.model.load import Floats, Ints
+from controller.planning.solving.standing import Standing
+from controller.planning.solving.steps import EPSILON
+
+
+class Excess:
+    """For each broker, the squares of what its utilisations are above the level, added over the resources."""
+
+    def __init__(self, standing: Standing, level: float, ceiling: float) -> None:
+        self._standing, self._level, self._ceiling = standing, level, ceiling
+        self.now: Floats = self._above(standing.load, standing.problem.capacity)
+
+    @property
+    def none(self) -> bool:
+        """Whether all brokers are at the level or below it."""
+        return float(self.now.max()) <= EPSILON**2
+
+    def changed(self, brokers: Iterable[int]) -> None:
+        """Take the loads of *brokers* as they are now."""
+        for broker in brokers:
+            self.now[broker] = self._above(self._standing.load[broker], self._standing.problem.capacity[broker])
+
+    def with_change(self, brokers: Ints | int, change: Floats) -> Floats:
+        """(k,) the excess of *brokers*, one or (k,), each with a change (k, R) of its load."""
+        return self._above(self._standing.load[brokers] + change, self._standing.problem.capacity[brokers])
+
+    def added(self, bundles: Ints, places: Ints | None = None) -> Floats:
+        """(bundles, places) what each bundle adds on each place; infinite above the ceiling.  None: on all brokers."""
+        problem, load = self._standing.problem, self._standing.load
+        capacity, now = problem.capacity, self.now
+        if places is not None:
+            load, capacity, now = load[places], capacity[places], now[places]
+        found = np.zeros((len(bundles), len(load)))
+        fullest = np.zeros_like(found)
+        for column in range(load.shape[1]):
+            utilisation = (load[:, column] + problem.size[bundles, column][:, None]) / capacity[:, column]
+            np.maximum(fullest, utilisation, out=fullest)
+            found += np.square(np.maximum(utilisation - self._level, 0.0))
+        found -= now
+        found[fullest > self._ceiling] = np.inf
+        return found
+
+    def _above(self, load: Floats, capacity: Floats) -> Floats:
+        found: Floats = np.square(np.maximum(load / capacity - self._level, 0.0)).sum(axis=-1)
+        return found
