@@ -51,13 +51,18 @@ class Draft:
         """The highest utilisation of the brokers that give and are not stuck."""
         return float(self.standing.highest[self.gives & ~self.stuck].max(initial=0.0))
 
-    def in_order(self, ceiling: float) -> tuple[PlannedMove, ...]:
-        """The moves that have a place in an order that filters allow and in which no broker gets above *ceiling*."""
-        return self.standing.ordered(ceiling, self._allowed)
+    def in_order(self) -> tuple[PlannedMove, ...]:
+        """The moves that have a place in an order that filters allow, in which no broker gets above its capacity.
+
+        Nor, where a broker is above it after all moves, above the utilisation of that one.
+        """
+        peak = self.standing.peak
+        # Loads that were added up in another order differ in their last bits.
+        return self.standing.ordered(1.0 if peak <= 1.0 else peak + EPSILON, self._allowed)
 
     def orderable(self) -> tuple[PlannedMove, ...]:
         """The moves so far that capacity and filters allow in some order; none where there is no filter to ask."""
-        return self.in_order(max(1.0, self.standing.peak)) if self.filtered else ()
+        return self.in_order() if self.filtered else ()
 
     def above_goal(self, moves: Sequence[PlannedMove]) -> tuple[float, float]:
         """How far above the goal brokers are after *moves*: the fullest one, and the sum of the squares of all."""

@@ -1,39 +1,74 @@
 """Looks for better plans than the first one: a lower level with as many moves, then the same level with fewer.
 
-Both by bisection.  Whether a plan reaches a level with so many moves, a tabu search finds out (reach.py).
+Both by bisection.  Whether a plan reaches a level with so many moves, packing.py and reach.py find out.
 """
 
-from itertools import cycle
-from typing import Final
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from typing import Final, NamedTuple
 
 from controller.planning.solving.bounds import fewest_moves
 from controller.planning.solving.draft import Draft
 from controller.planning.solving.limits import Effort
+from controller.planning.solving.packing import pack
 from controller.planning.solving.reach import Target, reach
-from controller.planning.solving.steps import EPSILON
+from controller.planning.solving.standing import Standing
+from controller.planning.solving.steps import EPSILON, Fits
 
-#: For each level, searches that keep a bundle where it was put for so many steps, at most so many steps each.
-_TENURES: Final = (7, 12, 4)
-_STEPS: Final = 150
-#: Where the goal is reached, a last search for fewer moves, one by one, keeps bundles so long, and has this share of
-#: the effort to itself: the searches before it may have used up all of theirs.
-_LAST_TENURE: Final = 3
+
+class _Way(NamedTuple):
+    """A search for a plan."""
+
+    search: Callable[[Standing, Target, Fits, Effort], bool]
+    #: A bundle stays where it was put for so many steps.
+    tenure: int
+    #: At most so many steps.
+    steps: int
+
+
+#: These are tried for each level.
+_PACK: Final = _Way(pack, tenure=4, steps=30)
+_REACH: Final = tuple(_Way(reach, tenure, steps=150) for tenure in (7, 12, 4))
+#: Where the goal is reached, a last search for fewer moves, one by one, has this share of the
+#: effort to itself: the searches before it may have used up all of theirs.
+_LAST: Final = _Way(reach, tenure=3, steps=150)
 _LAST_SHARE: Final = 0.5
+#: Packing has this share of the effort to itself as well.
+_PACK_SHARE: Final = 0.3
 #: This close to the bound, as a share of it, is close enough.
 _NEAR: Final = 0.005
 
 
 def reach_lower(draft: Draft, bound: float) -> None:
     """Look for plans that reach lower levels, between *bound* and what is reached."""
-    low = max(bound, draft.limits.goal)
-    failed, tenures = 0, cycle(_TENURES)
-    # A level that differs by less is reached by a plan that changes nothing.
-    while draft.effort.left > 0 and (peak := draft.standing.peak) > low * (1 + _NEAR) + EPSILON**2:
+    low, standing, effort = max(bound, draft.limits.goal), draft.standing, draft.effort
+    begun = standing.moves
+    draft.effort = Effort(int(_PACK_SHARE * draft.limits.effort))
+    _bisect(draft, low, (_PACK,))
+    draft.effort = effort
+    packed, peak = standing.moves, standing.peak
+    if _is_near(low, peak):
+        return
+    # A search that goes on from another plan, step by step, may find a better one.
+    standing.back_to(begun)
+    _bisect(draft, low, _REACH)
+    if standing.peak > peak:
+        standing.back_to(packed)
+
+
+def _bisect(draft: Draft, low: float, ways: Sequence[_Way]) -> None:
+    """Look for plans at levels half way between *low* and what is reached; what is not reached is the next *low*."""
+    in_turn = cycle(ways)
+    while draft.effort.left > 0 and not _is_near(low, peak := draft.standing.peak):
         level = (low + peak) / 2
-        reached = _reached(draft, level, draft.limits.max_moves, next(tenures)) and draft.standing.peak < peak
-        failed = 0 if reached else failed + 1
-        if failed == len(_TENURES):
-            low, failed = level, 0
+        tried = (_reached(draft, level, draft.limits.max_moves, way) for way in islice(in_turn, len(ways)))
+        if not any(reached and draft.standing.peak < peak for reached in tried):
+            low = level
+
+
+def _is_near(low: float, peak: float) -> bool:
+    # A level that differs by no more than rounding is reached by a plan that changes nothing.
+    return peak <= low * (1 + _NEAR) + EPSILON**2
 
 
 def use_fewer(draft: Draft) -> None:
@@ -46,28 +81,30 @@ def use_fewer(draft: Draft) -> None:
     if level > goal and (draft.moves_left <= 0 or draft.stuck.any()):
         return
     low = fewest = fewest_moves(draft.problem, level)
+    if draft.effort.left > 0 and fewest < len(standing.moves):
+        _reached(draft, level, len(standing.moves) - 1, _PACK)
     while draft.effort.left > 0 and low < len(standing.moves):
         moves = int(low + len(standing.moves)) // 2
-        if not any(_reached(draft, level, moves, tenure) for tenure in _TENURES):
+        if not any(_reached(draft, level, moves, way) for way in _REACH):
             low = moves + 1
     draft.effort = Effort(int(_LAST_SHARE * draft.limits.effort))
     while level <= goal and draft.effort.left > 0 and fewest < len(standing.moves):
-        if not _reached(draft, level, len(standing.moves) - 1, _LAST_TENURE):
+        if not _reached(draft, level, len(standing.moves) - 1, _LAST):
             return
 
 
-def _reached(draft: Draft, level: float, max_moves: int, tenure: int) -> bool:
+def _reached(draft: Draft, level: float, max_moves: int, way: _Way) -> bool:
     """Whether a plan of at most *max_moves* moves reaches *level*; it is the plan of *draft* then.
 
     Where filters let only a part of such a plan follow, the part is kept if it is better than the plan before.
     """
     standing = draft.standing
     before, peak = standing.moves, standing.peak
-    target = Target(level=level, max_moves=max_moves, ceiling=max(1.0, level), tenure=tenure, steps=_STEPS)
-    if not reach(standing, target, draft.fits, draft.effort):
+    target = Target(level=level, max_moves=max_moves, ceiling=max(1.0, level), tenure=way.tenure, steps=way.steps)
+    if not way.search(standing, target, draft.fits, draft.effort):
         return False
     # The filters were asked with moves that were taken back since then.
-    moves = draft.in_order(target.ceiling)
+    moves = draft.in_order()
     whole = len(moves) == len(standing.moves)
     if not whole:
         standing.back_to(moves)

@@ -42,7 +42,7 @@ def possible(draft: Draft) -> tuple[PlannedMove, ...]:
     """The moves in an order that capacity and filters allow, without those that are not needed then."""
     standing = draft.standing
     while True:
-        moves = draft.in_order(max(1.0, standing.peak))
+        moves = draft.in_order()
         if len(moves) == len(standing.moves):
             return moves
         # Filters were asked in the order of the search, with moves that were taken back later.

@@ -1,0 +1,182 @@
+"""Packs a plan of few moves: first which bundles leave, then where they go, then both are mended.
+
+1. Every broker above the level gives the largest bundles of its fullest resource, until it is at the level.  With one
+   resource no plan has fewer moves.
+2. From the largest on, each of these goes to the broker that is least above the level with it.
+3. While a broker is above the level, the best change of a bundle that leaves it or comes to it: another destination,
+   that of another bundle of the plan in exchange for its own, or another bundle of the same broker instead of it.  The
+   bundles of a change then stay for some steps (tabu), so that the next ones do not undo it.
+
+reach.py adds and takes back moves instead: it finds plans where more moves are needed than these.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from controller.model.load import Floats, Ints
+from controller.planning.problem import BalanceProblem
+from controller.planning.solving.excess import Excess
+from controller.planning.solving.limits import Effort
+from controller.planning.solving.reach import Target
+from controller.planning.solving.standing import Standing
+from controller.planning.solving.steps import EPSILON, Fits
+
+#: So many changes are asked of the filters in a step.
+_ASKED: Final = 32
+_NOBODY: Final = -1
+
+
+def pack(standing: Standing, target: Target, fits: Fits, effort: Effort) -> bool:
+    """Make a plan of few moves the plan of *standing*, in which all brokers are at the level.
+
+    False, and the plan is as it was, if no such plan is found.  Ends when *effort* is spent.
+    """
+    effort.spend(0, standing.load.shape[1])
+    leaving = _leaving(standing.problem, target.level, target.max_moves)
+    if leaving is None:
+        return False
+    before = standing.moves
+    standing.back_to(())
+    packing = _Packing(standing, target, fits, effort)
+    if packing.place(leaving) and packing.mend():
+        return True
+    standing.back_to(before)
+    return False
+
+
+def _leaving(problem: BalanceProblem, level: float, most: int) -> list[int] | None:
+    """Bundles without which every broker is at *level*, the largest first; None where there are more than *most*."""
+    standing, found = Standing(problem), list[int]()
+    for broker in np.flatnonzero(standing.highest > level + EPSILON).tolist():
+        bundles, left = standing.movable_on(broker), standing.load[broker]
+        while float((utilisation := left / problem.capacity[broker]).max()) > level + EPSILON:
+            if not len(bundles) or len(found) == most:
+                return None
+            largest = int(problem.size[bundles, int(utilisation.argmax())].argmax())
+            found.append(int(bundles[largest]))
+            left = left - problem.size[bundles[largest]]
+            bundles = np.delete(bundles, largest)
+    leaving = np.array(found, np.int64)
+    share = (problem.size[leaving] / problem.capacity.max(axis=0)).max(axis=1)
+    ordered: list[int] = leaving[np.argsort(-share, kind="stable")].tolist()
+    return ordered
+
+
+class _Changes(NamedTuple):
+    """Changes of a plan, k: one or two bundles each, and the brokers that they go to; the owner: they stay."""
+
+    #: (k, 2); the second one may be nobody.
+    bundles: Ints
+    to: Ints
+    #: (k,) how much more all brokers are above the level afterwards.
+    more: Floats
+
+
+class _Packing:
+    def __init__(self, standing: Standing, target: Target, fits: Fits, effort: Effort) -> None:
+        self._standing, self._target, self._fits, self._effort = standing, target, fits, effort
+        self._excess = Excess(standing, target.level, np.inf)
+        #: Bundle -> the step from which it may change again.
+        self._tabu: dict[int, int] = {}
+
+    def place(self, leaving: Sequence[int]) -> bool:
+        """Give each of the bundles a destination; False where filters leave none."""
+        for bundle in leaving:
+            owner = int(self._standing.problem.owner[bundle])
+            allowed = self._fits(bundle)
+            allowed[owner] = False
+            if not allowed.any():
+                return False
+            added = np.where(allowed, self._excess.added(np.array([bundle]))[0], np.inf)
+            least = np.flatnonzero(added <= added.min() + EPSILON)
+            to = int(least[self._standing.highest[least].argmin()])
+            self._standing.move(bundle, owner, to)
+            self._excess.changed((owner, to))
+        self._effort.spend(len(leaving) * len(self._excess.now), self._standing.load.shape[1])
+        return True
+
+    def mend(self) -> bool:
+        """Change the plan until the level is reached; False where it is not."""
+        for step in range(self._target.steps):
+            if self._excess.none or self._effort.left <= 0 or not self._step(step):
+                break
+        return self._excess.none
+
+    def _step(self, step: int) -> bool:
+        """Make the best change that filters allow; False where there is none."""
+        changes = self._changes(int(self._excess.now.argmax()))
+        self._effort.spend(len(changes.more), self._standing.load.shape[1])
+        held = [bundle for bundle, until in self._tabu.items() if until > step]
+        more = np.where(np.isin(changes.bundles, held).any(axis=1), np.inf, changes.more)
+        for at in np.argsort(more, kind="stable")[:_ASKED].tolist():
+            if not np.isfinite(more[at]):
+                return False
+            bundles = [each for each in changes.bundles[at].tolist() if each != _NOBODY]
+            if self._changed(bundles, changes.to[at].tolist()):
+                self._tabu |= dict.fromkeys(bundles, step + self._target.tenure)
+                return True
+        return False
+
+    def _changes(self, broker: int) -> _Changes:
+        """All changes of bundles of the plan that leave *broker* or come to it."""
+        moves = np.array(self._standing.moves, np.int64).reshape(-1, 3)
+        coming, others = moves[moves[:, 2] == broker], moves[moves[:, 2] != broker]
+        touching = moves[(moves[:, 1] == broker) | (moves[:, 2] == broker)]
+        parts = (self._elsewhere(coming), self._exchanged(broker, coming, others), self._instead(touching))
+        return _Changes(
+            np.concatenate([part.bundles for part in parts]),
+            np.concatenate([part.to for part in parts]),
+            np.concatenate([part.more for part in parts]),
+        )
+
+    def _elsewhere(self, moves: Ints) -> _Changes:
+        """Each of *moves* to every other broker."""
+        bundle, source, to = moves.T
+        n = len(self._excess.now)
+        gone = self._excess.with_change(to, -self._standing.problem.size[bundle]) - self._excess.now[to]
+        more = gone[:, None] + self._excess.added(bundle)
+        rows = np.arange(len(moves))
+        more[rows, source] = more[rows, to] = np.inf
+        bundles = np.stack([np.repeat(bundle, n), np.full(len(moves) * n, _NOBODY)], axis=1)
+        places = np.tile(np.arange(n), len(moves))
+        return _Changes(bundles, np.stack([places, places], axis=1), more.ravel())
+
+    def _exchanged(self, broker: int, coming: Ints, others: Ints) -> _Changes:
+        """Each bundle that comes to *broker* there where another one goes, which comes to *broker* instead."""
+        mine, theirs = np.repeat(coming, len(others), axis=0), np.tile(others, (len(coming), 1))
+        change = self._standing.problem.size[theirs[:, 0]] - self._standing.problem.size[mine[:, 0]]
+        to = theirs[:, 2]
+        more = self._excess.with_change(broker, change) - self._excess.now[broker]
+        more += self._excess.with_change(to, -change) - self._excess.now[to]
+        more[(theirs[:, 1] == broker) | (mine[:, 1] == to)] = np.inf
+        return _Changes(np.stack([mine[:, 0], theirs[:, 0]], axis=1), np.stack([to, mine[:, 2]], axis=1), more)
+
+    def _instead(self, moves: Ints) -> _Changes:
+        """For each of *moves* every other bundle of the same source."""
+        staying = [self._standing.movable_on(source) for source in moves[:, 1].tolist()]
+        again = np.repeat(moves, [len(bundles) for bundles in staying], axis=0)
+        instead = np.concatenate([*staying, np.zeros(0, np.int64)])
+        bundle, source, to = again.T
+        change = self._standing.problem.size[instead] - self._standing.problem.size[bundle]
+        more = self._excess.with_change(source, -change) - self._excess.now[source]
+        more += self._excess.with_change(to, change) - self._excess.now[to]
+        return _Changes(np.stack([bundle, instead], axis=1), np.stack([source, to], axis=1), more)
+
+    def _changed(self, bundles: Sequence[int], to: Sequence[int]) -> bool:
+        """Let *bundles* go *to* these brokers; False, and nothing has changed, where filters do not let them."""
+        standing, before = self._standing, self._standing.moves
+        planned = [move for move in before if move.bundle in bundles]
+        for move in planned:
+            standing.take_back(move.bundle)
+        for bundle, destination in zip(bundles, to, strict=False):
+            owner = int(standing.problem.owner[bundle])
+            if destination == owner:
+                continue
+            if not self._fits(bundle)[destination]:
+                standing.back_to(before)
+                return False
+            standing.move(bundle, owner, destination)
+        self._excess.changed({*(broker for move in planned for broker in move[1:]), *to[: len(bundles)]})
+        return True

@@ -1,0 +1,159 @@
+"""Plans of few moves: bundles that have to leave, packed, and mended where they do not fit."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from controller.model.load import Bools
+from controller.planning.objective import highest, loads
+from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.solving.bounds import fewest_moves, mean_level
+from controller.planning.solving.limits import Effort
+from controller.planning.solving.packing import pack
+from controller.planning.solving.reach import Target
+from controller.planning.solving.standing import Standing
+from tests.balance_problems import problem, seeded, whole_numbers
+
+#: A problem -> where its bundles may go.
+Rule = Callable[[BalanceProblem], Callable[[int], Bools]]
+
+
+def anywhere(one: BalanceProblem) -> Callable[[int], Bools]:
+    return lambda _bundle: np.ones(len(one.capacity), np.bool_)
+
+
+def three(one: BalanceProblem) -> Callable[[int], Bools]:
+    """Each bundle to three brokers, by its number."""
+    n = len(one.capacity)
+    return lambda bundle: np.isin(np.arange(n), [(bundle + nth) % n for nth in range(3)])
+
+
+def target(level: float, **changes: Any) -> Target:
+    return Target(**{"level": level, "max_moves": 100, "ceiling": 1.0, "tenure": 4, "steps": 30, **changes})
+
+
+def peak(standing: Standing) -> float:
+    """The highest usage after the plan, added up anew."""
+    owner = standing.problem.owner.copy()
+    for move in standing.moves:
+        assert owner[move.bundle] == move.source != move.destination
+        owner[move.bundle] = move.destination
+    return float(highest(loads(standing.problem, owner), standing.problem.capacity).max())
+
+
+#: Plans that every kind of change led to, one or several; the effort tells how many changes there were.
+PACKED: Final = (
+    ((6, 48, 1, 10), 1.1, anywhere, 6155, "35:5 7:4 19:5 14:4 16:5 27:5 20:4 42:3 3:4 17:5 9:4 12:5 11:1"),
+    ((4, 28, 2, 21), 1.05, three, 6073, "1:3 19:3 12:2 2:2 16:2 5:3 17:3 9:1"),
+    ((3, 12, 1, 34), 1.1, anywhere, 6021, "9:2 7:2 1:0"),
+    ((3, 21, 2, 37), 1.05, anywhere, 6060, "9:2 5:1 8:1 18:2 0:1 6:2"),
+    ((5, 35, 1, 40), 1.02, anywhere, 10362, "1:3 30:3 10:4 27:3 9:2 2:4 14:3 12:2 20:4 22:3 7:4"),
+    ((6, 48, 3, 41), 1.05, anywhere, 14508, "20:5 33:5 45:3 35:5 2:4 30:2 29:5 36:3 41:5 5:4 14:0 16:3 17:4 26:1"),
+    ((5, 25, 2, 58), 1.1, anywhere, 10162, "19:4 13:3 2:4 4:3 12:1 10:1 21:2 24:0 8:4"),
+    ((5, 30, 3, 63), 1.2, three, 8092, "7:4 4:4 22:3 27:3 18:4 1:2"),
+    ((5, 30, 2, 68), 1.02, anywhere, 18606, "27:3 22:3 3:3 14:4 4:3 2:4 0:1 12:2 26:4 7:4 18:3 10:4 23:4"),
+    ((6, 30, 1, 70), 1.1, anywhere, 22484, "22:5 5:4 20:3 12:3 2:4 16:3 6:2 19:4"),
+    ((6, 30, 1, 75), 1.2, three, 6084, "17:5 19:3 3:4 26:4 1:3 23:5 29:5 18:1"),
+    ((6, 30, 2, 83), 1.2, anywhere, 6079, "7:5 29:4 5:4 22:5 28:3 8:4 20:5 19:4 1:1"),
+    ((6, 30, 1, 90), 1.1, three, 6057, "24:2 25:2 11:5 21:5 3:5 20:4"),
+    ((5, 35, 3, 92), 1.02, anywhere, 22460, "14:4 24:2 1:3 28:4 15:4 12:2 6:2 34:0"),
+    ((4, 32, 3, 98), 1.1, anywhere, 12378, "21:2 29:3 3:2 25:2 2:1 26:3 11:2 4:0 23:3"),
+    ((5, 40, 1, 133), 1.05, anywhere, 8169, "16:4 23:3 4:1 11:1 12:3 28:1 33:4 1:2 31:3 5:4"),
+    ((5, 30, 3, 139), 1.2, anywhere, 12225, "6:4 25:2 0:1 27:0 7:2 18:3 8:4 9:1 22:4"),
+    ((6, 30, 2, 152), 1.02, anywhere, 26552, "8:3 17:5 4:4 1:5 12:5 14:3 13:5 0:3 9:5 22:2 24:4"),
+    ((6, 42, 2, 170), 1.1, anywhere, 6091, "33:5 27:5 0:5 19:5 31:5 11:4 7:5 22:4"),
+    ((6, 24, 3, 171), 1.2, three, 6050, "4:5 5:5 20:4 3:4 8:3 7:2"),
+    ((5, 35, 3, 199), 1.2, anywhere, 6157, "12:4 22:3 9:4 29:3 24:4 8:4 18:3 27:3 17:0 26:3 21:1"),
+    ((5, 40, 2, 229), 1.05, anywhere, 12401, "38:4 33:3 29:3 21:4 17:4 31:3 12:3 11:4 3:4 27:3 18:4"),
+    ((5, 40, 1, 234), 1.1, three, 6114, "34:4 39:4 31:3 28:3 25:1 3:3 16:3 29:1 36:1"),
+    ((5, 35, 3, 248), 1.02, anywhere, 14373, "20:3 14:4 19:4 2:2 29:3 28:2 15:0 31:3 21:4 3:3"),
+)
+
+
+@pytest.mark.parametrize(("shape", "times_mean", "rule", "effort", "moves"), PACKED)
+def test_every_machine_packs_this_plan_with_this_effort(
+    shape: tuple[int, int, int, int], times_mean: float, rule: Rule, effort: int, moves: str
+) -> None:
+    one, left = whole_numbers(*shape), Effort(1_000_000)
+    standing, level = Standing(one), times_mean * mean_level(one)
+    assert pack(standing, target(level), rule(one), left)
+    assert peak(standing) <= level + 1e-9
+    assert (1_000_000 - left.left, " ".join(f"{bundle}:{to}" for bundle, _, to in standing.moves)) == (effort, moves)
+    assert all(rule(one)(move.bundle)[move.destination] for move in standing.moves)
+
+
+def test_with_one_resource_a_plan_has_as_few_moves_as_any_can_have() -> None:
+    found = 0
+    for seed in range(40):
+        one = seeded(8, 120, 1, seed, uneven=seed % 2 == 1)
+        standing, level = Standing(one), 1.05 * mean_level(one)
+        if pack(standing, target(level), anywhere(one), Effort(1_000_000)):
+            assert len(standing.moves) == fewest_moves(one, level)
+            assert peak(standing) <= level + 1e-9
+            found += 1
+    assert found >= 28
+
+
+#: Two brokers; two bundles have to leave for a level of 0.5.
+TWO: Final = problem([[10.0]] * 2, [(0, [3.0]), (0, [2.0]), (0, [2.0]), (0, [1.0]), (0, [1.0]), (1, [1.0])])
+
+
+def test_the_plan_takes_the_place_of_the_one_before_and_that_one_stays_where_none_is_found() -> None:
+    standing = Standing(TWO)
+    standing.move(5, 1, 0)
+    assert not pack(standing, target(0.4), anywhere(TWO), Effort(1_000_000))
+    assert standing.moves == (PlannedMove(5, 1, 0),)
+    assert pack(standing, target(0.6), anywhere(TWO), Effort(1_000_000))
+    assert standing.moves == (PlannedMove(0, 0, 1),)
+
+
+def test_where_all_are_at_the_level_the_plan_is_empty() -> None:
+    standing = Standing(TWO)
+    standing.move(0, 0, 1)
+    assert pack(standing, target(0.9), anywhere(TWO), Effort(1_000_000))
+    assert standing.moves == ()
+
+
+def test_no_plan_has_more_moves_than_it_may() -> None:
+    for most, is_found in ((1, False), (2, True)):
+        standing = Standing(TWO)
+        assert pack(standing, target(0.5, max_moves=most), anywhere(TWO), Effort(1_000_000)) is is_found
+        assert len(standing.moves) == (2 if is_found else 0)
+
+
+def test_a_bundle_that_filters_let_go_nowhere_leaves_no_plan() -> None:
+    standing = Standing(TWO)
+    assert not pack(standing, target(0.6), lambda bundle: np.array([True, bundle != 0]), Effort(1_000_000))
+    assert standing.moves == ()
+
+
+def test_a_broker_that_cannot_give_enough_leaves_no_plan() -> None:
+    fixed = problem([[10.0]] * 2, [(0, [1.0])], fixed=[[8.0], [0.0]])
+    assert not pack(Standing(fixed), target(0.7), anywhere(fixed), Effort(1_000_000))
+
+
+def test_filters_that_count_hold_for_the_whole_plan_also_after_changes() -> None:
+    found = 0
+    for seed in range(30):
+        one = seeded(6, 60, 2, seed)
+        standing = Standing(one)
+
+        def few(_bundle: int, standing: Standing = standing) -> Bools:
+            came = np.bincount([move.destination for move in standing.moves], minlength=6)
+            return np.asarray(came < 4)
+
+        if pack(standing, target(1.1 * mean_level(one)), few, Effort(1_000_000)):
+            assert max(np.bincount([move.destination for move in standing.moves])) <= 4
+            found += 1
+    assert found >= 8
+
+
+def test_without_effort_no_bundle_is_changed() -> None:
+    shape, times_mean, rule, effort, _ = PACKED[0]
+    one = whole_numbers(*shape)
+    for left, is_found in ((effort, True), (effort - 2100, False)):
+        standing = Standing(one)
+        assert pack(standing, target(times_mean * mean_level(one)), rule(one), Effort(left)) is is_found
+        assert bool(standing.moves) is is_found
