@@ -9,6 +9,9 @@ from controller.model.load import Floats
 FEW_RESOURCES: Final = 3
 #: A step counts as so many pairs of a bundle and a broker, besides those that it looks at.
 _PAIRS_OF_A_STEP: Final = 2000
+#: Choosing one of some numbers takes as long as looking at so many pairs, and one more for so many numbers.
+_PAIRS_OF_A_CHOICE: Final = 200
+_NUMBERS_OF_A_PAIR: Final = 16
 #: A question to the filters takes as long as looking at so many pairs.
 _PAIRS_OF_A_QUESTION: Final = 1000
 
@@ -39,6 +42,10 @@ class Effort:
         """
         more = max(FEW_RESOURCES, resources)
         self.left -= (pairs + _PAIRS_OF_A_STEP) * more * more // FEW_RESOURCES**2
+
+    def choose(self, numbers: int) -> None:
+        """Count a choice of one of so many *numbers*."""
+        self.left -= _PAIRS_OF_A_CHOICE + numbers // _NUMBERS_OF_A_PAIR
 
     def ask(self) -> None:
         """Count a question to the filters."""

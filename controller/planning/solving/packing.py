@@ -21,10 +21,13 @@ from controller.planning.solving.excess import Excess
 from controller.planning.solving.limits import Effort
 from controller.planning.solving.reach import Target
 from controller.planning.solving.standing import Standing
-from controller.planning.solving.steps import EPSILON, Fits
+from controller.planning.solving.steps import EPSILON, Fits, largest
 
 #: So many changes are asked of the filters in a step.
 _ASKED: Final = 32
+#: Of the bundles that come to the fullest broker, and of the others of the plan, so many are looked at.
+_MOST_COMING: Final = 128
+_MOST_OTHERS: Final = 1024
 _NOBODY: Final = -1
 
 
@@ -34,7 +37,7 @@ def pack(standing: Standing, target: Target, fits: Fits, effort: Effort) -> bool
     False, and the plan is as it was, if no such plan is found.  Ends when *effort* is spent.
     """
     effort.spend(0, standing.load.shape[1])
-    leaving = _leaving(standing.problem, target.level, target.max_moves)
+    leaving = _leaving(standing.problem, target, effort)
     if leaving is None:
         return False
     before = standing.moves
@@ -46,22 +49,25 @@ def pack(standing: Standing, target: Target, fits: Fits, effort: Effort) -> bool
     return False
 
 
-def _leaving(problem: BalanceProblem, level: float, most: int) -> list[int] | None:
-    """Bundles without which every broker is at *level*, the largest first; None where there are more than *most*."""
+def _leaving(problem: BalanceProblem, target: Target, effort: Effort) -> list[int] | None:
+    """Bundles without which every broker is at the level, the largest first; None where the moves or *effort* end."""
     standing, found = Standing(problem), list[int]()
-    for broker in np.flatnonzero(standing.highest > level + EPSILON).tolist():
-        bundles, left = standing.movable_on(broker), standing.load[broker]
-        while float((utilisation := left / problem.capacity[broker]).max()) > level + EPSILON:
-            if not len(bundles) or len(found) == most:
+    for broker in np.flatnonzero(standing.highest > target.level + EPSILON).tolist():
+        bundles, load, capacity = standing.movable_on(broker), standing.load[broker], problem.capacity[broker]
+        size = problem.size[bundles]
+        while float((utilisation := load / capacity).max()) > target.level + EPSILON:
+            left = size[:, int(utilisation.argmax())]
+            if len(found) == target.max_moves or effort.left <= 0 or float(left.max(initial=0.0)) <= 0:
                 return None
-            largest = int(problem.size[bundles, int(utilisation.argmax())].argmax())
-            found.append(int(bundles[largest]))
-            left = left - problem.size[bundles[largest]]
-            bundles = np.delete(bundles, largest)
+            effort.choose(len(bundles))
+            at = int(left.argmax())
+            found.append(int(bundles[at]))
+            load = load - size[at]
+            size[at] = 0.0
     leaving = np.array(found, np.int64)
     share = (problem.size[leaving] / problem.capacity.max(axis=0)).max(axis=1)
-    ordered: list[int] = leaving[np.argsort(-share, kind="stable")].tolist()
-    return ordered
+    largest_first: list[int] = leaving[np.argsort(-share, kind="stable")].tolist()
+    return largest_first
 
 
 class _Changes(NamedTuple):
@@ -82,8 +88,11 @@ class _Packing:
         self._tabu: dict[int, int] = {}
 
     def place(self, leaving: Sequence[int]) -> bool:
-        """Give each of the bundles a destination; False where filters leave none."""
+        """Give each of the bundles a destination; False where filters leave none, or the effort ends."""
         for bundle in leaving:
+            self._effort.choose(len(self._excess.now))
+            if self._effort.left <= 0:
+                return False
             owner = int(self._standing.problem.owner[bundle])
             allowed = self._fits(bundle)
             allowed[owner] = False
@@ -94,7 +103,6 @@ class _Packing:
             to = int(least[self._standing.highest[least].argmin()])
             self._standing.move(bundle, owner, to)
             self._excess.changed((owner, to))
-        self._effort.spend(len(leaving) * len(self._excess.now), self._standing.load.shape[1])
         return True
 
     def mend(self) -> bool:
@@ -122,8 +130,9 @@ class _Packing:
     def _changes(self, broker: int) -> _Changes:
         """All changes of bundles of the plan that leave *broker* or come to it."""
         moves = np.array(self._standing.moves, np.int64).reshape(-1, 3)
-        coming, others = moves[moves[:, 2] == broker], moves[moves[:, 2] != broker]
-        touching = moves[(moves[:, 1] == broker) | (moves[:, 2] == broker)]
+        # The first ones are the largest.
+        coming, others = moves[moves[:, 2] == broker][:_MOST_COMING], moves[moves[:, 2] != broker][:_MOST_OTHERS]
+        touching = moves[(moves[:, 1] == broker) | (moves[:, 2] == broker)][:_MOST_COMING]
         parts = (self._elsewhere(coming), self._exchanged(broker, coming, others), self._instead(touching))
         return _Changes(
             np.concatenate([part.bundles for part in parts]),
@@ -154,8 +163,8 @@ class _Packing:
         return _Changes(np.stack([mine[:, 0], theirs[:, 0]], axis=1), np.stack([to, mine[:, 2]], axis=1), more)
 
     def _instead(self, moves: Ints) -> _Changes:
-        """For each of *moves* every other bundle of the same source."""
-        staying = [self._standing.movable_on(source) for source in moves[:, 1].tolist()]
+        """For each of *moves* every other bundle of the same source; of many, the largest."""
+        staying = [largest(self._standing, source) for source in moves[:, 1].tolist()]
         again = np.repeat(moves, [len(bundles) for bundles in staying], axis=0)
         instead = np.concatenate([*staying, np.zeros(0, np.int64)])
         bundle, source, to = again.T

@@ -62,10 +62,10 @@ def best_exchange(
 ) -> tuple[PlannedMove, PlannedMove] | None:
     """The bundle of *broker* and the one of another broker that change places best; None where no exchange helps."""
     now = float(standing.highest[broker])
-    mine = _largest(standing, broker)
+    mine = largest(standing, broker)
     found: list[_Exchange] = []
     for partner in emptiest(standing, broker, _PARTNERS).tolist():
-        theirs = _largest(standing, partner)
+        theirs = largest(standing, partner)
         if len(mine) and len(theirs):
             found.append(_exchange(standing, broker, partner, mine, theirs, ceiling))
     for one in sorted(found)[:_PARTNERS]:
@@ -119,8 +119,8 @@ def _exchange(standing: Standing, broker: int, partner: int, mine: Ints, theirs:
     return _Exchange(float(level[row, other_row]), int(mine[row]), int(theirs[other_row]), partner)
 
 
-def _largest(standing: Standing, broker: int) -> Ints:
-    """Rows of the bundles of *broker* that may move; the largest, where there are many."""
+def largest(standing: Standing, broker: int) -> Ints:
+    """Rows of the bundles of *broker* that no move has taken yet; the largest, where there are many."""
     rows = standing.movable_on(broker)
     if len(rows) <= _EXCHANGED:
         return rows
