@@ -102,10 +102,11 @@ def end_in_order() -> int:
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
     """End the JVM when this process does: left to itself it ends later, and others wait for what it holds."""
     signals.be_silent()
-    jvm.send_signal(signal.SIGSTOP)  # so that it does not report the end of its Python workers
-    kill_descendants(jvm.pid)
-    jvm.kill()
-    jvm.wait()
+    if jvm.poll() is None:  # else its process id may be another process's
+        jvm.send_signal(signal.SIGSTOP)  # so that it does not report the end of its Python workers
+        kill_descendants(jvm.pid)
+        jvm.kill()
+        jvm.wait()
     shutil.rmtree(scratch, ignore_errors=True)
 
 

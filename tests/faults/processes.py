@@ -73,6 +73,8 @@ class Life:
             raise AssertionError(f"{self.log.name} does not end:\n{self.last_words()}") from error
 
     def _signal(self, number: signal.Signals, tree: Sequence[int] = ()) -> None:
+        if not self.is_alive():
+            return  # its process id may be another process's
         for pid in tree or self.tree():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)

@@ -9,8 +9,8 @@ from controller.model.load import Floats
 
 HOURS: Final = 24
 HOUR_MS: Final = 3_600_000
-#: A load is taken to become at most so many times as large or as small.
-_MOST: Final = 4.0
+#: A load is taken to become at most so many times as large or as small: at night, many have a tenth of their day's.
+_MOST: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
