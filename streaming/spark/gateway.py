@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyspark.serializers
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from controller.adapters.disk.scratch import held_folder
 from controller.adapters.process import signals
 from controller.adapters.process.process_tree import kill_descendants
 from controller.model.errors import TrimtabError
@@ -50,7 +50,7 @@ def start_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
     """Start the JVM of this process, unless there is one, and do not wait for it; see ``ensure_jvm``."""
     if SparkContext._gateway is not None or _STARTED:
         return
-    scratch = Path(tempfile.mkdtemp(prefix="trimtab-spark-"))
+    scratch = held_folder("trimtab-spark-")
     signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
     try:
         log_file = spark_log.new_file(log_folder, scratch)
