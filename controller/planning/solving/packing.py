@@ -164,7 +164,9 @@ class _Packing:
 
     def _instead(self, moves: Ints) -> _Changes:
         """For each of *moves* every other bundle of the same source; of many, the largest."""
-        staying = [largest(self._standing, source) for source in moves[:, 1].tolist()]
+        sources = moves[:, 1].tolist()
+        largest_of = {source: largest(self._standing, source) for source in dict.fromkeys(sources)}
+        staying = [largest_of[source] for source in sources]
         again = np.repeat(moves, [len(bundles) for bundles in staying], axis=0)
         instead = np.concatenate([*staying, np.zeros(0, np.int64)])
         bundle, source, to = again.T
