@@ -2,7 +2,6 @@
 `trimtab collect`, `run` and `execute` as processes, and not one message lost on the way."""
 
 from collections.abc import Iterator
-from math import ceil
 from pathlib import Path
 from uuid import uuid4
 
@@ -32,8 +31,6 @@ INTERVALS = 10
 EVEN = 1.3
 #: With fewer it would not be even.
 MOVES = 12
-#: Of so many moves begun one may end elsewhere: a client's lookup can be quicker than Pulsar's note of the destination.
-MOVES_FOR_ONE_ASTRAY = 20
 
 
 @pytest.fixture
@@ -98,9 +95,9 @@ def test_a_skewed_cluster_becomes_even_and_every_acknowledged_message_is_receive
     owners = {bundle: broker for broker in pulsar.brokers for bundle in stage.admin.owned(broker)}
     last = {move.bundle: move for move in moves}
     astray = [move for move in last.values() if owners.get(move.bundle) != move.destination]
-    assert len(astray) <= ceil(len(last) / MOVES_FOR_ONE_ASTRAY), {move.bundle: results.get(move.id) for move in astray}
+    assert len(astray) <= 0.05 * len(last), {move.bundle: results.get(move.id) for move in astray}
     done = {move.id for move in moves if results[move.id].status == "done"}
-    assert len(moves) - len(done) <= ceil(len(moves) / MOVES_FOR_ONE_ASTRAY), results
+    assert len(done) >= 0.95 * len(moves), results
     assert all(results[move.id].owner_after == move.destination for move in moves if move.id in done)
     assert all(results[move.id].detail for move in moves if move.id not in done), "the others say why not"
 

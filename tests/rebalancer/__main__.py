@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from operator import eq, lt
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,16 +152,17 @@ def main(python: str) -> None:
 
 def _summary(even: float, pairs: Sequence[Pair]) -> str:
     needed = [(pair.moves, pair.theirs.moves) for pair in pairs]
-    fewer, same = (sum(moves is not None and is_so(moves, theirs) for moves, theirs in needed) for is_so in (lt, eq))
+    fewer = sum(moves is not None and moves < limit for moves, limit in needed)
+    same = sum(moves == limit for moves, limit in needed)
     short = [pair for pair in pairs if pair.moves is None or pair.moves > pair.theirs.moves]
     above = [f"{pair.ours.even / pair.theirs.even - 1:.2%}" for pair in short]
-    cpu = [sum(seconds) for seconds in zip(*((pair.theirs.seconds, pair.ours.seconds) for pair in pairs), strict=True)]
+    theirs, ours = sum(pair.theirs.seconds for pair in pairs), sum(pair.ours.seconds for pair in pairs)
     slower = sum(pair.ours.seconds > pair.theirs.seconds for pair in pairs)
     return (
-        f"== to {even}, {len(pairs)} clusters: Rebalancer {sum(theirs for _, theirs in needed)} moves;"
+        f"== to {even}, {len(pairs)} clusters: Rebalancer {sum(limit for _, limit in needed)} moves;"
         f" trimtab there with fewer in {fewer}, with as many in {same};"
         f" else (needs, Rebalancer) {[(pair.moves, pair.theirs.moves) for pair in short]}, with as many it ends"
-        f" above by {above}; CPU s {cpu[0]:.2f} and {cpu[1]:.2f}, slower in {slower}"
+        f" above by {above}; CPU s {theirs:.2f} and {ours:.2f}, slower in {slower}"
     )
 
 

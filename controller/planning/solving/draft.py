@@ -47,7 +47,7 @@ class Draft:
         broker = int(utilisation.argmax()) if len(utilisation) else 0
         return broker if len(utilisation) and utilisation[broker] > self.limits.goal + EPSILON else None
 
-    def peak(self) -> float:
+    def peak_of_givers(self) -> float:
         """The highest utilisation of the brokers that give and are not stuck."""
         return float(self.standing.highest[self.gives & ~self.stuck].max(initial=0.0))
 

@@ -1,10 +1,10 @@
-"""How far brokers are above a level of utilisation: what the tabu search lowers (reach.py)."""
+"""How far brokers are above a level of utilisation: what packing.py and reach.py lower."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from controller.model.load import Floats, Ints
+from controller.model.load import Bools, Floats, Ints
 from controller.planning.solving.standing import Standing
 from controller.planning.solving.steps import EPSILON
 
@@ -45,6 +45,16 @@ class Excess:
         found -= now
         found[fullest > self._ceiling] = np.inf
         return found
+
+    def best_place(self, bundle: int, allowed: Bools) -> tuple[int, float]:
+        """The broker of those *allowed* (n,) on which *bundle* adds least, the emptiest of equals; and what it adds.
+
+        Infinite where it can go to none of them.
+        """
+        added = np.where(allowed, self.added(np.array([bundle]))[0], np.inf)
+        least = np.flatnonzero(added <= added.min() + EPSILON)
+        place = int(least[self._standing.highest[least].argmin()])
+        return place, float(added[place])
 
     def _above(self, load: Floats, capacity: Floats) -> Floats:
         found: Floats = np.square(np.maximum(load / capacity - self._level, 0.0)).sum(axis=-1)

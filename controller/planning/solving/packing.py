@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.model.load import Floats, Ints
-from controller.planning.problem import BalanceProblem
 from controller.planning.solving.excess import Excess
 from controller.planning.solving.limits import Effort
 from controller.planning.solving.reach import Target
@@ -37,21 +36,20 @@ def pack(standing: Standing, target: Target, fits: Fits, effort: Effort) -> bool
     False, and the plan is as it was, if no such plan is found.  Ends when *effort* is spent.
     """
     effort.spend(0, standing.load.shape[1])
-    leaving = _leaving(standing.problem, target, effort)
-    if leaving is None:
-        return False
     before = standing.moves
     standing.back_to(())
-    packing = _Packing(standing, target, fits, effort)
-    if packing.place(leaving) and packing.mend():
-        return True
+    leaving = _leaving(standing, target, effort)
+    if leaving is not None:
+        packing = _Packing(standing, target, fits, effort)
+        if packing.place(leaving) and packing.mend():
+            return True
     standing.back_to(before)
     return False
 
 
-def _leaving(problem: BalanceProblem, target: Target, effort: Effort) -> list[int] | None:
+def _leaving(standing: Standing, target: Target, effort: Effort) -> list[int] | None:
     """Bundles without which every broker is at the level, the largest first; None where the moves or *effort* end."""
-    standing, found = Standing(problem), list[int]()
+    problem, found = standing.problem, list[int]()
     for broker in np.flatnonzero(standing.highest > target.level + EPSILON).tolist():
         bundles, load, capacity = standing.movable_on(broker), standing.load[broker], problem.capacity[broker]
         size = problem.size[bundles]
@@ -96,11 +94,9 @@ class _Packing:
             owner = int(self._standing.problem.owner[bundle])
             allowed = self._fits(bundle)
             allowed[owner] = False
-            if not allowed.any():
+            to, added = self._excess.best_place(bundle, allowed)
+            if not np.isfinite(added):
                 return False
-            added = np.where(allowed, self._excess.added(np.array([bundle]))[0], np.inf)
-            least = np.flatnonzero(added <= added.min() + EPSILON)
-            to = int(least[self._standing.highest[least].argmin()])
             self._standing.move(bundle, owner, to)
             self._excess.changed((owner, to))
         return True
@@ -130,7 +126,7 @@ class _Packing:
     def _changes(self, broker: int) -> _Changes:
         """All changes of bundles of the plan that leave *broker* or come to it."""
         moves = np.array(self._standing.moves, np.int64).reshape(-1, 3)
-        # The first ones are the largest.
+        # The first ones were placed first: they are the largest, but for those that were changed.
         coming, others = moves[moves[:, 2] == broker][:_MOST_COMING], moves[moves[:, 2] != broker][:_MOST_OTHERS]
         touching = moves[(moves[:, 1] == broker) | (moves[:, 2] == broker)][:_MOST_COMING]
         parts = (self._elsewhere(coming), self._exchanged(broker, coming, others), self._instead(touching))

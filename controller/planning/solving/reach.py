@@ -108,10 +108,8 @@ class _Reach:
                 return int(bundles[at]), allowed_place[at]
             allowed = self._fits(int(bundles[at]))
             allowed[broker] = False
-            added = np.where(allowed, self._excess.added(bundles[at : at + 1])[0], np.inf)
-            least = np.flatnonzero(added <= added.min() + EPSILON)
-            allowed_place[at] = int(least[standing.highest[least].argmin()])
-            after[at] = left[at] + added[allowed_place[at]]
+            allowed_place[at], added = self._excess.best_place(int(bundles[at]), allowed)
+            after[at] = left[at] + added
         return None
 
     def _take_one_back(self, step: int) -> bool:

@@ -16,7 +16,7 @@ def drop_needless(draft: Draft) -> None:
     """Take moves back without which their source is no fuller than the fullest broker, or than the goal."""
     problem, standing = draft.problem, draft.standing
     for move in sorted(standing.moves, key=lambda move: -problem.disturbance[move.bundle]):
-        level = max(draft.limits.goal, draft.peak() - EPSILON)
+        level = max(draft.limits.goal, draft.peak_of_givers() - EPSILON)
         without = standing.load[move.source] + problem.size[move.bundle]
         if float((without / problem.capacity[move.source]).max()) <= level:
             standing.take_back(move.bundle)
@@ -25,7 +25,7 @@ def drop_needless(draft: Draft) -> None:
 def disturb_less(draft: Draft) -> None:
     """Put a bundle that disturbs less in the place of another one, where nothing gets fuller than it may be."""
     problem, standing = draft.problem, draft.standing
-    level = max(draft.limits.goal, draft.peak())
+    level = max(draft.limits.goal, draft.peak_of_givers())
     for bundle, source, to in standing.moves:
         rows = standing.movable_on(source)
         rows = rows[problem.disturbance[rows] < problem.disturbance[bundle]]

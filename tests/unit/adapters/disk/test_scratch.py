@@ -43,8 +43,8 @@ def test_it_goes_where_a_signal_ends_the_process(tmp_path: Path) -> None:
 
 
 @contextmanager
-def holding(prefix: str) -> Iterator[int]:
-    """The process id of a process that holds a folder, with a file in it."""
+def holding(prefix: str) -> Iterator[None]:
+    """While another process holds a folder, with a file in it; it is killed then."""
     ready, told = os.pipe()
     child = os.fork()
     if not child:
@@ -56,7 +56,7 @@ def holding(prefix: str) -> Iterator[int]:
             os._exit(70)
     assert os.read(ready, 1) == b"x"
     try:
-        yield child
+        yield
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
