@@ -7,6 +7,7 @@ import numpy as np
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
+from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
@@ -108,7 +109,9 @@ class _Planner:
         if asked.moves is not None:
             return [kept_step(self.problem, self._kept(asked.moves), self._limits, self._allowed)]
         if asked.kind == BALANCE:
-            return [spread_step(self.problem, self._limits, asked.to, self._allowed)]
+            spread = spread_step(self.problem, self._limits, asked.to, self._allowed)
+            self.notes += shortfall(self._source, self._found, spread, asked.to, self._limits)
+            return [spread]
         if asked.kind == DRAIN:
             self.fewest = int(np.isin(self.problem.owner, rows).sum())
             return [empty_step(self.problem, rows, self._limits, self._allowed)]

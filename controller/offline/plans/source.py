@@ -30,6 +30,7 @@ from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.common.movable import broker_own
+from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
 
@@ -78,11 +79,12 @@ class PlanSource:
         verdict = self._untouchable.verdict(self.view.bundles.names[row])
         return "it serves its broker alone" if verdict is None else f"{verdict.reason} ({verdict.by})"
 
-    def allowed(self, found: StatedProblem) -> Allowed | None:
-        """Where the filters let the bundles of *found* go; None: there are no filters."""
-        if not self.policy.filters:
+    def allowed(self, found: StatedProblem, *, without: Sequence[Filter] = ()) -> Allowed | None:
+        """Where the filters, but those of *without*, let the bundles of *found* go; None: there are no filters."""
+        filters = tuple(each for each in self.policy.filters if each not in without)
+        if not filters:
             return None
-        return Destinations(view=self.view, rows=found.rows, filters=self.policy.filters).allowed
+        return Destinations(view=self.view, rows=found.rows, filters=filters).allowed
 
     def msg_rate(self, found: StatedProblem) -> Floats:
         """(m,) messages/s in and out of the bundles of *found*, by short-term averages."""

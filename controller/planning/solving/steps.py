@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.model.load import Bools, Floats, Ints
+from controller.planning.objective import highest
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.limits import FEW_RESOURCES
 from controller.planning.solving.standing import Standing
@@ -37,9 +38,9 @@ def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> Pl
     if not len(rows) or not len(places):
         return None
     now = float(standing.highest[broker])
-    left = _left(standing, broker, standing.problem.size[rows])
+    left = highest(standing.load[broker] - standing.problem.size[rows], standing.problem.capacity[broker])
     # (rows,) the fuller one of the two brokers, with the best destination, as far as it is known.
-    level = np.maximum(left, _filled(standing, rows, places, ceiling).min(axis=1))
+    level = np.maximum(left, _filled(standing, rows, places, ceiling).min(axis=0))
     found: dict[int, int] = {}
     for _ in range(_ASKED):
         best = float(level.min())
@@ -51,7 +52,7 @@ def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> Pl
             return PlannedMove(int(rows[at]), broker, found[at])
         allowed = fits(int(rows[at]))
         allowed[broker] = False
-        filled = np.where(allowed, _filled(standing, rows[at : at + 1], None, ceiling)[0], np.inf)
+        filled = np.where(allowed, _filled(standing, rows[at : at + 1], None, ceiling)[:, 0], np.inf)
         found[at] = int(filled.argmin())
         level[at] = max(float(left[at]), float(filled[found[at]]))
     return None
@@ -124,7 +125,7 @@ def largest(standing: Standing, broker: int) -> Ints:
     rows = standing.movable_on(broker)
     if len(rows) <= _EXCHANGED:
         return rows
-    share = (standing.problem.size[rows] / standing.problem.capacity[broker]).max(axis=1)
+    share = highest(standing.problem.size[rows], standing.problem.capacity[broker])
     return np.sort(rows[np.argsort(-share, kind="stable")[:_EXCHANGED]])
 
 
@@ -140,20 +141,14 @@ def emptiest(standing: Standing, broker: int, number: int) -> Ints:
     return others
 
 
-def _left(standing: Standing, broker: int, size: Floats) -> Floats:
-    """(rows,) the utilisation of *broker* without each of the bundles of *size* (rows, R)."""
-    found: Floats = ((standing.load[broker] - size) / standing.problem.capacity[broker]).max(axis=1)
-    return found
-
-
 def _filled(standing: Standing, rows: Ints, places: Ints | None, ceiling: float) -> Floats:
-    """(rows, places) the utilisation of each place with each bundle; infinity above *ceiling*.  None: all brokers."""
+    """(places, rows) the utilisation of each place with each bundle; infinity above *ceiling*.  None: all brokers."""
     load, capacity = standing.load, standing.problem.capacity
     if places is not None:
         load, capacity = load[places], capacity[places]
-    filled = np.zeros((len(rows), len(load)))
+    filled = np.zeros((len(load), len(rows)))
     for column in range(load.shape[1]):
         size = standing.problem.size[rows, column]
-        np.maximum(filled, (load[:, column] + size[:, None]) / capacity[:, column], out=filled)
+        np.maximum(filled, (load[:, column, None] + size) / capacity[:, column, None], out=filled)
     filled[filled > ceiling] = np.inf
     return filled

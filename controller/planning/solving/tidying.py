@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.planning.objective import highest
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.draft import Draft
 from controller.planning.solving.steps import EPSILON
@@ -30,8 +31,8 @@ def disturb_less(draft: Draft) -> None:
         rows = standing.movable_on(source)
         rows = rows[problem.disturbance[rows] < problem.disturbance[bundle]]
         change = problem.size[bundle] - problem.size[rows]
-        left = ((standing.load[source] + change) / problem.capacity[source]).max(axis=1)
-        right = ((standing.load[to] - change) / problem.capacity[to]).max(axis=1)
+        left = highest(standing.load[source] + change, problem.capacity[source])
+        right = highest(standing.load[to] - change, problem.capacity[to])
         rows = rows[(left <= level) & (right <= max(level, standing.highest[to]))]
         standing.take_back(bundle)
         least = rows[np.argsort(problem.disturbance[rows], kind="stable")][:_ASKED].tolist()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -41,7 +42,8 @@ class Destinations:
         if not moves:
             return self.view
         sent = self.view.preallocated
-        bundle, _, to = np.array(moves, np.int64).T
+        # A quarter of the time that np.array takes: the filters are asked for each move, with all moves before it.
+        bundle, _, to = np.fromiter(chain.from_iterable(moves), np.int64, 3 * len(moves)).reshape(-1, 3).T
         return replace(
             self.view,
             preallocated=Preallocated(

@@ -1,0 +1,70 @@
+"""Why a plan ends above the level that was asked for: the budget, the bundles themselves, or the filters."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Final
+
+from controller.offline.plans.source import PlanSource
+from controller.planning.from_view import StatedProblem
+from controller.planning.plans.plan import PlanStep
+from controller.planning.plans.plan_steps import MOST_MOVES, PlanLimits
+from controller.planning.problem import CertifiedPlan
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.certify import planned
+from controller.planning.solving.limits import SearchLimits
+from controller.strategies.protocols import Filter
+from controller.wire.readable import counted
+
+#: A plan without a filter tells something where it ends lower by this share, at least.
+_LOWER: Final = 0.005
+#: Rounding does not decide whether a level is reached.
+_ROUNDING: Final = 1e-9
+
+
+def shortfall(source: PlanSource, found: StatedProblem, step: PlanStep, to: float, limits: PlanLimits) -> list[str]:
+    """What keeps *step* from *to* times the mean usage, in sentences; none where it gets there.
+
+    Costs a search for a plan without any filter, and, where that one is better, one without each.
+    """
+    wanted, proof = mean_level(found.problem) * to, step.certificate
+    if proof.reached <= wanted + _ROUNDING:
+        return []
+    said = [f"a highest usage of {wanted:.1%}, {to:g} times the mean, is not reached: {proof.reached:.1%}"]
+    if proof.bound > wanted + _ROUNDING:
+        most = "" if limits.max_moves >= MOST_MOVES else f" of at most {counted(limits.max_moves, 'move')}"
+        said.append(f"no plan{most} gets there: none ends below {proof.bound:.1%} ({proof.kind})")
+    # Filters are not in the way of what nothing could do much better.
+    if proof.bound < proof.reached * (1 - _LOWER):
+        said += _in_the_way(source, found, limits, wanted, proof.reached)
+    return said
+
+
+def _in_the_way(
+    source: PlanSource, found: StatedProblem, limits: PlanLimits, wanted: float, reached: float
+) -> Iterator[str]:
+    def without(left_out: Sequence[Filter]) -> CertifiedPlan | None:
+        """The plan without these filters; None where it ends hardly lower."""
+        search = SearchLimits(max_moves=limits.max_moves, begin=wanted, goal=wanted, effort=limits.effort)
+        plan = planned(found.problem, search, source.allowed(found, without=left_out))
+        return plan if plan.certificate.reached < reached * (1 - _LOWER) else None
+
+    filters = source.policy.filters
+    free = without(filters) if filters else None
+    if free is None:
+        return
+    told = False
+    for each in filters:
+        if (plan := without([each])) is not None:
+            told = True
+            yield f"the filter {_named(each)} is in the way: without it {_end(plan)}"
+    if not told:
+        yield f"the filters together are in the way: without any of them {_end(free)}"
+
+
+def _end(plan: CertifiedPlan) -> str:
+    return f"{counted(len(plan.moves), 'move')} end at {plan.certificate.reached:.1%}"
+
+
+def _named(each: Filter) -> str:
+    options = [field.metadata["broker_conf"] for field in fields(each) if "broker_conf" in field.metadata]  # type: ignore[arg-type]
+    return f"{each.reason} ({', '.join(options)})" if options else str(each.reason)

@@ -1,0 +1,93 @@
+"""A plan that ends above the level that was asked for says what keeps it from there."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from controller.model.decision import Reason
+from controller.model.load import ClusterView, Ints
+from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.source import PlanSource, source_of_load
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import json_records, namespace_record
+
+EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
+PERIOD_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five brokers with bundles of every namespace, the last one with none."""
+    cluster = ModelledCluster(ClusterShape(brokers=5, bundles=60, topics=240), seed=3, name="lab")
+    records = [namespace_record("lab", state)[1] for state in cluster.changed_namespaces()]
+    for sweep in cluster.sweeps(1_735_689_600_000):
+        records += [value for _, value in json_records(sweep)]
+    file = tmp_path_factory.mktemp("load") / "load.jsonl"
+    file.write_bytes(b"\n".join(records))
+    return file
+
+
+def source(load: Path, **options: object) -> PlanSource:
+    conf = load.with_name("broker.conf")
+    conf.write_text("".join(f"{name}={value}\n" for name, value in options.items()))
+    return source_of_load([load], conf, cluster=None, period_ms=PERIOD_MS)
+
+
+def notes(found: PlanSource, **asked: object) -> list[str]:
+    return [note for note in planned_cluster(found, Asked(**asked)).notes if "broker.conf" not in note]  # type: ignore[arg-type]
+
+
+def test_a_plan_that_gets_there_says_nothing(load: Path) -> None:
+    assert notes(source(load, **{EVENLY: "false"}), to=1.1) == []
+
+
+def test_the_filter_in_the_way_is_named_with_its_option_and_what_a_plan_without_it_reaches(load: Path) -> None:
+    short, way = notes(source(load), to=1.1)
+    free = planned_cluster(source(load, **{EVENLY: "false"}), Asked(to=1.1)).plan.steps[0]
+    assert "1.1 times the mean, is not reached" in short
+    assert way == (
+        f"the filter FewestBundles ({EVENLY}) is in the way: without it {len(free.moves)} moves end at"
+        f" {free.certificate.reached:.1%}"
+    )
+
+
+def test_a_budget_that_is_too_small_is_named_and_no_filter(load: Path) -> None:
+    short, proved = notes(source(load, **{EVENLY: "false"}), to=1.0, max_moves=1)
+    assert "is not reached" in short
+    assert proved.startswith("no plan of at most 1 move gets there: none ends below ")
+    assert proved.endswith("(removal)")
+
+
+@dataclass(frozen=True)
+class OnlyTheFirst:
+    """A filter that leaves one broker, and holds also where that is overloaded."""
+
+    reason: ClassVar[Reason]
+    binding: ClassVar[bool] = True
+
+    def keep(self, _view: ClusterView, _bundle: int, candidates: Ints) -> Ints:
+        found: Ints = candidates[candidates == 0]
+        return found
+
+
+class Isolated(OnlyTheFirst):
+    reason = Reason.ISOLATION_POLICY
+
+
+class Versioned(OnlyTheFirst):
+    reason = Reason.BROKER_VERSION
+
+
+def test_filters_that_are_in_the_way_together_are_told_together(load: Path) -> None:
+    found = source(load, **{EVENLY: "false"})
+    found = replace(found, policy=replace(found.policy, filters=(Isolated(), Versioned())))
+    _, way = notes(found, to=1.1)
+    assert way.startswith("the filters together are in the way: without any of them ")
+
+
+def test_a_filter_without_an_option_is_named_by_its_reason(load: Path) -> None:
+    found = source(load, **{EVENLY: "false"})
+    _, way = notes(replace(found, policy=replace(found.policy, filters=(Isolated(),))), to=1.1)
+    assert way.startswith(f"the filter {Reason.ISOLATION_POLICY} is in the way: without it ")
