@@ -1,7 +1,8 @@
 """Makes the plan that a person asks for, of a cluster as it is, and says what it cannot do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from controller.offline.plans.source import PlanSource
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.from_view import StatedProblem
-from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, RESTART, Plan, PlanKind, PlanStep
+from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART, Plan, PlanKind, PlanStep
 from controller.planning.plans.plan_steps import (
     MOST_MOVES,
     PlanLimits,
@@ -28,6 +29,9 @@ from controller.planning.plans.waves import WaveLimits, WavePace
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
 from controller.planning.solving.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves
 from controller.wire.readable import counted
+
+#: Kinds of plans that are wrong if they do not know of a broker -> what is planned, for a sentence.
+_OF_EVERY_BROKER: Final[Mapping[PlanKind, str]] = {RESTART: "a rolling restart", REMOVE: "a removal of brokers"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,8 @@ class _Planner:
     """One plan that is being made."""
 
     def __init__(self, source: PlanSource, asked: Asked) -> None:
+        if asked.kind in _OF_EVERY_BROKER:
+            source.require_every_broker(_OF_EVERY_BROKER[asked.kind])
         self._source, self._asked = source, asked
         self._found: StatedProblem = source.problem(
             recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
@@ -98,7 +104,7 @@ class _Planner:
             effort=source.shedder.effort,
         )
         self.fewest: int | None = None
-        self.notes = list(source.notes)
+        self.notes = [*source.notes, *source.note_on_missing]
 
     @property
     def problem(self) -> BalanceProblem:

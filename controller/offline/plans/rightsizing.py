@@ -35,7 +35,11 @@ class Rightsizing:
 
 
 def rightsizing(source: PlanSource, *, headroom: float, added: int) -> Rightsizing:
-    """Whether the cluster has the brokers that it needs to keep *headroom*; what *added* more would change."""
+    """Whether the cluster has the brokers that it needs to keep *headroom*; what *added* more would change.
+
+    TrimtabError where a broker of the cluster has no complete report: its load would not be counted.
+    """
+    source.require_every_broker("a number of brokers")
     problem = source.problem(recently_unloaded_too=True).problem
     if not len(problem.capacity) or not problem.resources:
         raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be said")

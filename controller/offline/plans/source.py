@@ -38,6 +38,8 @@ from controller.strategies.shedding.peak_shedder.destinations import Destination
 _SHEDDER = "PeakShedder"
 #: More than any broker carries.
 _MOST = 1e15
+#: So many brokers without a report are named.
+_TOLD = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,6 +56,31 @@ class PlanSource:
     #: Says what counts as load; its other options are not used.
     shedder: PeakShedder
     notes: tuple[str, ...] = ()
+
+    def require_every_broker(self, what: str) -> None:
+        """TrimtabError where a broker of the roster has no complete report, which *what* cannot do without."""
+        if self.view.missing:
+            raise TrimtabError(
+                f"no complete report in this interval from {self._missing}, and {what} needs those of all brokers in"
+                " the roster: wait for the next interval, and see `trimtab doctor` if it stays so; with --load, give"
+                " the missing report as well"
+            )
+
+    @property
+    def note_on_missing(self) -> tuple[str, ...]:
+        """That brokers of the roster are not counted; nothing where all are."""
+        if not self.view.missing:
+            return ()
+        return (
+            f"no complete report in this interval from {self._missing}: not counted, and nothing moves off a broker"
+            " without a report, or to it",
+        )
+
+    @property
+    def _missing(self) -> str:
+        names = self.view.missing
+        more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+        return f"{', '.join(names[:_TOLD])}{more}"
 
     def problem(self, *, recently_unloaded_too: bool) -> StatedProblem:
         """The balance problem; *recently_unloaded_too*: bundles in their grace period may move as well."""
