@@ -1,10 +1,14 @@
 """``python -m tests.rolling_restart``: restart three real brokers, one after the other, by a plan, under traffic.
 
+``--extensible``: brokers with the extensible load manager, which keeps the planned destination in its own log of
+ownership.  The modular one keeps it in its leader's memory, and forgets it at the first lookup.
+
 ZooKeeper, a bookie and every broker are processes of their own, beside Kafka and trimtab's commands.  A thread asks
 the brokers every second who owns which bundle.  Printed are the moves of each bundle beside those of the plan and the
 fewest that any order needs, how full each broker was, and messages that were acknowledged and not received.
 """
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -35,6 +39,9 @@ _PERIOD_SECONDS: Final = 20
 #: Pulsar's rates are those of the last seconds.
 _SETTLE_SECONDS: Final = 15.0
 _MESSAGES_SECONDS: Final = 120.0
+_EXTENSIBLE: Final = {
+    "loadManagerClassName": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+}
 
 
 class Owners:
@@ -104,14 +111,14 @@ def told(said: Mapping[str, Any], owners: Owners, missing: Mapping[str, list[int
     return not more and not missing
 
 
-def main() -> bool:
+def main(settings_of_brokers: Mapping[str, str]) -> bool:
     """The whole run, in a new folder below /tmp."""
     folder = Path(mkdtemp(prefix="trimtab-rolling-restart-"))
     print(f"logs in {folder}", flush=True)
     with (
         zookeeper_server(folder / "zookeeper") as zookeeper,
         kafka_server(folder / "kafka") as kafka,
-        pulsar_cluster(folder / "pulsar", processes=True) as cluster,
+        pulsar_cluster(folder / "pulsar", processes=True, settings=settings_of_brokers) as cluster,
     ):
         admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
         stage = set_stage(admin, "restart/orders", BUNDLES, RATES)
@@ -156,4 +163,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(0 if main() else 1)
+    raise SystemExit(0 if main(_EXTENSIBLE if "--extensible" in sys.argv[1:] else {}) else 1)
