@@ -1,14 +1,17 @@
 """Puts the moves of a plan one after another; knows how full the brokers are in between."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from controller.model.load import Bools, Floats
+from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 
 #: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
 Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
+#: (rows of brokers that get nothing, (m,) the owner of each bundle; None: that of the problem) -> where bundles may go
+#: then.  A filter that keeps the best of the brokers sees only the others.
+Closing = Callable[[Collection[int], Ints | None], Allowed]
 
 
 class MoveSequence:

@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
+from controller.offline.plans.filters import filters_against, named
 from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.checker import flaws
@@ -32,6 +34,8 @@ from controller.wire.readable import counted
 
 #: Kinds of plans that are wrong if they do not know of a broker -> what is planned, for a sentence.
 _OF_EVERY_BROKER: Final[Mapping[PlanKind, str]] = {RESTART: "a rolling restart", REMOVE: "a removal of brokers"}
+#: Of so many bundles that stay it is found out which filter keeps them.
+_EXPLAINED: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,7 @@ class _Planner:
         )
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
-        self._allowed = source.allowed(self._found)
+        self._allowed, self._closing = source.allowed(self._found), source.closing(self._found)
         wave_seconds = 2 * source.period_ms / 1000
         self._pace = WavePace(wave_seconds=wave_seconds, connections_per_second=asked.connections_per_second)
         rate = asked.connections_per_second
@@ -120,7 +124,7 @@ class _Planner:
             return [spread]
         if asked.kind == DRAIN:
             self.fewest = int(np.isin(self.problem.owner, rows).sum())
-            return [empty_step(self.problem, rows, self._limits, self._allowed)]
+            return [empty_step(self.problem, rows, self._limits, self._closing)]
         if asked.kind == JOIN:
             return [fill_step(self.problem, rows, self._limits, allowed=self._allowed)]
         if asked.kind == RESTART:
@@ -134,7 +138,7 @@ class _Planner:
         return [PlannedMove(row_of[bundle], codes[source], codes[to]) for bundle, source, to in moves]
 
     def _restart(self) -> Sequence[PlanStep]:
-        found, steps = restart_steps(self.problem, self._groups(), self._limits, self._allowed)
+        found, steps = restart_steps(self.problem, self._groups(), self._limits, self._closing)
         self.fewest = found.fewest
         again = int((found.times() > 1).sum())
         most = int(found.times().max(initial=0))
@@ -154,14 +158,19 @@ class _Planner:
         asked = self._asked
         if asked.number >= len(self._source.view.brokers):
             raise SettingsError(f"--remove {asked.number}: the cluster has {len(self._source.view.brokers)} brokers")
-        found = removable(self.problem, asked.number, asked.ceiling, self._allowed)
+        found = removable(self.problem, asked.number, asked.ceiling, self._closing)
         if not found.enough:
+            no_room = sum(each.no_room for each in found.stuck)
+            why = {
+                f"{counted(no_room, 'bundle')} fit nowhere below {asked.ceiling:.0%} of the capacity": no_room,
+                f"filters let {counted(len(found.stuck) - no_room, 'bundle')} go nowhere": len(found.stuck) - no_room,
+            }
             raise TrimtabError(
-                f"{asked.number} brokers cannot be removed: {len(found.brokers)} can, and then the bundles of the next"
-                f" one fit nowhere below {asked.ceiling:.0%} of the capacity"
+                f"{counted(asked.number, 'broker')} cannot be removed: {len(found.brokers)} can; of the next one"
+                f" {' and '.join(text for text, number in why.items() if number)}"
             )
         self.fewest = int(np.isin(self.problem.owner, list(found.brokers)).sum())
-        return [emptied_step(self.problem, found.brokers, found.emptied, self._limits, self._allowed)]
+        return [emptied_step(self.problem, found.brokers, found.emptied, self._limits, self._closing)]
 
     def _groups(self) -> list[list[int]]:
         names = self._source.view.brokers.names
@@ -224,17 +233,22 @@ class _Planner:
         """Why bundles stay on brokers that are to be empty."""
         found: dict[str, str] = {}
         for number, step in enumerate(plan.steps):
-            before = [move for earlier in plan.steps[: number + 1] for move in earlier.moves]
+            owner = plan.before(number).owner
+            allowed = None if self._closing is None else self._closing(step.brokers, owner)
             for bundle in step.stuck:
-                others = None if self._allowed is None else self._allowed(bundle, before)
-                if others is not None:
-                    others[list(step.brokers)] = False
-                no_room = others is None or others.any()
-                why = (
-                    f"no other broker has room for it below {plan.ceiling:.0%}" if no_room else "filters allow no other"
-                )
+                if allowed is None or allowed(bundle, step.moves).any():
+                    why = f"no other broker has room for it below {plan.ceiling:.0%}"
+                else:
+                    why = "filters allow no other"
+                    if len(found) < _EXPLAINED:
+                        why += self._without_one(bundle, step, owner)
                 found[plan.bundles[bundle]] = why
         return found | self._guarded({row for step in plan.steps if step.task == EMPTY for row in step.brokers})
+
+    def _without_one(self, bundle: int, step: PlanStep, owner: Ints) -> str:
+        """Without which filter *bundle* could leave the brokers that *step* empties."""
+        against = filters_against(self._source, self._found, bundle, step, owner)
+        return f": without {' or '.join(map(named, against))} there is one" if against else ""
 
     def _guarded(self, emptied: set[int]) -> dict[str, str]:
         """Bundles that must not move although their broker is *emptied*, and why."""

@@ -1,9 +1,9 @@
 """Why a plan ends above the level that was asked for: the budget, the bundles themselves, or the filters."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from typing import Final
 
+from controller.offline.plans.filters import named
 from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import StatedProblem
 from controller.planning.plans.plan import PlanStep
@@ -56,15 +56,10 @@ def _in_the_way(
     for each in filters:
         if (plan := without([each])) is not None:
             told = True
-            yield f"the filter {_named(each)} is in the way: without it {_end(plan)}"
+            yield f"the filter {named(each)} is in the way: without it {_end(plan)}"
     if not told:
         yield f"the filters together are in the way: without any of them {_end(free)}"
 
 
 def _end(plan: CertifiedPlan) -> str:
     return f"{counted(len(plan.moves), 'move')} end at {plan.certificate.reached:.1%}"
-
-
-def _named(each: Filter) -> str:
-    options = [field.metadata["broker_conf"] for field in fields(each) if "broker_conf" in field.metadata]  # type: ignore[arg-type]
-    return f"{each.reason} ({', '.join(options)})" if options else str(each.reason)

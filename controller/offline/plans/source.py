@@ -25,7 +25,7 @@ from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
 from controller.planning.from_view import StatedProblem, stated
-from controller.planning.sequence import Allowed
+from controller.planning.sequence import Allowed, Closing
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -106,12 +106,18 @@ class PlanSource:
         verdict = self._untouchable.verdict(self.view.bundles.names[row])
         return "it serves its broker alone" if verdict is None else f"{verdict.reason} ({verdict.by})"
 
-    def allowed(self, found: StatedProblem, *, without: Sequence[Filter] = ()) -> Allowed | None:
-        """Where the filters, but those of *without*, let the bundles of *found* go; None: there are no filters."""
+    def closing(self, found: StatedProblem, *, without: Sequence[Filter] = ()) -> Closing | None:
+        """Where the filters, but those of *without*, let the bundles of *found* go, when brokers are closed.
+
+        None: there are no filters.
+        """
         filters = tuple(each for each in self.policy.filters if each not in without)
-        if not filters:
-            return None
-        return Destinations(view=self.view, rows=found.rows, filters=filters).allowed
+        return Destinations(view=self.view, rows=found.rows, filters=filters).closing if filters else None
+
+    def allowed(self, found: StatedProblem, *, without: Sequence[Filter] = ()) -> Allowed | None:
+        """``closing`` where no broker is closed."""
+        closing = self.closing(found, without=without)
+        return None if closing is None else closing((), None)
 
     def msg_rate(self, found: StatedProblem) -> Floats:
         """(m,) messages/s in and out of the bundles of *found*, by short-term averages."""

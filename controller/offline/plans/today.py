@@ -147,7 +147,9 @@ class _Comparison:
     def _impossible(self, waves: tuple[tuple[NamedMove, ...], ...]) -> Iterator[str]:
         """What filters or capacity have against the waves, by today's load."""
         step, codes, before = self._step, self._view.brokers.code_of, list[PlannedMove]()
-        allowed = self._source.allowed(self._found)
+        rows = [codes[name] for row in step.brokers if (name := self._plan.brokers[row]) in codes]
+        closing = self._source.closing(self._found)
+        allowed = None if closing is None else closing(rows if step.task == EMPTY else (), None)
         of_today = list[list[PlannedMove]]()
         for wave in waves:
             of_today.append([])

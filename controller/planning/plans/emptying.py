@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import loads
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.sequence import Allowed
+from controller.planning.sequence import Closing
 
 #: Rounding does not decide whether a bundle fits.
 _ROUNDING: Final = 1e-9
@@ -39,7 +39,7 @@ def emptied(
     *,
     owner: Ints | None = None,
     last_choice: Collection[int] = (),
-    allowed: Allowed | None = None,
+    closing: Closing | None = None,
 ) -> Emptied:
     """Move every bundle off *brokers*, the largest first, each to the broker that is emptiest with it.
 
@@ -51,6 +51,7 @@ def emptied(
     load, capacity = loads(problem, placed), problem.capacity
     shut, later = _marked(len(capacity), brokers), _marked(len(capacity), last_choice)
     rows = _largest_first(problem, placed, brokers)
+    allowed = None if closing is None else closing(brokers, owner)
     moves, stuck = list[PlannedMove](), list[Stuck]()
     for bundle in rows.tolist():
         may = ~shut if allowed is None else allowed(bundle, moves) & ~shut

@@ -10,10 +10,10 @@ from controller.model.load import Bools, Ints
 from controller.planning.objective import highest, loads, score
 from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.plans.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
-from controller.planning.plans.restarting import RollingRestart, after_moves, rolling_restart
+from controller.planning.plans.restarting import RollingRestart, rolling_restart
 from controller.planning.plans.waves import WaveLimits, waves_of
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
-from controller.planning.sequence import Allowed, MoveSequence
+from controller.planning.sequence import Allowed, Closing, MoveSequence
 from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import certified, planned
 from controller.planning.solving.limits import SearchLimits
@@ -76,11 +76,11 @@ def kept_step(
 
 
 def empty_step(
-    problem: BalanceProblem, brokers: Collection[int], limits: PlanLimits, allowed: Allowed | None = None
+    problem: BalanceProblem, brokers: Collection[int], limits: PlanLimits, closing: Closing | None = None
 ) -> PlanStep:
     """Every bundle leaves *brokers*; those that cannot are told."""
-    found = emptied(problem, brokers, limits.ceiling, allowed=allowed)
-    return emptied_step(problem, brokers, found, limits, allowed)
+    found = emptied(problem, brokers, limits.ceiling, closing=closing)
+    return emptied_step(problem, brokers, found, limits, closing)
 
 
 def emptied_step(
@@ -88,10 +88,11 @@ def emptied_step(
     brokers: Collection[int],
     found: Emptied,
     limits: PlanLimits,
-    allowed: Allowed | None = None,
+    closing: Closing | None = None,
 ) -> PlanStep:
     """*found*, which empties *brokers*, as a step."""
     stuck = tuple(each.bundle for each in found.stuck)
+    allowed = None if closing is None else closing(brokers, problem.owner)
     step = _step(problem, found.moves, limits, limits.ceiling, EMPTY, brokers=tuple(brokers), allowed=allowed)
     return replace(step, stuck=stuck)
 
@@ -123,20 +124,19 @@ def fill_step(
 
 
 def restart_steps(
-    problem: BalanceProblem, groups: Sequence[Sequence[int]], limits: PlanLimits, allowed: Allowed | None = None
+    problem: BalanceProblem, groups: Sequence[Sequence[int]], limits: PlanLimits, closing: Closing | None = None
 ) -> tuple[RollingRestart, list[PlanStep]]:
     """The steps of a restart of *groups*: each empties one of them, and the last one fills what ended empty."""
-    found = rolling_restart(problem, groups, limits.ceiling, allowed)
+    found = rolling_restart(problem, groups, limits.ceiling, closing)
     steps, now = list[PlanStep](), problem
     for step in found.steps:
-        step_allowed = after_moves(allowed, problem.owner, now.owner)
-        emptied_now = Emptied(moves=step.moves, stuck=step.stuck)
-        steps.append(emptied_step(now, step.brokers, emptied_now, limits, step_allowed))
+        steps.append(emptied_step(now, step.brokers, Emptied(moves=step.moves, stuck=step.stuck), limits, closing))
         now = replace(now, owner=_moved(now.owner, step.moves))
     if found.steps:
         last = found.steps[-1].brokers
         before = float(highest(loads(problem, problem.owner), problem.capacity).max(initial=0.0))
-        filling = fill_step(now, last, limits, before, after_moves(allowed, problem.owner, now.owner))
+        allowed = None if closing is None else closing((), now.owner)
+        filling = fill_step(now, last, limits, before, allowed)
         steps += [filling] if filling.waves else []
     return found, steps
 

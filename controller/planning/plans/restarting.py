@@ -15,7 +15,7 @@ from controller.model.load import Ints
 from controller.planning.objective import highest, loads
 from controller.planning.plans.emptying import Stuck, emptied
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.sequence import Allowed
+from controller.planning.sequence import Closing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def rolling_restart(
     problem: BalanceProblem,
     groups: Sequence[Sequence[int]],
     ceiling: float,
-    allowed: Allowed | None = None,
+    closing: Closing | None = None,
 ) -> RollingRestart:
     """Restart the brokers of each of *groups* together, one group after the other.
 
@@ -73,8 +73,7 @@ def rolling_restart(
     owner, steps, waiting = problem.owner.copy(), list[RestartStep](), _ordered(problem, groups)
     for at, group in enumerate(waiting):
         later = {row for other in waiting[at + 1 :] for row in other}
-        asked = after_moves(allowed, problem.owner, owner)
-        found = emptied(problem, group, ceiling, owner=owner, last_choice=later, allowed=asked)
+        found = emptied(problem, group, ceiling, owner=owner.copy(), last_choice=later, closing=closing)
         for move in found.moves:
             owner[move.bundle] = move.destination
         steps.append(RestartStep(brokers=tuple(group), moves=found.moves, stuck=found.stuck))
@@ -90,11 +89,3 @@ def _ordered(problem: BalanceProblem, groups: Sequence[Sequence[int]]) -> list[S
         return []
     first = min(by_load, key=lambda group: int(held[list(group)].sum()))
     return [first, *(group for group in by_load if group is not first)]
-
-
-def after_moves(allowed: Allowed | None, before: Ints, now: Ints) -> Allowed | None:
-    """*allowed*, asked with the moves of earlier steps as well: those that brought bundles from *before* to *now*."""
-    if allowed is None:
-        return None
-    moved = [PlannedMove(int(row), int(before[row]), int(now[row])) for row in np.flatnonzero(now != before)]
-    return lambda bundle, moves: allowed(bundle, [*moved, *moves])

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from controller.planning.plans.emptying import Emptied, emptied
+from controller.planning.plans.emptying import Emptied, Stuck, emptied
 from controller.planning.problem import BalanceProblem
-from controller.planning.sequence import Allowed
+from controller.planning.sequence import Closing
 
 #: More brokers than this are not looked for.
 MOST_BROKERS: Final = 100_000
@@ -64,9 +64,11 @@ class Removed:
     emptied: Emptied
     #: False: fewer can go than were asked for.
     enough: bool
+    #: Then: the bundles of the next one that have no place.
+    stuck: tuple[Stuck, ...] = ()
 
 
-def removable(problem: BalanceProblem, number: int, ceiling: float, allowed: Allowed | None = None) -> Removed:
+def removable(problem: BalanceProblem, number: int, ceiling: float, closing: Closing | None = None) -> Removed:
     """*number* brokers that can go, chosen one by one: those whose bundles disturb least, if they fit elsewhere.
 
     No broker that stays gets above *ceiling*.
@@ -74,22 +76,23 @@ def removable(problem: BalanceProblem, number: int, ceiling: float, allowed: All
     cost = np.bincount(problem.owner, weights=problem.disturbance, minlength=len(problem.capacity))
     cheapest: list[int] = np.argsort(cost, kind="stable").tolist()
     chosen, found = list[int](), Emptied(moves=(), stuck=())
-    while len(chosen) < number:
-        more = _one_more(problem, chosen, cheapest, ceiling, allowed)
-        if more is None:
-            break
-        chosen, found = more
+    while len(chosen) < min(number, len(problem.capacity) - 1):
+        more, now = _one_more(problem, chosen, cheapest, ceiling, closing)
+        if now.stuck:
+            return Removed(brokers=tuple(chosen), emptied=found, enough=False, stuck=now.stuck)
+        chosen, found = more, now
     return Removed(brokers=tuple(chosen), emptied=found, enough=len(chosen) == number)
 
 
 def _one_more(
-    problem: BalanceProblem, chosen: list[int], cheapest: list[int], ceiling: float, allowed: Allowed | None
-) -> tuple[list[int], Emptied] | None:
-    """*chosen* and one more of *cheapest*, and how all of them are emptied; None where no other can go."""
-    if len(chosen) + 1 >= len(problem.capacity):
-        return None
+    problem: BalanceProblem, chosen: list[int], cheapest: list[int], ceiling: float, closing: Closing | None
+) -> tuple[list[int], Emptied]:
+    """*chosen* and one more of *cheapest*, and how all of them are emptied; the cheapest one where none can go."""
+    first = None
     for row in [row for row in cheapest if row not in chosen][:_TRIED]:
-        found = emptied(problem, [*chosen, row], ceiling, allowed=allowed)
-        if not found.stuck:
-            return [*chosen, row], found
-    return None
+        found = [*chosen, row], emptied(problem, [*chosen, row], ceiling, closing=closing)
+        if not found[1].stuck:
+            return found
+        first = first or found
+    assert first is not None, "there is a broker that is not chosen"
+    return first

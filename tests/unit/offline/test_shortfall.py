@@ -9,30 +9,15 @@ import pytest
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.offline.plans.planner import Asked, planned_cluster
-from controller.offline.plans.source import PlanSource, source_of_load
-from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.encode import json_records, namespace_record
-
-EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-PERIOD_MS = 60_000
+from controller.offline.plans.source import PlanSource
+from controller.simulator.cluster import ClusterShape
+from tests.plan_sources import EVENLY, modelled_load, source
 
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five brokers with bundles of every namespace, the last one with none."""
-    cluster = ModelledCluster(ClusterShape(brokers=5, bundles=60, topics=240), seed=3, name="lab")
-    records = [namespace_record("lab", state)[1] for state in cluster.changed_namespaces()]
-    for sweep in cluster.sweeps(1_735_689_600_000):
-        records += [value for _, value in json_records(sweep)]
-    file = tmp_path_factory.mktemp("load") / "load.jsonl"
-    file.write_bytes(b"\n".join(records))
-    return file
-
-
-def source(load: Path, **options: object) -> PlanSource:
-    conf = load.with_name("broker.conf")
-    conf.write_text("".join(f"{name}={value}\n" for name, value in options.items()))
-    return source_of_load([load], conf, cluster=None, period_ms=PERIOD_MS)
+    return modelled_load(tmp_path_factory.mktemp("load"), ClusterShape(brokers=5, bundles=60, topics=240))
 
 
 def notes(found: PlanSource, **asked: object) -> list[str]:

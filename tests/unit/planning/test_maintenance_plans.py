@@ -46,7 +46,7 @@ def test_a_bundle_without_room_elsewhere_stays_and_is_told() -> None:
 
 def test_a_bundle_that_no_broker_may_have_is_told_apart() -> None:
     one = problem([[10.0]] * 2, [(0, [3.0])])
-    found = emptied(one, [0], 1.0, allowed=lambda _bundle, _moves: np.zeros(2, np.bool_))
+    found = emptied(one, [0], 1.0, closing=lambda _brokers, _owner: lambda _bundle, _moves: np.zeros(2, np.bool_))
     assert [(each.bundle, each.no_room) for each in found.stuck] == [(0, False)]
 
 

@@ -104,7 +104,7 @@ def test_filters_are_asked_about_each_bundle_after_those_before_it() -> None:
         seen.append((bundle, len(moves)))
         return np.array([True, bundle == 0, False])
 
-    found = emptied(one, [0], 1.0, allowed=allowed)
+    found = emptied(one, [0], 1.0, closing=lambda _brokers, _owner: allowed)
     assert (found.moves, found.stuck) == ((PlannedMove(0, 0, 1),), (Stuck(bundle=1, no_room=False),))
     assert seen == [(0, 0), (1, 1)]
 
