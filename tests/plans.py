@@ -19,7 +19,7 @@ def plan_of(problem: BalanceProblem, steps: Sequence[PlanStep], kind: PlanKind =
         kind=kind,
         asked="a test",
         period_ms=60_000,
-        pace=WavePace(wave_seconds=120.0, connections_per_second=50.0),
+        pace=WavePace(wave_seconds=120.0, connections_per_second=50.0, burst_seconds=60.0),
         ceiling=ceiling,
         brokers=tuple(f"broker-{i:03}:8080" for i in range(n)),
         bundles=tuple(f"acme/ns{i % 3}/0x{i:08x}_0x{i + 1:08x}" for i in range(m)),

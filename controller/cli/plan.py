@@ -59,7 +59,8 @@ _Budget: TypeAlias = Annotated[
     typer.Option(
         metavar="N moves|N connections/min",
         help="So many moves at most; or so many reconnecting producers and consumers in a second (/s), minute (/min) or"
-        " hour (/h).  Can be given once for each.",
+        " hour (/h).  A wave is issued at once: it has no more of them than that, nor than the rate allows until the"
+        " next wave; a bundle that has more moves alone.  Can be given once for each.",
         show_default="no limit",
     ),
 ]
@@ -244,7 +245,10 @@ def _limited(asked: Asked, budget: list[str], to: float, ceiling: float, wave_mo
         elif moves is not None:
             raise typer.BadParameter(f"{each!r}: emptying a broker takes as many moves as it has bundles")
         elif rate is not None and int(rate[1]) > 0:
-            asked = replace(asked, connections_per_second=int(rate[1]) / _SECONDS[rate[2]])
+            if asked.connections_per_second is not None:
+                raise typer.BadParameter(f"{each!r}: give one rate of connections", param_hint="--budget")
+            seconds = _SECONDS[rate[2]]
+            asked = replace(asked, connections_per_second=int(rate[1]) / seconds, burst_seconds=float(seconds))
         else:
             raise typer.BadParameter(f"{each!r}: give '20 moves' or '500 connections/min'", param_hint="--budget")
         asked = replace(asked, text=f"{asked.text}, at most {each.strip()}")

@@ -102,6 +102,9 @@ class PlanRecord(PlanPart):
     """From one wave to the next, at least."""
     connections_per_second: Amount | None
     """Producers and consumers that may have to reconnect in a second; null: any number."""
+    burst_seconds: Annotated[Amount | None, Field(exclude_if=lambda value: value is None)] = None
+    """A wave has at most as many of them as the rate allows in so many seconds, and between two waves; a bundle with
+    more moves alone.  Left out: as many as between two waves."""
     ceiling: Amount
     """Brokers that get bundles of emptied ones stay at or below this share of their capacity."""
     resources: Annotated[Items[Name], Field(max_length=_MOST_RESOURCES)]
@@ -199,6 +202,7 @@ def _plan_record(plan: Plan) -> PlanRecord:
         period_ms=plan.period_ms,
         wave_seconds=plan.pace.wave_seconds,
         connections_per_second=plan.pace.connections_per_second,
+        burst_seconds=plan.pace.burst_seconds,
         ceiling=plan.ceiling,
         resources=problem.resources,
         brokers=plan.brokers,
@@ -248,7 +252,11 @@ def _plan(record: PlanRecord) -> Plan:
         kind=record.kind,
         asked=record.asked,
         period_ms=record.period_ms,
-        pace=WavePace(wave_seconds=record.wave_seconds, connections_per_second=record.connections_per_second),
+        pace=WavePace(
+            wave_seconds=record.wave_seconds,
+            connections_per_second=record.connections_per_second,
+            burst_seconds=record.burst_seconds,
+        ),
         ceiling=record.ceiling,
         brokers=record.brokers,
         bundles=record.bundles,

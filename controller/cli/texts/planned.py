@@ -44,6 +44,14 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
         waves=sum(len(step.waves) for step in plan.steps),
         seconds=plan.seconds,
         connections=int(sum(plan.problem.connections[move.bundle] for move in moves)),
+        connections_at_once=max(
+            (
+                int(sum(plan.problem.connections[move.bundle] for move in wave))
+                for step in plan.steps
+                for wave in step.waves
+            ),
+            default=0,
+        ),
         deadline_ms=deadline_ms,
         in_time=None if deadline_ms is None else now_ms + plan.seconds * 1000 <= deadline_ms and not found.stays,
         before=max((change.before for change in changes), default=0.0),
@@ -162,7 +170,7 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
         ("load of", utc(answer.interval)),
         ("moves", f"{counted(answer.moves, 'move')} in {counted(answer.waves, 'wave')}{least}"),
         ("usage", f"highest {answer.before:.1%} before, {answer.after:.1%} after"),
-        ("time", f"{lasting(answer.seconds)}, {counted(answer.connections, 'connection')} reconnect"),
+        ("time", f"{lasting(answer.seconds)}, {_reconnecting(answer)}"),
     ]
     for number, step in enumerate(answer.steps, 1):
         gap = 0.0 if step.bound <= 0 else max(0.0, step.reached / step.bound - 1)
@@ -177,6 +185,12 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
     if answer.file:
         rows.append(("file", answer.file))
     return [*rows, ("hash", answer.sha256)]
+
+
+def _reconnecting(answer: PlanAnswer) -> str:
+    """How many connections, and how many of them at once."""
+    at_once = f", at most {answer.connections_at_once} at once" if answer.waves > 1 else ""
+    return f"{counted(answer.connections, 'connection')} reconnect{at_once}"
 
 
 def _next(answer: PlanAnswer, conf: Path) -> list[tuple[str, str]]:

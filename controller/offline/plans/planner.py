@@ -56,6 +56,8 @@ class Asked:
     max_moves: int = MOST_MOVES
     #: Producers and consumers that reconnect in a second, at most; None: any number.
     connections_per_second: float | None = None
+    #: Those that reconnect at once are at most as many as that allows in so many seconds; None: as between two waves.
+    burst_seconds: float | None = None
     #: Moves of a wave, and off and to any one broker in it.
     wave_moves: int = 20
     wave_moves_per_broker: int = 10
@@ -94,15 +96,17 @@ class _Planner:
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
         self._allowed, self._closing = source.allowed(self._found), source.closing(self._found)
-        wave_seconds = 2 * source.period_ms / 1000
-        self._pace = WavePace(wave_seconds=wave_seconds, connections_per_second=asked.connections_per_second)
-        rate = asked.connections_per_second
+        self._pace = WavePace(
+            wave_seconds=2 * source.period_ms / 1000,
+            connections_per_second=asked.connections_per_second,
+            burst_seconds=asked.burst_seconds,
+        )
         self._limits = PlanLimits(
             max_moves=asked.max_moves,
             waves=WaveLimits(
                 max_moves=asked.wave_moves,
                 max_per_broker=asked.wave_moves_per_broker,
-                max_connections=None if rate is None else rate * wave_seconds,
+                max_connections=self._pace.max_connections,
             ),
             ceiling=asked.ceiling,
             effort=source.shedder.effort,

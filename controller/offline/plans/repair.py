@@ -24,6 +24,7 @@ def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -
     asked = Asked(
         brokers=tuple(plan.brokers[row] for row in step.brokers),
         connections_per_second=plan.pace.connections_per_second,
+        burst_seconds=plan.pace.burst_seconds,
         wave_moves=max((len(wave) for wave in step.waves), default=1),
         ceiling=plan.ceiling,
         text=f"{plan.asked[:_LONGEST]}, repaired",

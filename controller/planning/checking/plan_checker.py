@@ -47,7 +47,7 @@ def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str
     emptied = step.brokers if step.task == EMPTY else ()
     found = flaws(problem, step.moves, step.certificate)
     allowed = plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)
-    found += wave_flaws(problem, step.waves, allowed, emptied)
+    found += wave_flaws(problem, step.waves, allowed, emptied, _at_once(plan))
     if found:
         return found
     if step.task == FILL:
@@ -59,6 +59,14 @@ def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str
     guarded = {plan.bundles[move.bundle] for move in step.moves}
     found += [f"{name} belongs to Pulsar itself and must not move" for name in sorted(guarded) if _is_guarded(name)]
     return found + _left_behind(plan, step, problem)
+
+
+def _at_once(plan: Plan) -> float:
+    """So many connections may reconnect at once: what the rate allows in its period, or until the next wave."""
+    rate, burst, until_next = plan.pace.connections_per_second, plan.pace.burst_seconds, plan.pace.wave_seconds
+    if rate is None:
+        return math.inf
+    return rate * (until_next if burst is None or burst > until_next else burst)
 
 
 def _is_guarded(bundle: str) -> bool:
@@ -118,4 +126,7 @@ def _pace(plan: Plan) -> list[str]:
         return ["the time of a wave is not above 0"]
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         return ["the connections in a second are not above 0"]
+    burst = plan.pace.burst_seconds
+    if burst is not None and not (math.isfinite(burst) and burst > 0):
+        return ["the period of the connections is not above 0"]
     return []

@@ -17,11 +17,12 @@ def wave_flaws(
     waves: Sequence[Sequence[nouns.PlannedMove]],
     ceiling: float,
     emptied: Sequence[int] = (),
+    most_connections: float = math.inf,
 ) -> list[str]:
     """What is wrong with *waves*, a sentence each; empty: nothing.
 
     No receiving broker may be above *ceiling* during a wave, with the bundles that come and without any that leave.  No
-    bundle may come to a broker of *emptied*.
+    bundle may come to a broker of *emptied*.  The bundles of a wave have at most *most_connections*, but for one alone.
     """
     if not math.isfinite(ceiling) or ceiling < 0:
         return ["the capacity that brokers are kept under is no number"]
@@ -41,6 +42,9 @@ def wave_flaws(
             load[source] -= problem.size[bundle]
             load[to] += problem.size[bundle]
             owner[bundle] = to
+        at_once = float(sum(problem.connections[move[0]] for move in wave))
+        if len(wave) > 1 and not at_once <= most_connections * (1 + _ROUNDING) + _ROUNDING:
+            found.append(f"wave {number}: {at_once:g} connections at once, {most_connections:g} are allowed")
         for to in sorted({move[2] for move in wave}):
             full = float((during[to] / problem.capacity[to]).max(initial=0.0))
             if not full <= ceiling + _ROUNDING:  # nor is a utilisation that no number can hold

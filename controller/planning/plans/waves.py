@@ -41,6 +41,16 @@ class WavePace:
     wave_seconds: float
     #: Producers and consumers that may have to reconnect in a second; None: any number.
     connections_per_second: float | None = None
+    #: A wave is issued at once, so it has no more of them than the rate allows in so many seconds.  None: wave_seconds.
+    burst_seconds: float | None = None
+
+    @property
+    def max_connections(self) -> float | None:
+        """Producers and consumers that one wave may make reconnect, more only by one bundle alone; None: any number."""
+        if self.connections_per_second is None:
+            return None
+        burst = self.wave_seconds if self.burst_seconds is None else self.burst_seconds
+        return self.connections_per_second * min(burst, self.wave_seconds)
 
     def seconds(self, problem: BalanceProblem, wave: Wave) -> float:
         """How long *wave* takes, until the next one may begin."""
@@ -76,7 +86,7 @@ class _Cut:
             self.full()
             or self._leaving[move.source] >= limits.max_per_broker
             or self._coming[move.destination] >= limits.max_per_broker
-            or (most is not None and self._connections + self._problem.connections[move.bundle] > most)
+            or (most is not None and self._connections + self._problem.connections[move.bundle] > most + _ROUNDING)
         ):
             return False
         there = self._during[move.destination] + self._problem.size[move.bundle]

@@ -93,6 +93,9 @@ class PlanAnswer(JsonAnswer):
     seconds: float
     """Of all waves; what a person does between steps is not counted."""
     connections: int
+    """Producers and consumers that reconnect."""
+    connections_at_once: int
+    """The most of any wave: its moves are issued together."""
     deadline_ms: int | None
     """Epoch ms; null: none was given."""
     in_time: bool | None

@@ -113,6 +113,19 @@ def test_fewer_connections_a_second_take_longer(conf: Path) -> None:
     assert slow["seconds"] >= slow["connections"] * 3600 > 0
 
 
+def test_no_more_connections_reconnect_at_once_than_the_budget_says_in_its_period(conf: Path, tmp_path: Path) -> None:
+    broker, file = names(conf)[0], tmp_path / "plan.json"
+    free = answer("--conf", conf, "--drain", broker)
+    for budget, most in (("30 connections/min", 30), ("30 connections/s", 30), ("1200 connections/h", 40)):
+        said = answer("--conf", conf, "--drain", broker, "--budget", budget, "-o", file)
+        found, _ = parse_plan(file.read_bytes())
+        each = [[int(found.problem.connections[move.bundle]) for move in wave] for wave in found.steps[0].waves]
+        assert all(sum(wave) <= most or len(wave) == 1 for wave in each)
+        assert said["connectionsAtOnce"] == max(map(sum, each)) < free["connectionsAtOnce"]
+        told = run("--conf", conf, "--drain", broker, "--budget", budget).stdout
+        assert f"reconnect, at most {said['connectionsAtOnce']} at once" in told
+
+
 def test_a_drained_broker_ends_empty_with_as_many_moves_as_are_needed(conf: Path) -> None:
     broker = names(conf)[0]
     said = answer("--conf", conf, "--drain", broker)
@@ -200,6 +213,7 @@ def test_what_cannot_be_planned_is_told(arguments: list[str], said: str) -> None
         ["--zone"],
         ["--budget", "many"],
         ["--budget", "0 connections/min"],
+        ["--budget", "9 connections/min", "--budget", "9 connections/s"],
         ["--budget", "9999999 moves"],
         ["--drain", "a:1", "--budget", "3 moves"],
         ["--to", "0.5"],

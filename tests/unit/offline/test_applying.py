@@ -57,6 +57,17 @@ def test_waves_follow_each_other_and_each_is_in_one_interval(live: LiveCluster) 
     assert of_interval == [len(wave) for wave in plan.steps[0].waves]
 
 
+def test_a_decision_reconnects_no_more_than_the_rate_allows_in_its_period_but_for_one_bundle(live: LiveCluster) -> None:
+    plan, free = drain(live, connections_per_second=150 / 60, burst_seconds=60.0), drain(live)
+    connections = dict(zip(plan.bundles, plan.problem.connections.tolist(), strict=True))
+    live.run(plan).run()
+    decided = [[connections[command.bundle] for command in each.entry.decision.commands] for each in live.decided]
+    assert sum(map(len, decided)) == len(plan.moves)
+    assert all(sum(each) <= 150 or len(each) == 1 for each in decided)
+    assert any(len(each) > 1 for each in decided)
+    assert len(list(filter(None, decided))) > len(free.steps[0].waves)
+
+
 def test_a_drained_broker_gets_nothing_until_it_is_released(live: LiveCluster) -> None:
     live.run(drain(live)).run()
     assert [each.broker for each in live.controls.drained] == [BROKER]

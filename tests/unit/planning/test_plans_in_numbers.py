@@ -276,3 +276,6 @@ def test_a_ceiling_is_above_0_and_at_most_1_and_rates_are_no_less_than_0() -> No
     pace = "the connections in a second are not above 0"
     assert plan_flaws(replace(plan, pace=replace(plan.pace, connections_per_second=0.0))) == [pace]
     assert plan_flaws(replace(plan, pace=replace(plan.pace, connections_per_second=None))) == []
+    assert plan_flaws(replace(plan, pace=replace(plan.pace, burst_seconds=0.0))) == [
+        "the period of the connections is not above 0"
+    ]

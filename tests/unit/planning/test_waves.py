@@ -73,11 +73,30 @@ def test_the_time_of_a_wave_follows_from_its_connections() -> None:
     assert WavePace(wave_seconds=30.0).seconds(one, (PlannedMove(0, 0, 1),)) == 30.0
 
 
+@pytest.mark.parametrize(
+    ("burst", "most"), [(1.0, 2.0), (20.0, 40.0), (30.0, 60.0), (60.0, 60.0), (3600.0, 60.0), (None, 60.0)]
+)
+def test_a_wave_has_what_the_rate_allows_in_its_period_and_no_more_than_until_the_next(
+    burst: float | None, most: float
+) -> None:
+    pace = WavePace(wave_seconds=30.0, connections_per_second=2.0, burst_seconds=burst)
+    assert pace.max_connections == most
+    assert WavePace(wave_seconds=30.0, burst_seconds=burst).max_connections is None
+
+
+def test_a_rate_that_no_number_holds_exactly_is_used_to_the_last_connection() -> None:
+    bundles = problem([[10.0], [10.0]], [(0, [1.0])] * 7)
+    moves = [PlannedMove(i, 0, 1) for i in range(7)]
+    for rate in range(1, 8):
+        most = WavePace(wave_seconds=120.0, connections_per_second=rate / 60, burst_seconds=60.0).max_connections
+        assert len(waves_of(bundles, moves, WaveLimits(max_connections=most), 1.0)[0]) == rate
+
+
 def _waves_keep_their_promise(one: BalanceProblem, max_moves: int, effort: int) -> None:
     plan = planned(one, SearchLimits(max_moves=max_moves, effort=effort))
     ceiling = max(1.0, plan.certificate.reached)
     waves = waves_of(one, plan.moves, LIMITS, ceiling)
-    assert wave_flaws(one, waves, ceiling) == []
+    assert wave_flaws(one, waves, ceiling, most_connections=LIMITS.max_connections or 0) == []
     assert sorted(move for wave in waves for move in wave) == sorted(plan.moves)
     for wave in waves:
         assert len(wave) <= LIMITS.max_moves
@@ -108,6 +127,10 @@ def test_the_checker_refuses_forged_waves() -> None:
     assert "cannot move" in wave_flaws(two, [(away,), (away,)], 1.0)[0]
     assert "cannot move" in wave_flaws(two, [(PlannedMove(9, 0, 1),)], 1.0)[0]
     assert "cannot move" in wave_flaws(two, [(PlannedMove(0, 0, 2),)], 1.0)[0]
+    both = [PlannedMove(1, 1, 0), PlannedMove(2, 1, 0)]  # a connection each
+    assert wave_flaws(two, [both], 2.0, most_connections=2.0) == []
+    assert wave_flaws(two, [[move] for move in both], 2.0, most_connections=0.5) == []
+    assert wave_flaws(two, [both], 2.0, most_connections=1.9) == ["wave 1: 2 connections at once, 1.9 are allowed"]
     assert "is no number" in wave_flaws(two, [(away,)], float("nan"))[0]
 
 

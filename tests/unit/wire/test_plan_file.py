@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,8 @@ def _made(seed: int = 16) -> Plan:
 
 
 PLAN: Final = _made()
+#: Written before plans said what reconnects at once.
+OLD: Final = (Path(__file__).parents[2] / "data" / "plan_without_burst.json").read_bytes()
 
 
 def written() -> dict[str, Any]:
@@ -69,6 +72,17 @@ def test_the_layout_of_the_file_does_not_change_the_hash() -> None:
     fields = written()
     turned = {"plan": dict(reversed(fields["plan"].items())), "sha256": fields["sha256"]}
     assert parse_plan(json.dumps(turned, indent=4).encode())[1] == hash_of(PLAN)
+
+
+def test_a_file_that_says_nothing_of_a_burst_keeps_its_hash_and_has_the_rate_until_the_next_wave() -> None:
+    plan, sha256 = parse_plan(OLD)
+    assert sha256 == json.loads(OLD)["sha256"] == hash_of(plan)
+    assert encode_plan(plan) == OLD
+    # Its first wave has 5,120 connections, its second one bundle with 7,000.
+    assert plan.pace.max_connections == 6000.0
+    fields = json.loads(OLD)
+    fields["plan"]["burstSeconds"] = 60.0
+    assert refusal(fields) == "the checker refuses the plan: step 1: wave 1: 5120 connections at once, 3000 are allowed"
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -117,6 +131,8 @@ def test_any_change_of_any_field_is_refused(path: tuple[Any, ...]) -> None:
         (lambda plan: plan["steps"][0]["certificate"].update(trust="me"), "trust"),
         (lambda plan: plan.update(ceiling=2.0), "ceiling"),
         (lambda plan: plan.update(waveSeconds=0.0), "time of a wave"),
+        (lambda plan: plan.update(burstSeconds=0.0), "period of the connections"),
+        (lambda plan: plan.update(connectionsPerSecond=0.01), "connections at once"),
         (lambda plan: plan.update(more=1), "more"),
         (lambda plan: plan.update(v=True), ""),
         (lambda plan: plan.pop("fixed"), "fixed"),
