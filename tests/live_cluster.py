@@ -53,6 +53,8 @@ class LiveCluster:
         self.diverted: dict[str, str] = {}
         #: Brokers that no collector reaches.
         self.silent: set[str] = set()
+        #: Brokers that have left.
+        self.left: set[str] = set()
         self.said: list[str] = []
         #: Called before each interval.
         self.meanwhile: Callable[[], object] = lambda: None
@@ -80,7 +82,7 @@ class LiveCluster:
         self.cluster.advance()
         self._states |= {state.namespace: state for state in self.cluster.changed_namespaces()}
         self._log.publish(namespace_record(CLUSTER, state) for state in self._states.values())
-        sweeps = list(self.cluster.sweeps(self.interval))
+        sweeps = [sweep for sweep in self.cluster.sweeps(self.interval) if sweep.broker not in self.left]
         swept = (sweep for sweep in sweeps if sweep.broker not in self.silent)
         self._log.publish(record for sweep in swept for record in json_records(sweep))
         self._log.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
@@ -100,6 +102,12 @@ class LiveCluster:
         """All that was issued."""
         return [command for each in self.decided for command in each.entry.decision.commands]
 
+    @property
+    def checked_at(self) -> list[int]:
+        """T of the load that the orders were checked against, of each decision that issued some."""
+        issued = [each.entry for each in self.decided if each.entry.decision.commands]
+        return [entry.controls.orders.checked_at for entry in issued if entry.controls.orders is not None]
+
     def source(self) -> PlanSource:
         return source_of_log(self.settings, before=2)
 
@@ -110,6 +118,28 @@ class LiveCluster:
     def bundles_on(self, broker: str) -> list[str]:
         view = self.view
         return [view.bundles.names[row] for row in view.bundles.of_broker(view.brokers.code_of[broker]).tolist()]
+
+    def hand(self, bundle: str, source: str, to: str) -> None:
+        """Pulsar gives *bundle* from *source* to *to*; the controllers hear nothing but the load."""
+        command = Command(
+            id="00000000-0000-0000-0000-000000000001",
+            action="unload",
+            cluster=CLUSTER,
+            bundle=bundle,
+            interval=self.interval,
+            expires_at_ms=self.interval + 300_000,
+            mode="active",
+            source=source,
+            why=self.decided[-1].entry.decision.verdicts[0],
+            destination=to,
+        )
+        self.cluster.apply(command, now_ms=self.interval)
+
+    def leave(self, broker: str, heir: str) -> None:
+        """*broker* leaves, and Pulsar gives its bundles to *heir*."""
+        for bundle in self.bundles_on(broker):
+            self.hand(bundle, broker, heir)
+        self.left.add(broker)
 
     def change(self, **changes: Any) -> OperatorControls:
         return change(self.store, lambda now: replace(now, **changes))

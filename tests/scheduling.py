@@ -101,6 +101,7 @@ SLOW: Final = frozenset(
         "cli/test_what_if_command",
         "lab/test_demo_scenario",
         "offline/test_applying",
+        "offline/test_applying_held_back",
         "offline/test_counterfactual_replay",
         "offline/test_flips",
         "offline/test_explanations_from_journal",

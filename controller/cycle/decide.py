@@ -59,7 +59,8 @@ def decide(
     verdicts += about_undescribed(view, undescribed(view, policy))
     untouchable = untouchable_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
-    roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits)
+    orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
+    roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits, orders)
     issued = {key: each for key, each in memory.issued.items() if each.interval > interval - policy.limits.window_ms}
     memory = replace(memory, roster=roster, issued=issued)
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from controller.cycle.policy import Policy
+from controller.cycle.roster import changed_since
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import ClusterView, Ints
@@ -17,6 +18,10 @@ from controller.model.memory import Memory
 
 #: Who gives these verdicts, and the ``by`` of a command's reason that a plan asked for.
 BY_PLAN: Final = "plan"
+#: Orders hold for so many intervals and so many ms after the last word of `trimtab apply`, and as long after the check
+#: of their moves.
+HOLD_INTERVALS: Final = 4
+HOLD_MS: Final = 60_000
 #: So much of a plan's hash is told.
 _SHOWN: Final = 12
 
@@ -62,17 +67,22 @@ def told_of(orders: Orders) -> str:
     return f"{plan_named(orders.plan)}, step {orders.step}, wave {orders.wave} of {orders.waves}"
 
 
-def ordered_unloads(view: ClusterView, memory: Memory, controls: Controls) -> tuple[list[Unload], list[Verdict]]:
-    """The unloads that the plan in *controls* asks for and that are still to be issued, and why others are not."""
+def ordered_unloads(
+    view: ClusterView, memory: Memory, controls: Controls, period_ms: int
+) -> tuple[list[Unload], list[Verdict]]:
+    """The unloads that the plan in *controls* asks for and that are still to be issued, and why others are not.
+
+    *period_ms*: length of the intervals.
+    """
     orders = controls.orders
     if orders is None:
         return [], []
     told = told_of(orders)
     unloads = list[Unload]()
     verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
-    seen = set[str]()
+    seen, void = set[str](), _void(view, memory, orders, period_ms)
     for move in orders.moves:
-        against = _against(view, memory, orders, move)
+        against = _against(view, memory, orders, move) or (_outdated(move, void) if void else None)
         if move.bundle in seen:
             continue  # each bundle once, whoever wrote the orders
         seen.add(move.bundle)
@@ -87,21 +97,32 @@ def ordered_unloads(view: ClusterView, memory: Memory, controls: Controls) -> tu
     return unloads, verdicts
 
 
+def _void(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
+    """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" where their check holds."""
+    changed = changed_since(memory.roster, orders.checked_at)
+    if changed:
+        return f"brokers changed after it was checked ({changed}): it has to be checked again"
+    age = view.as_of_ms - orders.checked_at
+    if age > HOLD_INTERVALS * period_ms + HOLD_MS:
+        return f"it was checked {age // 1000} s ago, so it has to be checked again"
+    return ""
+
+
+def _outdated(move: OrderedMove, detail: str) -> Verdict:
+    return Verdict(subject=move.bundle, reason=Reason.PLAN_OUTDATED, by=BY_PLAN, detail=detail)
+
+
 def _against(view: ClusterView, memory: Memory, orders: Orders, move: OrderedMove) -> Verdict | None:
     """Why *move* is not issued; None where it is to be."""
-
-    def outdated(detail: str) -> Verdict:
-        return Verdict(subject=move.bundle, reason=Reason.PLAN_OUTDATED, by=BY_PLAN, detail=detail)
-
     row = view.bundles.code_of.get(move.bundle)
     if row is None or not view.bundles.owned[row]:
-        return outdated("no broker with data owns it")
+        return _outdated(move, "no broker with data owns it")
     if memory.recently_unloaded.get(move.bundle, -1) >= orders.checked_at:
         since = "unloaded since the plan was checked"
         return Verdict(subject=move.bundle, reason=Reason.RECENTLY_UNLOADED, by=BY_PLAN, detail=since)
     owner = view.brokers.names[int(view.bundles.broker[row])]
     if owner != move.source:
-        return outdated(f"it is on {owner}, and the plan moves it off {move.source}")
+        return _outdated(move, f"it is on {owner}, and the plan moves it off {move.source}")
     if move.destination not in view.brokers.code_of or move.destination == move.source:
-        return outdated(f"{move.destination} has no data, or is where it is")
+        return _outdated(move, f"{move.destination} has no data, or is where it is")
     return None

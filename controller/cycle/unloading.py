@@ -82,7 +82,7 @@ def _ordered(
     issuing: Issuing,
 ) -> Unloads:
     """The unloads of a plan that is being applied; strategies are not asked meanwhile, so that nothing disturbs it."""
-    chosen, verdicts = ordered_unloads(view, memory, issuing.controls)
+    chosen, verdicts = ordered_unloads(view, memory, issuing.controls, issuing.policy.period_ms)
     unloads = Unloads(memory=memory, verdicts=verdicts)
     if len(view.brokers) < 2:
         unloads.verdicts.append(too_few_brokers(view, "plan"))

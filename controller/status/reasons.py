@@ -108,7 +108,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         _THROTTLED, "a plan is being applied, so strategies unload nothing; it ends with `trimtab apply`"
     ),
     Reason.PLAN_OUTDATED: Meaning(
-        _IMPOSSIBLE, "the cluster is not as the plan says: make a new plan, or repair it with `trimtab apply`"
+        _IMPOSSIBLE,
+        "the cluster changed after the check of the plan: `trimtab apply` checks again, and says what to do",
     ),
     Reason.STARTED_ANEW: Meaning(_NORMAL, "the strategy was changed, so its memory begins anew"),
     Reason.SETTLED: Meaning(_NORMAL, "the result of a command came back"),

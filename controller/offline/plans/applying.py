@@ -7,24 +7,25 @@ be started again.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
+from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
 from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
 from controller.model.errors import TrimtabError
+from controller.offline.plans.held import held_by
 from controller.offline.plans.progress import MoveState, PlanProgress
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import NamedMove, Today, named_moves, today
 from controller.planning.plans.plan import EMPTY, Plan
 from controller.wire.readable import counted
 
-#: Intervals without any change after which a wave is given up.
+#: Intervals without any change that nothing explains, after which a plan is given up.
 _PATIENCE: Final = 8
 #: Intervals for which a bundle that was unloaded may be seen nowhere.
 _UNSEEN: Final = 4
 #: A load that is older than so many intervals, and a minute, is no ground for moves.
 _STALE: Final = 3
-#: Orders hold for so many intervals after the last word of this process, and a minute.
-_HOLD: Final = 4
 _MINUTE_MS: Final = 60_000
 #: Of a list as many are told.
 _TOLD: Final = 5
@@ -67,7 +68,7 @@ class Applied:
     left_behind: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class PlanRun:
     """One step of a plan, carried out."""
 
@@ -81,6 +82,13 @@ class PlanRun:
     _notes: list[str] = field(default_factory=list)
     _issued: set[str] = field(default_factory=set)
     _holding: bool = False
+    #: Since when nothing was issued, or got a result, and nothing explained that, epoch ms; None: it is not so.
+    _idle_since: int | None = None
+    #: What held back the last moves that were handed over and not issued.
+    _held: str = ""
+    #: What was said last of a wave, and of its moves.
+    _said_wave: str = ""
+    _said_moves: str = ""
 
     def check(self) -> Today:
         """How the step stands now; PlanHaltedError where the cluster is not as the plan says."""
@@ -188,6 +196,7 @@ class PlanRun:
         self.around.say(f"paused: nothing is issued until `{self.around.command('resume')}`")
         while self._hold_empty(checked_at):
             self._pause()
+        self._idle_since = None
         self.around.say("resumed")
 
     def _until_decided(self, interval: int) -> None:
@@ -207,51 +216,95 @@ class PlanRun:
         whole = len(self.plan.steps[self.number].waves)
         wave, number = found.waves[0], whole - len(found.waves) + 1
         connections = sum(move.connections for move in wave)
-        self.around.say(
-            f"wave {number} of {whole}: {counted(len(wave), 'move')}, {counted(int(connections), 'connection')}"
-        )
+        text = f"wave {number} of {whole}: {counted(len(wave), 'move')}, {counted(int(connections), 'connection')}"
+        if text != self._said_wave:
+            self._said_wave, self._said_moves = text, ""
+            self.around.say(text)
         begun = self.around.now_ms()
         orders = self._orders(number, whole, wave, found.interval)
         self._hold(orders)
         self._settle([move.bundle for move in wave], orders)
         rate = self.plan.pace.connections_per_second
-        until = begun + (0 if rate is None else connections / rate * 1000)
-        while self.around.now_ms() < until and len(found.waves) > 1:
+        issued = [move for move in wave if move.bundle in self._issued]
+        until = begun + (0 if rate is None else sum(move.connections for move in issued) / rate * 1000)
+        is_last = len(found.waves) == 1 and len(issued) == len(wave)
+        while self.around.now_ms() < until and not is_last:
             self._hold_empty(found.interval)
             self._pause()
 
     def _settle(self, bundles: Sequence[str], orders: Orders) -> None:
-        """Wait until each of *bundles* is done; PlanHaltedError where one fails, or nothing happens for long.
+        """Wait until each of *bundles* is done; PlanHaltedError where one fails, or nothing explains a standstill.
 
-        After a pause it returns when nothing is under way: what was not issued has to be checked again.
+        What a decision did not issue is taken back.  Then this returns as soon as nothing is under way and a decision
+        has seen that it was taken back: what was held back has to be checked again.
         """
         last: dict[str, MoveState] = {}
-        changed = self.around.now_ms()
-        was_paused = False
+        is_taken_back = False
         while True:
             found = self.around.progress(self.sha256, orders.checked_at)
-            states, now_ms = found.of(bundles), self.around.now_ms()
-            self._issued |= {bundle for bundle, state in states.items() if state is MoveState.DONE}
-            if states != last:
-                last, changed = states, now_ms
-                self.around.say(_told(states))
-            if found.breaker:
-                raise PlanHaltedError(f"the breaker tripped: {found.breaker}; {_told(states)}")
-            failed = [f"{bundle} ({found.details[bundle]})" for bundle in bundles if states[bundle] is MoveState.FAILED]
-            is_settled = all(state in (MoveState.DONE, MoveState.FAILED) for state in states.values())
-            if is_settled or (was_paused and MoveState.UNDER_WAY not in states.values()):
-                if failed:
-                    raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {_some(failed)}")
+            states = found.of(bundles)
+            obeyed = found.orders is not None and _same(found.orders, orders)
+            left = MoveState.WAITING in states.values()
+            if obeyed:
+                self._held = self._held_by(found, states)
+            self._follow(states, found, moved=_begun(states) != last)
+            last = _begun(states)
+            if MoveState.UNDER_WAY not in states.values() and (not left or (is_taken_back and self._is_known(found))):
+                self._end_wave(found, states)
                 return
-            if self._hold(orders) and not was_paused:
-                was_paused, orders = True, replace(orders, moves=())
-                self._hold(orders)
-            if now_ms - changed > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
-                raise PlanHaltedError(
-                    f"nothing has changed for {_PATIENCE} intervals: {_told(states)}; the last decision: "
-                    f"{found.summary or 'none'}; `{self.around.command('explain')}` says why a bundle stays"
-                )
+            if is_taken_back:
+                self._hold(replace(orders, moves=()))
+            elif self._hold(orders) or (obeyed and left):
+                is_taken_back = True
+                self._hold(replace(orders, moves=()))
+                if obeyed and not last:
+                    self.check()
             self._pause()
+
+    def _follow(self, states: dict[str, MoveState], found: PlanProgress, *, moved: bool) -> None:
+        """Say how far a wave is; PlanHaltedError where the breaker tripped, or nothing explains a standstill.
+
+        *moved*: whether a move is further than at the last look.
+        """
+        now_ms = self.around.now_ms()
+        self._issued |= {bundle for bundle, state in states.items() if state is MoveState.DONE}
+        if moved or self._held or self._idle_since is None:
+            self._idle_since = now_ms
+        text = f"{_told(states)}{f'; held back by {self._held}' if self._held else ''}"
+        if text != self._said_moves:
+            self._said_moves = text
+            self.around.say(text)
+        if found.breaker:
+            raise PlanHaltedError(f"the breaker tripped: {found.breaker}; {_told(states)}")
+        if now_ms - self._idle_since > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
+            raise PlanHaltedError(
+                f"nothing has changed for {_PATIENCE} intervals: {_told(states)}; the last decision: "
+                f"{found.summary or 'none'}; `{self.around.command('explain')}` says why a bundle stays"
+            )
+
+    def _held_by(self, found: PlanProgress, states: dict[str, MoveState]) -> str:
+        """What held back the moves that the newest decision had and did not issue; "": nothing that passes."""
+        waiting = [self._named[bundle] for bundle, state in states.items() if state is MoveState.WAITING]
+        if not waiting or found.last is None:
+            return ""
+        return held_by(found.last, found.limits, self.plan.period_ms, waiting)
+
+    @cached_property
+    def _named(self) -> dict[str, NamedMove]:
+        """The moves of the step, by bundle."""
+        return {move.bundle: move for wave in named_moves(self.plan, self.plan.steps[self.number]) for move in wave}
+
+    def _end_wave(self, found: PlanProgress, states: dict[str, MoveState]) -> None:
+        """PlanHaltedError where a move failed; a standstill that nothing explains goes on to count."""
+        failed = [f"{name} ({found.details[name]})" for name, state in states.items() if state is MoveState.FAILED]
+        if failed:
+            raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {_some(failed)}")
+        if _begun(states) or self._held:
+            self._idle_since = None
+
+    def _is_known(self, found: PlanProgress) -> bool:
+        """Whether the newest decision was made when nothing was handed over."""
+        return found.orders is not None and found.orders.holder == self.around.holder and not found.orders.moves
 
     def _orders(self, number: int, waves: int, wave: Sequence[NamedMove], checked_at: int) -> Orders:
         moves = tuple(OrderedMove(bundle=m.bundle, source=m.source, destination=m.destination) for m in wave)
@@ -276,7 +329,7 @@ class PlanRun:
 
         PlanHaltedError where another process has taken the plan over, or a person has stopped it.
         """
-        expires = self.around.now_ms() + _HOLD * self.plan.period_ms + _MINUTE_MS
+        expires = self.around.now_ms() + HOLD_INTERVALS * self.plan.period_ms + HOLD_MS
         first = not self._holding
 
         def held(now: OperatorControls) -> OperatorControls:
@@ -332,6 +385,16 @@ class PlanRun:
 def _told(states: dict[str, MoveState]) -> str:
     counts = {state: sum(each is state for each in states.values()) for state in MoveState}
     return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+
+
+def _begun(states: dict[str, MoveState]) -> dict[str, MoveState]:
+    """The moves of *states* that were issued."""
+    return {bundle: state for bundle, state in states.items() if state is not MoveState.WAITING}
+
+
+def _same(one: Orders, other: Orders) -> bool:
+    """Whether both are the same orders, however long they hold."""
+    return replace(one, expires_at_ms=0) == replace(other, expires_at_ms=0)
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -6,7 +6,11 @@ from enum import StrEnum
 
 from controller.adapters.opened import log_system
 from controller.adapters.recent import entries_backwards, recent_results
+from controller.cycle.limits import Limits
 from controller.cycle.ordered import BY_PLAN, plan_named
+from controller.model.controls import Orders
+from controller.model.journal import JournalEntry
+from controller.settings.guardrails import limits_of
 from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import to_decision
 
@@ -38,6 +42,14 @@ class PlanProgress:
     breaker: str = ""
     #: Of the newest decision: why nothing was issued, or what was.
     summary: str = ""
+    #: The newest decision, and the limits of the guardrails.
+    last: JournalEntry | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def orders(self) -> Orders | None:
+        """The orders that the newest decision was made with."""
+        return None if self.last is None else self.last.controls.orders
 
     def of(self, bundles: Iterable[str]) -> dict[str, MoveState]:
         """How far each of *bundles* is."""
@@ -79,4 +91,6 @@ def plan_progress(settings: Settings, plan: str, since: int) -> PlanProgress:
         details={bundle: text for bundle, text in details.items() if states[bundle] is MoveState.FAILED},
         breaker=last.memory.breaker.why if last.memory.breaker.tripped_at is not None else "",
         summary=last.decision.summary,
+        last=last,
+        limits=limits_of(settings.guardrails),
     )

@@ -10,7 +10,7 @@ from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
-from controller.model.memory import Failed, InFlight, Memory
+from controller.model.memory import Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
@@ -169,3 +169,28 @@ def test_orders_and_drains_are_journalled_and_without_them_the_bytes_are_as_befo
     read = parse_entry(encode_entry(held))
     assert isinstance(read, JournalEntry)
     assert read.controls == held.controls
+
+
+@pytest.mark.parametrize("freeze", [0, 2])
+def test_orders_that_were_checked_before_a_broker_came_or_went_are_not_issued(freeze: int) -> None:
+    policy = replace(POLICY, limits=Limits(freeze_intervals=freeze))
+    given = orders((ONE, "a:80", "c:80"), checked_at=INTERVAL - 60_000, expires_at_ms=INTERVAL + 600_000)
+    memory = replace(WARM, roster=Roster(brokers=("a:80", "b:80", "c:80", "d:80")))
+    for number in range(4):
+        seen = replace(UNEVEN, as_of_ms=INTERVAL + number * 60_000)
+        found, memory = decide(seen, [], memory, Controls(mode="active", orders=given), policy)
+        assert moved(found) == {}, f"interval {number}"
+        assert reasons(found, ONE) == {Reason.PLAN_OUTDATED}
+    anew = replace(given, checked_at=seen.as_of_ms)
+    found, memory = decide(
+        replace(seen, as_of_ms=seen.as_of_ms + 60_000), [], memory, Controls(mode="active", orders=anew), policy
+    )
+    assert moved(found) == {ONE: "c:80"}
+    assert memory.roster == Roster(brokers=("a:80", "b:80", "c:80")), "what it had to know of the change is forgotten"
+
+
+def test_orders_that_were_checked_long_ago_are_not_issued() -> None:
+    for late, expected in ((300_000, {ONE: "c:80"}), (300_001, {})):
+        found, _ = decided(orders((ONE, "a:80", "c:80"), checked_at=INTERVAL - late))
+        assert moved(found) == expected
+    assert reasons(found, ONE) == {Reason.PLAN_OUTDATED}

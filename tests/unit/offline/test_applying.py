@@ -10,7 +10,7 @@ import pytest
 
 from controller.adapters.opened import log_system
 from controller.model.controls import Choice, Drained, OrderedMove, Orders
-from controller.model.decision import Command, Reason
+from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
 from controller.offline.plans.applying import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
@@ -121,7 +121,7 @@ def test_what_was_not_issued_before_a_pause_is_checked_again_after_it(live: Live
             # While it is paused somebody moves a bundle of the wave by hand.
             assert live.controls.orders is not None
             assert live.controls.orders.moves == ()
-            live.cluster.apply(_unload(live, wave[0], elsewhere), now_ms=live.interval)
+            live.hand(wave[0], BROKER, elsewhere)
         elif paused_at and live.interval == paused_at[0] + 6 * PERIOD:
             live.change(pause=RUNNING)
 
@@ -153,7 +153,7 @@ def test_orders_that_have_expired_are_checked_before_they_are_given_again(live: 
     while orders.hold_at(live.interval):
         live.advance()
     to = next(name for name in plan.brokers[1:] if name not in (BROKER, orders.moves[0].destination))
-    live.cluster.apply(_unload(live, moved, to), now_ms=live.interval)
+    live.hand(moved, BROKER, to)
     live.change(pause=RUNNING)
     live.advance()
     with pytest.raises(PlanHaltedError, match=f"{moved} is on {to}"):
@@ -357,28 +357,12 @@ def test_what_has_changed_is_named_and_nothing_is_issued(live: LiveCluster) -> N
     moved = plan.bundles[first.bundle]
     assert live.run(plan).check().changed == ()
     elsewhere = next(name for name in plan.brokers[1:] if name != plan.brokers[first.destination])
-    live.cluster.apply(_unload(live, moved, elsewhere), now_ms=live.interval)
+    live.hand(moved, BROKER, elsewhere)
     live.advance()
     with pytest.raises(PlanHaltedError, match=f"{moved} is on {elsewhere}"):
         live.run(plan).run()
     assert live.commands == []
     assert live.controls == live.controls.__class__()
-
-
-def _unload(live: LiveCluster, bundle: str, to: str) -> Command:
-    why = live.decided[-1].entry.decision.verdicts[0]
-    return Command(
-        id="00000000-0000-0000-0000-000000000001",
-        action="unload",
-        cluster="demo",
-        bundle=bundle,
-        interval=live.interval,
-        expires_at_ms=live.interval + 300_000,
-        mode="active",
-        source=BROKER,
-        why=why,
-        destination=to,
-    )
 
 
 def test_a_load_that_has_changed_is_named(live: LiveCluster) -> None:
@@ -392,7 +376,7 @@ def test_a_load_that_has_changed_is_named(live: LiveCluster) -> None:
 def test_what_is_left_is_planned_anew_with_a_hash_of_its_own(live: LiveCluster) -> None:
     plan = drain(live)
     moved = plan.bundles[plan.moves[0].bundle]
-    live.cluster.apply(_unload(live, moved, "broker-6:8080"), now_ms=live.interval)
+    live.hand(moved, BROKER, "broker-6:8080")
     live.advance()
     new = repaired(plan, 0, live.source(), tolerance=0.25).plan
     assert parse_plan(encode_plan(new))[1] != hash_of(plan)
@@ -404,8 +388,7 @@ def test_a_balance_is_repaired_to_the_moves_that_are_still_possible(live: LiveCl
     plan = planned_cluster(live.source(), Asked(to=1.1)).plan
     assert len(plan.moves) > 1
     first = plan.moves[0]
-    command = _unload(live, plan.bundles[first.bundle], plan.brokers[first.destination])
-    live.cluster.apply(replace(command, source=plan.brokers[first.source]), now_ms=live.interval)
+    live.hand(plan.bundles[first.bundle], plan.brokers[first.source], plan.brokers[first.destination])
     live.advance()
     new = repaired(plan, 0, live.source(), tolerance=0.5).plan
     left = {plan.bundles[move.bundle] for move in plan.moves[1:]}

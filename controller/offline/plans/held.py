@@ -1,0 +1,91 @@
+"""What holds the moves of a plan back: budgets, a freeze, maintenance windows, a pause.
+
+The journal keeps a decision without its verdicts, so the guardrails are asked once more, by what the journal remembers.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from controller.cycle.budgets import Held, Ledger
+from controller.cycle.limits import Limits
+from controller.cycle.roster import changed_since
+from controller.model.decision import Reason, Verdict
+from controller.model.journal import JournalEntry
+from controller.model.memory import Issued
+from controller.model.names import namespace_of
+from controller.offline.plans.today import NamedMove
+from controller.wire.readable import lasting
+
+#: What holds all commands back and passes by itself, and what sets it.
+_PASSING: Final = {
+    Reason.PAUSED: "a pause",
+    Reason.MAINTENANCE: "guardrails.maintenance",
+    Reason.FROZEN: "guardrails.freeze_intervals",
+    Reason.WARMING_UP: "intervals.warm_up_samples",
+    Reason.GAP: "intervals.warm_up_samples, after a gap",
+}
+#: The ending of a budget's name -> of whom it is.
+_OF: Final = {
+    "_per_source": " off one broker",
+    "_per_destination": " to one broker",
+    "_per_namespace": " of one namespace",
+    "_per_broker": " of one broker",
+}
+_HOUR_MS: Final = 3_600_000
+
+
+def issued(move: NamedMove, interval: int) -> Issued:
+    """What *move* counts against the budgets where it is issued in *interval*, T, epoch ms."""
+    return Issued(
+        action="unload",
+        namespace=namespace_of(move.bundle),
+        source=move.source,
+        destination=move.destination,
+        connections=int(move.connections),
+        interval=interval,
+    )
+
+
+def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequence[NamedMove]) -> str:
+    """What held back *waiting*, moves that the decision of *entry* had and did not issue; "": nothing that passes.
+
+    *period_ms*: length of the intervals.
+    """
+    of_all = next((each for each in _PASSING if f": {each}, " in entry.decision.summary), None)
+    if of_all is None:
+        verdicts = _over_budget(entry, limits, waiting)
+        return "; ".join(budget_told(verdict, limits.window_ms) for verdict in verdicts)
+    by, detail = _PASSING[of_all], entry.controls.maintenance if of_all is Reason.MAINTENANCE else ""
+    if of_all is Reason.FROZEN:
+        detail = changed_since(entry.memory.roster, entry.interval - limits.freeze_intervals * period_ms)
+        by = by if detail else "guardrails.freeze_share: too many brokers have no data"
+    return f"{by} ({detail})" if detail else by
+
+
+def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMove]) -> list[Verdict]:
+    """A verdict for each budget that held one of *waiting* back; none that would hold it back for ever."""
+    memory, interval = entry.memory, entry.interval
+    ledger = Ledger(
+        limits,
+        [each for each in memory.issued.values() if each.interval < interval],
+        [each for each in memory.in_flight.values() if each.interval < interval],
+    )
+    for each in memory.issued.values():
+        if each.interval == interval:
+            ledger.takes("", each)
+    if all(ledger.takes(move.bundle, issued(move, interval)) is Held.NEVER for move in waiting):
+        return []
+    return ledger.verdicts()
+
+
+def budget_told(verdict: Verdict, window_ms: int) -> str:
+    """The budget that *verdict* is about: ``200 unloads an hour off one broker (guardrails.window.…)``.
+
+    *window_ms*: length of the rolling window.
+    """
+    key, kind = verdict.by, verdict.unit.partition(" in ")[0].removesuffix(" an interval")
+    of = next((text for ending, text in _OF.items() if key.endswith(ending)), "")
+    when = " an interval" if ".interval." in key else ""
+    if ".window." in key:
+        when = " an hour" if window_ms == _HOUR_MS else f" in {lasting(window_ms / 1000)}"
+    return f"{verdict.limit or 0:,.0f} {kind}{when}{of} ({key})"
