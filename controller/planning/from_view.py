@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.model.load import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
     CPU,
     MEMORY,
     RATE_IN,
@@ -25,6 +27,8 @@ from controller.planning.shares import Fit, fitted
 
 #: What brokers report, by name.  Heap memory never counts: with garbage collection it says little.
 _REPORTED: Final[Mapping[str, int]] = {name: column for column, name in enumerate(RESOURCE_WORDS) if column != MEMORY}
+#: What follows the load on any broker.  Direct memory is mostly caches of a fixed size.
+_FOLLOWING: Final = frozenset((RESOURCE_WORDS[CPU], RESOURCE_WORDS[BANDWIDTH_IN], RESOURCE_WORDS[BANDWIDTH_OUT]))
 #: More than any broker carries: what is not finite is taken for this.
 _MOST: Final = 1e15
 #: A broker that reports this share of its limit may be asked for more than all of it.
@@ -55,6 +59,8 @@ class StatedProblem:
     rows: Ints
     #: How each reported resource that counts follows the load, by name; of times to come, as now.
     fits: Mapping[str, Fit]
+    #: Resources of which it is assumed, and not known, that they follow the load, as a cautious problem has to.
+    assumed: tuple[str, ...] = ()
     #: For how many minutes each time to come counts; they are the last of the resources.
     later: tuple[float, ...] = ()
 
@@ -110,18 +116,24 @@ class _Column(NamedTuple):
     fit: Fit | None
     #: 0: it is of now.
     minutes: float = 0.0
+    #: Whether the fit follows the load by caution alone.
+    assumed: bool = False
 
 
-def stated(view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen | None = None) -> StatedProblem:
+def stated(
+    view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen | None = None, *, cautious: bool = False
+) -> StatedProblem:
     """The problem of *view*, in which the bundles of *stays* (bundles,) do not move.
 
     Bundles on their way count where they were sent, and do not move.  A bundle's load is that which is *foreseen*, and
-    times to come are further resources; None: its short-term average, and only now counts.
+    times to come are further resources; None: its short-term average, and only now counts.  *cautious*: CPU and
+    bandwidth follow the load, unless it is proved that they do not (shares.py); for plans that need room for bundles.
     """
     bundles, brokers = view.bundles, view.brokers
     n = len(brokers)
     load = bundles.short_term if foreseen is None else foreseen.load
-    columns = [*_reported(view, counted.weights, load, typical=foreseen is not None), *_limited(view, counted, load)]
+    reported = _reported(view, counted.weights, load, typical=foreseen is not None, cautious=cautious)
+    columns = [*reported, *_limited(view, counted, load)]
     columns += _later(view, columns, () if foreseen is None else foreseen.later)
     sent = view.preallocated
     free = bundles.owned & ~stays
@@ -153,7 +165,8 @@ def stated(view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen
     )
     fits = {column.name: column.fit for column in columns if column.fit is not None}
     minutes = tuple(column.minutes for column in columns if column.minutes > 0)
-    return StatedProblem(problem=problem, rows=rows, fits=fits, later=minutes)
+    assumed = tuple(column.name for column in columns if column.assumed)
+    return StatedProblem(problem=problem, rows=rows, fits=fits, assumed=assumed, later=minutes)
 
 
 def drivers(load: Floats) -> Floats:
@@ -182,10 +195,13 @@ def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequen
     return found
 
 
-def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, typical: bool) -> list[_Column]:
+def _reported(
+    view: ClusterView, weights: Mapping[str, float], load: Floats, *, typical: bool, cautious: bool
+) -> list[_Column]:
     """The resources that brokers report with a limit, and that have a weight; *load* (bundles, 4) is the bundles'.
 
-    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.
+    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.  *cautious*: as
+    ``stated`` says.
     """
     bundles, brokers = view.bundles, view.brokers
     now, short = drivers(bundles.load), drivers(load)
@@ -209,14 +225,23 @@ def _reported(view: ClusterView, weights: Mapping[str, float], load: Floats, *, 
         usage = np.where(np.isfinite(usage), np.maximum(usage, 0.0), capacity)
         if not usage.any():
             continue
-        fit, usage, _ = fitted_below_the_limit(usage, np.where(known, limit, np.inf), driven)
+        most = np.where(known, limit, np.inf)
+        fit, asked, _ = fitted_below_the_limit(usage, most, driven)
+        assumed = False
+        if cautious and name in _FOLLOWING:
+            careful = fit
+            fit, asked, _ = fitted_below_the_limit(usage, most, driven, cautious=True)
+            assumed = fit != careful
+        usage = asked
         if typical:
             usage = np.maximum(usage + fit.taken(driven_by - driven), 0.0)
-        found.append(_Column(name, capacity, usage, fit.taken(short), fit))
+        found.append(_Column(name, capacity, usage, fit.taken(short), fit, assumed=assumed))
     return found
 
 
-def fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tuple[Fit, Floats, bool]:
+def fitted_below_the_limit(
+    usage: Floats, limit: Floats, driven: Floats, *, cautious: bool = False
+) -> tuple[Fit, Floats, bool]:
     """How *usage* (n,) follows *driven* (n, 3), and the usage with what brokers at their *limit* are asked for besides.
 
     A broker that reports all of its limit may be asked for any more, so the fit is that of the others, if they are
@@ -225,8 +250,8 @@ def fitted_below_the_limit(usage: Floats, limit: Floats, driven: Floats) -> tupl
     """
     below = usage < _FULL * limit
     if below.all() or np.count_nonzero(below) < max(2, len(usage) / 2):
-        return fitted(usage, driven), usage, bool(below.all())
-    fit = fitted(usage[below], driven[below])
+        return fitted(usage, driven, cautious=cautious), usage, bool(below.all())
+    fit = fitted(usage[below], driven[below], cautious=cautious)
     asked = fit.constant + fit.taken(driven)
     return fit, np.where(below, usage, np.maximum(usage, asked)), bool((asked >= _NEARLY_FULL * limit)[~below].all())
 

@@ -5,6 +5,10 @@ bundles, and by a constant that every broker uses without any.  No factor is bel
 emptier.  Every set of these four is fitted by least squares, and Schwarz's criterion chooses: a set with one more
 member has to fit clearly better.  So drivers that always go together count once, and usage that does not follow load
 counts as constant.  With few brokers the set is small: there have to be more brokers than factors.
+
+Brokers with nearly the same load say little: a constant explains them as well as the load does.  For a shedder the
+constant is the careful choice, since what bundles do not take, no move lowers.  Where bundles have to find room it is
+the careless one: they would need none.  There a *cautious* fit lets all usage follow load, unless a constant is proved.
 """
 
 import math
@@ -20,6 +24,10 @@ from controller.model.load import Floats
 _EXACT: Final = 1e-9
 #: Columns whose common part leaves less than this of one of them say the same.
 _COLLINEAR: Final = 1e-6
+#: A cautious fit has a constant where Schwarz's criterion is lower by so much with it, and by more with few brokers: by
+#: chance that happens about once in 500 times.  So many brokers prove nothing.
+_PROVED: Final = 10.0
+_TOO_FEW: Final = 3
 
 
 class Fit(NamedTuple):
@@ -41,8 +49,11 @@ class Fit(NamedTuple):
         return found
 
 
-def fitted(usage: Floats, drivers: Floats) -> Fit:
-    """How *usage* (n,) follows the *drivers* (n, F), both finite."""
+def fitted(usage: Floats, drivers: Floats, *, cautious: bool = False) -> Fit:
+    """How *usage* (n,) follows the *drivers* (n, F), both finite.
+
+    *cautious*: without a constant, unless it is proved.
+    """
     n, width = drivers.shape
     columns = [np.ones(n), *drivers.T]
     scale = [math.sqrt(_dot(column, column)) for column in columns]
@@ -50,8 +61,7 @@ def fitted(usage: Floats, drivers: Floats) -> Fit:
     moments = {i: _dot(columns[i], usage) / scale[i] for i in used}
     gram = {(i, j): _dot(columns[i], columns[j]) / (scale[i] * scale[j]) for i in used for j in used}
     whole = _dot(usage, usage)
-    best: tuple[float, int, tuple[int, ...]] | None = None
-    chosen: tuple[dict[int, float], float] = {}, whole
+    best, by_load = _Chosen({}, whole), _Chosen({}, whole)
     if n and whole > 0:
         # Drivers before the constant, so that of equal fits one that explains something wins.
         order = [i for i in used if i] + [i for i in used if not i]
@@ -62,14 +72,26 @@ def fitted(usage: Floats, drivers: Floats) -> Fit:
                     continue
                 explained = sum(x * moments[i] for x, i in zip(found, members, strict=True))
                 left = max(whole - explained, whole * _EXACT)
-                rank = (round(n * math.log(left / n) + size * math.log(n), 6), size, members)
-                if best is None or rank[:2] < best[:2]:
-                    best, chosen = rank, (dict(zip(members, found, strict=True)), left)
-    found_factors, left = chosen
-    factor = [found_factors.get(i, 0.0) / scale[i] if scale[i] else 0.0 for i in range(width + 1)]
+                rank = (round(n * math.log(left / n) + size * math.log(n), 6), size)
+                one = _Chosen(dict(zip(members, found, strict=True)), left, rank)
+                best = one if rank < best.rank else best
+                by_load = one if 0 not in members and rank < by_load.rank else by_load
+    if cautious and by_load.factors and 0 in best.factors:
+        more = n - _TOO_FEW
+        proved = more > 0 and by_load.rank[0] - best.rank[0] > _PROVED * n / more
+        best = best if proved else by_load
+    factor = [best.factors.get(i, 0.0) / scale[i] if scale[i] else 0.0 for i in range(width + 1)]
     mean = float(usage.sum()) / n if n else 0.0
-    error = math.sqrt(left / n) / mean if mean > 0 else 0.0
+    error = math.sqrt(best.left / n) / mean if mean > 0 else 0.0
     return Fit(tuple(factor[1:]), factor[0], error)
+
+
+class _Chosen(NamedTuple):
+    """A set of columns: their factors, the sum of squares that it leaves, and Schwarz's criterion with its size."""
+
+    factors: dict[int, float]
+    left: float
+    rank: tuple[float, int] = (math.inf, 0)
 
 
 def _dot(one: Floats, other: Floats) -> float:

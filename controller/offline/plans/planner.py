@@ -91,7 +91,7 @@ class _Planner:
             source.require_every_broker(_OF_EVERY_BROKER[asked.kind])
         self._source, self._asked = source, asked
         self._found: StatedProblem = source.problem(
-            recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
+            asked.kind, recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
         )
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
@@ -112,7 +112,7 @@ class _Planner:
             effort=source.shedder.effort,
         )
         self.fewest: int | None = None
-        self.notes = [*source.notes, *source.note_on_missing]
+        self.notes = [*source.notes, *source.note_on_missing, *_assumed(self._found)]
 
     @property
     def problem(self) -> BalanceProblem:
@@ -270,6 +270,14 @@ class _Planner:
                 " broker stops"
             )
         return found
+
+
+def _assumed(found: StatedProblem) -> list[str]:
+    """What a person should know of how *found* counts the bundles."""
+    if not found.assumed:
+        return []
+    of = " and of ".join(found.assumed)
+    return [f"what the bundles take of {of} is not known for sure: planned as if all that brokers use moved with them"]
 
 
 def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:

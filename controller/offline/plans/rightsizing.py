@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.plans.source import PlanSource
 from controller.planning.objective import highest, loads
+from controller.planning.plans.plan import REMOVE
 from controller.planning.plans.rightsizing import brokers_needed, with_more_brokers
 from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import planned
@@ -40,7 +41,7 @@ def rightsizing(source: PlanSource, *, headroom: float, added: int) -> Rightsizi
     TrimtabError where a broker of the cluster has no complete report: its load would not be counted.
     """
     source.require_every_broker("a number of brokers")
-    problem = source.problem(recently_unloaded_too=True).problem
+    problem = source.problem(REMOVE).problem
     if not len(problem.capacity) or not problem.resources:
         raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be said")
     if len(problem.capacity) + added > 10_000:

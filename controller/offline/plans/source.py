@@ -25,6 +25,7 @@ from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
 from controller.planning.from_view import StatedProblem, stated
+from controller.planning.plans.plan import BALANCE, PlanKind
 from controller.planning.sequence import Allowed, Closing
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.policy import read_policy
@@ -82,10 +83,13 @@ class PlanSource:
         more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
         return f"{', '.join(names[:_TOLD])}{more}"
 
-    def problem(self, *, recently_unloaded_too: bool) -> StatedProblem:
-        """The balance problem; *recently_unloaded_too*: bundles in their grace period may move as well."""
+    def problem(self, kind: PlanKind, *, recently_unloaded_too: bool = True) -> StatedProblem:
+        """The problem of a plan of this *kind*; *recently_unloaded_too*: bundles in their grace period may move, too.
+
+        A balance counts as the controllers' shedder does.  All other kinds need room for bundles, and are cautious.
+        """
         stays = self.guarded if recently_unloaded_too else self.guarded | self.view.recently_unloaded
-        return stated(self.view, stays, self.shedder.counted)
+        return stated(self.view, stays, self.shedder.counted, cautious=kind != BALANCE)
 
     @cached_property
     def guarded(self) -> Bools:

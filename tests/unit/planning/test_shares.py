@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from controller.model.load import Floats
 from controller.planning.shares import Fit, fitted
 
 CHANCE = np.random.default_rng(1)
@@ -63,3 +64,35 @@ def test_a_load_takes_the_factor_of_each_driver() -> None:
     fit = Fit((2.0, 0.5, 3.0), 7.0, 0.0)
     assert fit.taken(np.array([[1.0, 10.0, 100.0], [0.0, 4.0, 0.0]])).tolist() == [307, 2]
     assert fit.taken(np.array([1.0, 2.0, 0.0])).tolist() == 3
+
+
+def almost_even(brokers: int, seed: int) -> tuple[Floats, Floats]:
+    """Usage of 5 and 60 more with the mean load, and drivers: 1 % apart, with a noise of 2 %."""
+    chance = np.random.default_rng(seed)
+    load = 2000 * (1 + 0.01 * chance.standard_normal(brokers))
+    usage = (5 + 60 * load / 2000) * (1 + 0.02 * chance.standard_normal(brokers))
+    return usage, np.stack([load, load * 500, load * 500], axis=1)
+
+
+@pytest.mark.parametrize("brokers", [3, 5, 20])
+def test_in_an_even_cluster_a_cautious_fit_lets_usage_follow_load(brokers: int) -> None:
+    constant = 0
+    for seed in range(20):
+        usage, drivers = almost_even(brokers, seed)
+        constant += not any(fitted(usage, drivers).factors)
+        assert fitted(usage, drivers, cautious=True).taken(drivers).mean() == pytest.approx(usage.mean(), rel=0.01)
+    assert constant, "the other fit may find that nothing follows load"
+
+
+def test_a_constant_that_is_proved_stays_in_a_cautious_fit() -> None:
+    usage = (40.0 + LOAD @ [2.0, 0.5, 3.0]) * (1 + 0.02 * CHANCE.standard_normal(30))
+    assert fitted(usage, LOAD, cautious=True) == fitted(usage, LOAD)
+    assert fitted(usage, LOAD).constant == pytest.approx(40.0, rel=0.1)
+
+
+@pytest.mark.parametrize(("brokers", "constant"), [(3, 0.0), (4, 4.0)])
+def test_a_constant_is_not_proved_by_three_brokers(brokers: int, constant: float) -> None:
+    load = np.arange(1.0, 1.0 + brokers)
+    drivers = np.stack([load, 0 * load, 0 * load], axis=1)
+    assert fitted(4.0 + load, drivers).constant == pytest.approx(4.0)
+    assert fitted(4.0 + load, drivers, cautious=True).constant == pytest.approx(constant)

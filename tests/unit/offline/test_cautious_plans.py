@@ -1,0 +1,75 @@
+"""Plans that need room for bundles, of a cluster that is so even that its usage does not tell what bundles take."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.model.load import BANDWIDTH_OUT, CPU, DIRECT_MEMORY
+from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.rightsizing import rightsizing
+from controller.offline.plans.source import PlanSource
+from controller.offline.plans.today import today
+from controller.planning.plans.plan import BALANCE, DRAIN
+from controller.simulator.cluster import ClusterShape
+from tests.plan_sources import modelled_load, source
+
+BROKERS = 3
+BROKER = "broker-1:8080"
+UNSURE = "what the bundles take of {} is not known for sure: planned as if all that brokers use moved with them"
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return modelled_load(tmp_path_factory.mktemp("even"), ClusterShape(brokers=BROKERS, bundles=48, topics=96))
+
+
+def even(load: Path, resource: int, percent: float, **options: object) -> PlanSource:
+    """Nearly equal bundles, as many on each broker, all with the same usage of *resource*, the only one that counts."""
+    found = source(load, **options)
+    bundles, brokers = found.view.bundles, found.view.brokers
+    broker = np.arange(len(bundles)) % BROKERS
+    # A per cent apart, which the usage does not follow.
+    equal = np.outer(np.array([1.01, 1.0, 0.99])[broker], bundles.short_term.mean(axis=0))
+    usage = np.zeros_like(brokers.usage)
+    usage[:, resource] = brokers.limit[:, resource] * percent / 100
+    bundles = replace(bundles, broker=broker, short_term=equal, load=equal)
+    return replace(found, view=replace(found.view, bundles=bundles, brokers=replace(brokers, usage=usage)))
+
+
+def drained(source: PlanSource) -> PlannedCluster:
+    return planned_cluster(source, Asked(kind=DRAIN, brokers=(BROKER,)))
+
+
+@pytest.mark.parametrize(("resource", "name"), [(CPU, "cpu"), (BANDWIDTH_OUT, "bandwidth out")])
+def test_the_usage_of_a_drained_broker_goes_to_the_others(load: Path, resource: int, name: str) -> None:
+    found = drained(even(load, resource, 60.0))
+    assert UNSURE.format(name) in found.notes
+    assert found.plan.steps[0].certificate.reached == pytest.approx(0.9, rel=0.02)
+
+
+def test_a_drain_for_which_there_is_no_room_leaves_bundles_where_they_are(load: Path) -> None:
+    found = drained(even(load, CPU, 80.0))
+    assert found.stays
+    assert found.plan.steps[0].certificate.reached <= 1.0
+
+
+def test_direct_memory_that_all_brokers_use_alike_stays_with_them(load: Path) -> None:
+    found = drained(even(load, DIRECT_MEMORY, 80.0, loadBalancerDirectMemoryResourceWeight=1))
+    assert (found.stays, found.notes) == ({}, ())
+
+
+def test_the_brokers_that_a_headroom_needs_carry_the_usage_of_all(load: Path) -> None:
+    assert rightsizing(even(load, CPU, 60.0), headroom=0.3, added=0).needed == BROKERS
+
+
+def test_a_balance_counts_as_the_controllers_do(load: Path) -> None:
+    careful = even(load, CPU, 60.0).problem(BALANCE)
+    assert careful.assumed == ()
+    assert not careful.problem.size.any()
+
+
+def test_a_drain_is_compared_with_today_by_the_measure_of_the_plan(load: Path) -> None:
+    now = today(drained(even(load, CPU, 60.0)).plan, 0, even(load, CPU, 60.0), tolerance=0.1)
+    assert now.changed == ()
