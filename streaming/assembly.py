@@ -39,6 +39,7 @@ from streaming.batches.gate import BatchGate
 from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_newer_state
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
+from streaming.own_errors import own_error
 from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query, folded
 from streaming.rehearsal import rehearse
 from streaming.sink import DecisionSink
@@ -230,7 +231,8 @@ class Assembly:
 
     def why_it_ended(self, error: Exception) -> TrimtabError:
         """Why the query ended with Spark's *error*, when it was not the sink's doing."""
-        return self._source.refusal(str(error)) or TrimtabError(f"the query ended: {error}")
+        told = str(error)
+        return self._source.refusal(told) or own_error(told) or TrimtabError(f"the query ended: {told}")
 
 
 def now_ms() -> int:

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.state import GroupState
 
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import FoldOptions, ShardState, check_shards, fold
+from controller.model.errors import StateError
 from controller.wire.packed_rows import rows_from_columns
 from controller.wire.refused import refused_spans
 from streaming.compressed import compressed, decompressed
@@ -42,7 +43,12 @@ def shard_update(*, cluster: str, period_ms: int, shards: int, files: bool, opti
 
 
 def _loaded(group: GroupState) -> ShardState:
-    return state_blob.load(decompressed(bytes(group.get[0])))
+    try:
+        return state_blob.load(decompressed(bytes(group.get[0])))
+    except StateError as error:
+        raise StateError(
+            f"{error}: restore the checkpoint, or set another checkpoint.path: decided intervals stay decided"
+        ) from error
 
 
 def _output(snapshot: tuple[object, ...], span: tuple[object, ...]) -> pd.DataFrame:

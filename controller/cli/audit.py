@@ -80,7 +80,8 @@ def audit_moves(
     Each move: how full source and destination were to be and were two intervals later, what the bundle took along, how
     many clients had to reconnect, whether it was back within an hour, and whether fewer moves would have done.
 
-    Exit codes: 0 printed; 1 the log or the recording cannot be read; 2 an option or the settings are invalid.
+    Exit codes: 0 printed; 1 the log or the recording cannot be read; 2 an option or the settings are invalid,
+    or there is no interval to audit.
     """
     span = _span(since, until, live=recording is None)
     if namespace is not None and not (is_name(namespace) and namespace.count("/") in (1, 2)):

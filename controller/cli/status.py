@@ -53,7 +53,8 @@ def status(
 ) -> None:
     """Print the leader, the last decision and the results of its commands; or a bundle's owner and last decision.
 
-    Exit codes: 0 printed; 1 the brokers have no such bundle, or something did not answer; 2 the settings are invalid.
+    Exit codes: 0 printed, also where it names brokers or an election that did not answer; 1 the brokers have no such
+    bundle, or the log did not answer, or, asked for a bundle, the brokers; 2 the settings are invalid.
     """
     settings = read_settings(conf)
     if bundle is None:

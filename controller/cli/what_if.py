@@ -72,7 +72,8 @@ def what_if(
     The load of each bundle is the recorded one; its place follows the replayed decisions.  The usage of brokers comes
     from a model that is fitted on the recording; its error is printed, and decisions within it are marked as uncertain.
 
-    Exit codes: 0 printed; 1 the recording cannot be read; 2 an option is invalid.
+    Exit codes: 0 printed; 1 the recording cannot be read; 2 an option is invalid, or no interval
+    lies in the span.
     """
     now_ms = time.time_ns() // 1_000_000
     span = ReplaySpan(

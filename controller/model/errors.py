@@ -17,6 +17,10 @@ class SettingsError(TrimtabError):
     exit_code = 2
 
 
+class AnotherClusterError(SettingsError):
+    """What the settings name belongs to another cluster."""
+
+
 class ViewError(TrimtabError):
     """A ClusterView that was built by hand is inconsistent, or holds an impossible number."""
 
@@ -45,6 +49,8 @@ class WireError(TrimtabError):
 class StateError(TrimtabError):
     """Stored state cannot be used: it has another number of shards, an unknown version, or it is damaged."""
 
+    exit_code = 2
+
 
 class LogOfflineError(TrimtabError):
     """A partition of the log that is needed is offline; nothing was written."""
@@ -54,16 +60,18 @@ class JournalError(TrimtabError):
     """The journal could not be read or written; nothing was issued."""
 
 
-class NewerJournalError(JournalError):
-    """A later release of trimtab wrote the journal, in a version that this one does not know."""
+class DamagedJournalError(JournalError):
+    """A record of the journal makes no sense, or is gone although later ones need it.  A person must restore it."""
 
     exit_code = 2
+
+
+class NewerJournalError(DamagedJournalError):
+    """A later release of trimtab wrote the journal, in a version that this one does not know."""
 
 
 class NewerStateError(StateError):
     """A later release of trimtab wrote the state in the checkpoint, in a version that this one does not know."""
-
-    exit_code = 2
 
 
 class EntryTooLargeError(JournalError):

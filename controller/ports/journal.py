@@ -27,7 +27,8 @@ class Journal(Protocol):
     def open(self) -> JournalHead:
         """Fence earlier writers, complete what a crash left half done, and read to the end.
 
-        Raises JournalError, or LeadershipLostError if another writer opened it meanwhile.
+        Raises JournalError; AnotherClusterError where it is another cluster's; LeadershipLostError if another writer
+        opened it meanwhile.
         """
         ...
 

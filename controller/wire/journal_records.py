@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 
-from controller.model.errors import EntryTooLargeError, JournalError, NewerJournalError, WireError
+from controller.model.errors import DamagedJournalError, EntryTooLargeError, JournalError, NewerJournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, reader, validate
 from controller.wire.changes import Json, apply, change
@@ -66,7 +66,8 @@ def unreadable(where: str, error: OSError | WireError) -> JournalError:
             f"{where}: {error}: a later release of trimtab wrote it.  Start that release again, or a later one; this"
             " one would decide without what it remembers"
         )
-    return JournalError(f"{where}: {error}")
+    kind = JournalError if isinstance(error, OSError) else DamagedJournalError
+    return kind(f"{where}: {error}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,7 @@ class Decided:
     def value(self) -> bytes:
         """The entry with its whole memory, as ``encode_entry`` gives it; JournalError where that is not known."""
         if self.missing is not None:
-            raise JournalError(
+            raise DamagedJournalError(
                 f"interval {utc(self.interval)} builds on the entry of {utc(self.missing)}, which is not in the"
                 " journal: restore the journal, or start with an empty one and a new checkpoint"
             )
@@ -230,7 +231,7 @@ def record_at(value: bytes, where: object) -> JournalRecord:
     try:
         return parse_record(value)
     except WireError as error:
-        raise JournalError(f"journal, {where}: {error}") from error
+        raise DamagedJournalError(f"journal, {where}: {error}") from error
 
 
 class PartJoiner:

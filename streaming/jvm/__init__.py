@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from controller.model.errors import TrimtabError
+from controller.model.errors import SettingsError
 
 SOURCES: Final = Path(__file__).parent
 
@@ -16,11 +16,11 @@ SOURCES: Final = Path(__file__).parent
 def jar(folder: Path = SOURCES) -> Path:
     """The Java files of *folder*, compiled: a jar beside them.
 
-    TrimtabError, saying how to make it, where it is missing or was made of other files.
+    SettingsError, saying how to make it, where it is missing or was made of other files.
     """
     found = path(folder)
     if not found.exists():
-        raise TrimtabError(
+        raise SettingsError(
             f"the query's Java is not compiled: {found} is missing. Run `python -m streaming.jvm.build`, in the folder"
             " that trimtab is installed from"
         )

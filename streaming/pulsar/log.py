@@ -1,10 +1,9 @@
 """A log in Pulsar, as Spark reads it: the driver's side of streaming.pulsar.source."""
 
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,16 +14,13 @@ from controller.adapters.pulsar.log.tick_watch import PulsarTickWatch
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
 from controller.aggregate.ticks.backlog import Backlog
-from controller.model.errors import AccessDeniedError, TrimtabError
+from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
 from streaming.batches.gate import Ticks
 from streaming.pulsar.options import PulsarOptions
 from streaming.pulsar.source import PULSAR, PulsarRecords
 from streaming.spark.gateway import scratch_folder
-
-#: What an error of ours is called in the trace that Spark makes of it.
-_OURS: Final = re.compile(r"^(?:controller\.[\w.]+)\.(\w+): (.+)$", re.MULTILINE)
 
 
 class PulsarSource:
@@ -72,13 +68,9 @@ class PulsarSource:
         """See LogSource."""
         return backlog(self._log, cluster=self._cluster, period_ms=self._period_ms, read=read(), now_ms=now_ms)
 
-    def refusal(self, error: str) -> TrimtabError | None:
-        """See LogSource."""
-        found = _OURS.search(error)
-        if found is None:
-            return None
-        kind, text = found.groups()
-        return AccessDeniedError(text) if kind == AccessDeniedError.__name__ else TrimtabError(text)
+    def refusal(self, error: str) -> TrimtabError | None:  # noqa: ARG002
+        """See LogSource.  The source is in Python: its errors say it themselves."""
+        return None
 
     def _gate_path(self) -> Path:
         """Of a file that all queries of this process wait at; created with the first one."""

@@ -24,7 +24,7 @@ from controller.adapters.pulsar.log.tail import PulsarTail
 from controller.adapters.pulsar.log.topics import create_topics, log_admin
 from controller.lab.pulsar_server import CLUSTER as CLUSTER_NAME
 from controller.lab.pulsar_server import PulsarCluster
-from controller.model.errors import JournalError, LeadershipLostError, SettingsError
+from controller.model.errors import AnotherClusterError, JournalError, LeadershipLostError, SettingsError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -181,7 +181,7 @@ def test_the_journal_of_another_cluster_is_refused_and_its_leader_goes_on(place:
     journal = opened(place)
     append(journal, entry(T))
     other = PulsarJournal(place.settings, cluster="other")
-    with closing(other), pytest.raises(JournalError, match=f"about cluster '{CLUSTER}'"):
+    with closing(other), pytest.raises(AnotherClusterError, match=f"about cluster '{CLUSTER}'"):
         other.open()
     append(journal, entry(NEXT))
 

@@ -124,11 +124,11 @@ def janino() -> list[Path]:
 
 
 def pyspark_jars() -> Path:
-    """The folder of the jars that PySpark ships.  TrimtabError where it is not installed."""
+    """The folder of the jars that PySpark ships.  SettingsError where it is not installed."""
     # Found, not imported: this side of trimtab works without Spark.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise TrimtabError("PySpark, whose jars trimtab uses, is not installed in this environment")
+        raise SettingsError("PySpark, whose jars trimtab uses, is not installed in this environment")
     return Path(spec.origin).parent / "jars"
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from controller.adapters.disk import files
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.model.errors import SettingsError, StateError, TrimtabError, WireError
+from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.wire.base import Count, Items, Record, encode, validate
 from controller.wire.results import answered_command
@@ -31,7 +31,7 @@ class FolderInbox:
     """Inbox on the log in *folder*, whose commands are one partition.
 
     ``executor/position.json`` holds its position.  Raises TakenOverError where another executor uses the folder, and
-    SettingsError where the folder is another cluster's log.
+    AnotherClusterError where the folder is another cluster's log.
     """
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
@@ -48,7 +48,7 @@ class FolderInbox:
         try:
             known = _known(self._position)
             if known.cluster not in ("", cluster):
-                raise SettingsError(
+                raise AnotherClusterError(
                     f"{folder} is the log of cluster {known.cluster!r}: give cluster {cluster!r} a folder of its own"
                 )
         except BaseException:

@@ -12,7 +12,13 @@ from pathlib import Path
 from controller.adapters.disk import files
 from controller.adapters.folder.log import DIGITS, as_lines
 from controller.adapters.process.failpoints import failpoint
-from controller.model.errors import JournalError, LeadershipLostError, WireError
+from controller.model.errors import (
+    AnotherClusterError,
+    DamagedJournalError,
+    JournalError,
+    LeadershipLostError,
+    WireError,
+)
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.wire.base import read_object
@@ -42,7 +48,7 @@ class FolderJournal:
             return JournalHead(last=None, epoch=epoch)
         last, path = newest.entry, _entry_path(self._journal, newest.interval)
         if last.cluster != self._cluster:
-            raise JournalError(
+            raise AnotherClusterError(
                 f"{path} is a decision about cluster {last.cluster!r}: give cluster {self._cluster!r} a folder of"
                 " its own"
             )
@@ -159,5 +165,5 @@ def _read_entry(path: Path, reader: EntryReader) -> Decided:
     except (OSError, WireError) as error:
         raise unreadable(str(path), error) from error
     if not isinstance(decided, Decided):
-        raise JournalError(f"{path}: holds no decision")
+        raise DamagedJournalError(f"{path}: holds no decision")
     return decided

@@ -11,7 +11,7 @@ from typing import Final
 from controller.adapters.disk import files
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.process.own_process import own_process
-from controller.model.errors import LeadershipLostError, StateError
+from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 from controller.ports.leadership import Leader, no_preparation
 from controller.wire.process import process_in
 
@@ -19,7 +19,7 @@ _POLL_SECONDS: Final = 0.1
 
 
 def leader_in(folder: Path) -> Leader | None:
-    """The process that leads by the lock in *folder*, None where none does.  Creates nothing; StateError."""
+    """The process that leads by the lock in *folder*, None where none does.  Creates nothing; TrimtabError."""
     try:
         with _lock_in(folder).open("rb") as lock:
             try:
@@ -32,7 +32,7 @@ def leader_in(folder: Path) -> Leader | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StateError(f"{_lock_in(folder)}: {error.strerror}") from error
+        raise TrimtabError(f"{_lock_in(folder)}: {error.strerror}") from error
 
 
 def _lock_in(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.topics import delete_before
 from controller.adapters.kafka.transactions import Transaction, TransactionalProducer
 from controller.adapters.process.failpoints import failpoint
-from controller.model.errors import JournalError, TrimtabError, WireError
+from controller.model.errors import DamagedJournalError, JournalError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
@@ -188,7 +188,9 @@ def _number(record: KafkaRecord, header: str) -> int | None:
     if text is None:
         return None
     if not text.isdigit() or len(text) > _DIGITS:
-        raise JournalError(f"journal, offset {record.offset}: header {header} is {text[:60]!r}, expected a number")
+        raise DamagedJournalError(
+            f"journal, offset {record.offset}: header {header} is {text[:60]!r}, expected a number"
+        )
     return int(text)
 
 

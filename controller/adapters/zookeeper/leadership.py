@@ -102,9 +102,12 @@ class ZooKeeperLeadership:
         except _UNANSWERED as error:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
         except NoNodeError as error:
-            raise StateError(f"{self._epoch_path} was deleted; the next start creates it again") from error
+            raise LeadershipLostError(f"{self._epoch_path} was deleted; the next start creates it again") from error
         if not stored.isdigit():
-            raise StateError(f"{self._epoch_path} holds {stored!r}, not the number of a leadership")
+            raise StateError(
+                f"{self._epoch_path} holds {stored!r}, not the number of a leadership: `trimtab stop-all` begins a new"
+                " one"
+            )
         epoch = max(int(stored), journal_epoch) + 1
         conditions.set_data(self._epoch_path, b"%d" % epoch, version=stat.version)
         self._epoch_version = self._commit(conditions)[-1].version

@@ -11,8 +11,9 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     " `--strict` also a warning), `strategies check` a broken law, `rebalance --require-balance` an uneven end,"
     " `simulate` an expectation that is not met, `replay` a difference, `journal` and `explain` no such decision,"
     " `plan` that its deadline cannot be met, or that bundles stay on a broker that is to be empty",
-    2: "the command line or a setting is wrong, the journal is lost, or a later release wrote journal or checkpoint:"
-    " a person must mend it before the next start",
+    2: "the command line or a setting is wrong, a log is another cluster's, the journal is lost or damaged, the"
+    " checkpoint is damaged, or a later release wrote journal or checkpoint: a person must mend it before the next"
+    " start",
     3: "`decide`: a bundle would be moved or split",
     70: "the controller stood still although there was something to read: start it again",
     75: "the controller lost its leadership and cannot lead again: start it again",

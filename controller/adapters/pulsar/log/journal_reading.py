@@ -13,7 +13,7 @@ from controller.adapters.pulsar.log.reader import (
     one_record,
     read_rest,
 )
-from controller.model.errors import JournalError, WireError
+from controller.model.errors import AnotherClusterError, DamagedJournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.wire.journal import EpochEntry
@@ -93,9 +93,9 @@ def first_of(connection: LogConnection) -> Start:
 
 
 def refuse_another_cluster(of: str, cluster: str) -> None:
-    """JournalError where a journal that is *of* a cluster is to be *cluster*'s."""
+    """AnotherClusterError where a journal that is *of* a cluster is to be *cluster*'s."""
     if of != cluster:
-        raise JournalError(
+        raise AnotherClusterError(
             f"the journal is about cluster {of!r}: give cluster {cluster!r} a namespace of its own in [log.pulsar]"
         )
 
@@ -133,7 +133,9 @@ def number(record: LogRecord, name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
-        raise JournalError(f"journal, {shown(record.place)}: property {name} is {text[:60]!r}, expected a number")
+        raise DamagedJournalError(
+            f"journal, {shown(record.place)}: property {name} is {text[:60]!r}, expected a number"
+        )
     return int(text)
 
 

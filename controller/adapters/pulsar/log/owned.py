@@ -23,7 +23,7 @@ from controller.adapters.pulsar.log.reader import (
 from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, connected
 from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
-from controller.model.errors import AccessDeniedError, TrimtabError, WireError
+from controller.model.errors import AccessDeniedError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, PartitionMemory, TakenOverError
 from controller.wire.base import Items, Record, validate
 from controller.wire.commands import parse_event
@@ -148,7 +148,7 @@ class OwnedPartition:
             return _state(value, self._partition)
         except WireError as error:
             topic = f"{topic_name(self._connection.log, self._name)}-partition-{self._partition}"
-            raise TrimtabError(
+            raise StateError(
                 f"the last record of {topic} is no state of an executor ({error}): who else writes there? Once no"
                 " executor runs, `pulsar-admin topics delete` of it forgets what was begun"
             ) from error

@@ -23,6 +23,8 @@ _DENIED: Final = frozenset({401, 403})
 class ReplacedLogError(StateError):
     """A partition ends before what was read of it: it is another one, or a broker that has lost it still answers."""
 
+    exit_code = 1  # the second passes by itself, so the service manager tries again
+
 
 class Planner:
     """Cuts the log into micro-batches.  *look* says what each partition holds now, *warn* is told what was lost."""

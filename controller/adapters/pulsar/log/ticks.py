@@ -20,7 +20,7 @@ from controller.adapters.pulsar.log.reader import LogRecord, Start, TopicReader
 from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, WriteTarget, connected
 from controller.adapters.pulsar.log.topics import create_topics, ticks_control
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter, now_ms
-from controller.model.errors import LeadershipLostError, TrimtabError, WireError
+from controller.model.errors import AnotherClusterError, LeadershipLostError, StateError, TrimtabError, WireError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.chunks import Arrived, KeyValue, glance
 from controller.wire.metrics import TickRecord, decode_metric
@@ -152,9 +152,9 @@ class PulsarCollectorLog:
         try:
             found = decode_metric(intent, cluster=self._cluster, period_ms=1)
         except WireError as error:
-            raise TrimtabError(f"{ticks_control(self._log)}: its last record is no tick: {error}") from error
+            raise StateError(f"{ticks_control(self._log)}: its last record is no tick: {error}") from error
         if not isinstance(found, TickRecord):
-            raise TrimtabError(
+            raise AnotherClusterError(
                 f"{ticks_control(self._log)}: its last record is no tick of cluster {self._cluster!r}: give each"
                 " cluster a namespace of its own in [log.pulsar]"
             )

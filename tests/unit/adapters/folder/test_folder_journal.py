@@ -13,7 +13,15 @@ import pytest
 from controller.adapters.folder import journal as folder_module
 from controller.adapters.folder.journal import FolderJournal, newest_decision, read_journal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
-from controller.model.errors import JournalError, LeadershipLostError, NewerJournalError, TrimtabError, WireError
+from controller.model.errors import (
+    AnotherClusterError,
+    DamagedJournalError,
+    JournalError,
+    LeadershipLostError,
+    NewerJournalError,
+    TrimtabError,
+    WireError,
+)
 from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
@@ -199,8 +207,17 @@ def test_a_broken_journal_is_named(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     append(journal, entry(T))
     (tmp_path / "journal" / f"{NEXT:015d}.json").write_text("{}")
-    with pytest.raises(JournalError, match=f"{NEXT:015d}.json: missing_field"):
+    with pytest.raises(DamagedJournalError, match=f"{NEXT:015d}.json: missing_field") as caught:
         journal.open()
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_that_cannot_be_read_now_is_no_damage_so_a_restart_may_help(tmp_path: Path) -> None:
+    opened(tmp_path)
+    (tmp_path / "journal" / f"{NEXT:015d}.json").mkdir()
+    with pytest.raises(JournalError, match="Is a directory") as caught:
+        opened(tmp_path)
+    assert caught.value.exit_code == 1
 
 
 def hours(folder: Path, count: int) -> list[int]:
@@ -260,8 +277,9 @@ def test_pruning_that_is_broken_off_leaves_a_journal_in_one_piece(
 def test_an_entry_whose_base_is_gone_says_what_to_do(tmp_path: Path) -> None:
     intervals = hours(tmp_path, 1)
     (tmp_path / "journal" / f"{intervals[0]:015d}.json").unlink()
-    with pytest.raises(JournalError, match="is not in the journal: restore the journal"):
+    with pytest.raises(DamagedJournalError, match="is not in the journal: restore the journal") as caught:
         opened(tmp_path)
+    assert caught.value.exit_code == 2
 
 
 def test_each_poll_gives_what_is_new(tmp_path: Path) -> None:
@@ -357,8 +375,10 @@ def test_dead_letters_of_a_batch_that_runs_again_are_kept_once(tmp_path: Path) -
 
 def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
     append(opened(tmp_path), entry(T))
-    with pytest.raises(JournalError, match=f"about cluster '{CLUSTER}': give cluster 'other' a folder of its own"):
+    refusal = f"about cluster '{CLUSTER}': give cluster 'other' a folder of its own"
+    with pytest.raises(AnotherClusterError, match=refusal) as caught:
         FolderJournal(tmp_path, cluster="other").open()
+    assert caught.value.exit_code == 2
 
 
 def test_an_entry_of_a_later_release_is_refused_by_name_with_an_exit_code_for_a_person(tmp_path: Path) -> None:

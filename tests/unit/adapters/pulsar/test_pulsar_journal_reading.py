@@ -4,7 +4,7 @@ import pytest
 
 from controller.adapters.pulsar.log.journal_reading import read_entry
 from controller.adapters.pulsar.log.reader import LogRecord
-from controller.model.errors import JournalError, NewerJournalError
+from controller.model.errors import DamagedJournalError, NewerJournalError
 from controller.wire.journal_records import EntryReader
 
 
@@ -19,6 +19,6 @@ def test_an_entry_of_a_later_release_is_refused_by_name_with_an_exit_code_for_a_
 
 
 def test_a_damaged_entry_is_an_error_that_names_its_place() -> None:
-    with pytest.raises(JournalError, match="7:3") as caught:
+    with pytest.raises(DamagedJournalError, match="7:3") as caught:
         read_entry(EntryReader(None), record(b"{"))
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
