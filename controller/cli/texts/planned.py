@@ -213,12 +213,7 @@ def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:
     """Print *answer* for a person."""
     for note in answer.notes:
         print_line(out, note)
-    if answer.needed is None:
-        need = f"no number of brokers keeps {answer.headroom:.0%} free: a bundle, or a broker's own use, is too large"
-    else:
-        more = answer.needed - answer.brokers
-        change = f"{more} more" if more > 0 else f"{-more} fewer" if more < 0 else "as many as there are"
-        need = f"{counted(answer.needed, 'broker')} keep {answer.headroom:.0%} free, {change} (by {answer.resource})"
+    need = _needed(answer, f"{answer.headroom:.0%} free")
     rows = [
         ("brokers", f"{answer.brokers}, highest usage {answer.highest:.1%}, mean {answer.mean:.1%}"),
         ("needed", need),
@@ -232,3 +227,21 @@ def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:
             )
         )
     print_fields(out, rows)
+
+
+def _needed(answer: RightsizingAnswer, free: str) -> str:
+    """How many brokers keep so much *free*: what is proved, and what is shown."""
+    least, enough = answer.needed, answer.enough
+    if least is None:
+        return f"no number of brokers keeps {free}: a bundle, or a broker's own use, is too large ({answer.resource})"
+    if least == enough:
+        return f"{counted(least, 'broker')} keep {free}, {_more(least, answer)} (by {answer.resource}); fewer do not"
+    at_least = f"at least {counted(least, 'broker')} to keep {free}, {_more(least, answer)} (by {answer.resource})"
+    if enough is None:
+        return f"{at_least}; no number was found on which all bundles have room, and what stays on a broker"
+    return f"{at_least}; {enough} are enough, {_more(enough, answer)}"
+
+
+def _more(brokers: int, answer: RightsizingAnswer) -> str:
+    more = brokers - answer.brokers
+    return f"{more} more" if more > 0 else f"{-more} fewer" if more < 0 else "as many as there are"

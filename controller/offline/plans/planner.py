@@ -170,8 +170,8 @@ class _Planner:
                 f"filters let {counted(len(found.stuck) - no_room, 'bundle')} go nowhere": len(found.stuck) - no_room,
             }
             raise TrimtabError(
-                f"{counted(asked.number, 'broker')} cannot be removed: {len(found.brokers)} can; of the next one"
-                f" {' and '.join(text for text, number in why.items() if number)}"
+                f"no way was found to remove {counted(asked.number, 'broker')}: {len(found.brokers)} can go; of the"
+                f" next one {' and '.join(text for text, number in why.items() if number)}"
             )
         self.fewest = int(np.isin(self.problem.owner, list(found.brokers)).sum())
         return [emptied_step(self.problem, found.brokers, found.emptied, self._limits, self._closing)]

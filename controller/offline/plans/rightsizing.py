@@ -23,9 +23,10 @@ class Rightsizing:
     #: Highest usage of any broker, and mean usage of the scarcest resource.
     highest: float
     mean: float
-    #: A fraction; and how many brokers keep it, None: no number does.
+    #: A fraction; no fewer brokers keep it, None: no number does; and so many are shown to, None: none was found.
     headroom: float
     needed: int | None
+    enough: int | None
     #: What needs the most brokers.
     resource: str
     #: How many brokers more were tried, and the highest usage and the moves then; no placement is below ``bound``.
@@ -59,7 +60,8 @@ def rightsizing(source: PlanSource, *, headroom: float, added: int) -> Rightsizi
         highest=float(highest(loads(problem, problem.owner), problem.capacity).max()),
         mean=mean_level(problem),
         headroom=headroom,
-        needed=need.brokers,
+        needed=need.at_least,
+        enough=need.enough,
         resource=problem.resources[need.resource],
         added=added,
         highest_after=after,

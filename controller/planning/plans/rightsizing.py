@@ -1,26 +1,35 @@
 """How many brokers a load needs, and what one broker more or less would change."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from controller.model.load import Floats
 from controller.planning.plans.emptying import Emptied, Stuck, emptied
 from controller.planning.problem import BalanceProblem
 from controller.planning.sequence import Closing
 
-#: More brokers than this are not looked for.
-MOST_BROKERS: Final = 100_000
+#: On more brokers than this nothing is placed.
+MOST_BROKERS: Final = 10_000
+#: More brokers than this are not counted.
+_COUNTLESS: Final = 1e15
 #: So many brokers are tried as the next one to go, those whose bundles disturb least.
 _TRIED: Final = 16
+#: Rounding does not make it one broker more.
+_ROUNDING: Final = 1e-9
+#: Where all bundles wait to be placed: as large as so many brokers.
+_WAITING: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokersNeeded:
-    """How many brokers keep a headroom."""
+    """How many brokers, each like the average one, keep a headroom: what is proved, and what is shown."""
 
-    #: Like the average broker of the cluster; None: no number of brokers is enough.
-    brokers: int | None
+    #: No fewer keep it, proved; None: no number does.
+    at_least: int | None
+    #: So many keep it: all bundles were placed on them; None: no number was found.
+    enough: int | None
     #: What needs the most brokers.
     resource: int
 
@@ -28,25 +37,81 @@ class BrokersNeeded:
 def brokers_needed(problem: BalanceProblem, headroom: float) -> BrokersNeeded:
     """How many brokers, each like the average one, stay *headroom* (a fraction) below their capacity.
 
-    It counts with a load that is spread evenly, and with the largest bundle, which has to be somewhere.  What brokers
-    use without bundles is counted once for each broker, as in the one that uses least.
+    Proved by the load as a liquid, and by counting: a broker has room for so many bundles of at least some load.  Shown
+    by placing all bundles on empty brokers.  What brokers use without bundles is counted once for each broker, as in
+    the one that uses least.
     """
-    room, load, each = 1 - headroom, problem.size.sum(axis=0), problem.capacity.mean(axis=0)
-    if room <= 0:
-        return BrokersNeeded(brokers=None, resource=0)
+    room, each = 1 - headroom, problem.capacity.mean(axis=0)
     own = problem.fixed.min(axis=0, initial=np.inf)
-    # What stays where it is although it is not the broker's own: it has to fit as well.
-    load = load + problem.fixed.sum(axis=0) - own * len(problem.fixed)
     left = each * room - own
-    if problem.size.size:
-        left = np.where(problem.size.max(axis=0) > left, 0.0, left)
-    if (left <= 0).any():
-        return BrokersNeeded(brokers=None, resource=int(left.argmin()))
-    # Rounding does not make it one more.
-    needed = np.ceil(load / left - 1e-9)
-    resource = int(needed.argmax())
-    most = max(1.0, float(needed[resource]))
-    return BrokersNeeded(brokers=int(most) if most <= MOST_BROKERS else None, resource=resource)
+    if room <= 0 or (left <= 0).any() or (problem.size > left * (1 + _ROUNDING)).any():
+        short = left - problem.size.max(axis=0, initial=0.0)
+        return BrokersNeeded(at_least=None, enough=None, resource=int((short / each).argmin()) if room > 0 else 0)
+    # What stays where it is although it is not the broker's own: it has to fit as well.
+    staying = np.maximum(problem.fixed - own, 0.0)
+    load = problem.size.sum(axis=0) + staying.sum(axis=0)
+    with np.errstate(over="ignore"):
+        liquid = np.minimum(np.ceil(load / left - _ROUNDING), _COUNTLESS)
+    needed = [max(int(liquid[at]), _counted(problem.size[:, at], float(left[at])), 1) for at in range(len(left))]
+    resource = int(np.argmax(needed))
+    sizes = np.vstack([problem.size, staying[staying.any(axis=1)]])
+    empty = _Empty(problem.resources, each, own, sizes, room)
+    fits = bool((sizes <= left * (1 + _ROUNDING)).all())
+    return BrokersNeeded(
+        at_least=needed[resource], enough=_enough(empty, needed[resource]) if fits else None, resource=resource
+    )
+
+
+def _counted(sizes: Floats, left: float) -> int:
+    """So many brokers with so much *left* are needed for the bundles of at least some load, for every such load."""
+    largest = np.sort(sizes[sizes > 0])[::-1]
+    with np.errstate(over="ignore"):
+        fit = np.floor(left / largest + _ROUNDING).clip(min=1)
+    return int(np.ceil(np.arange(1, len(largest) + 1) / fit).max(initial=0))
+
+
+class _Empty(NamedTuple):
+    """Empty brokers that are all alike, and what is to be placed on them."""
+
+    resources: tuple[str, ...]
+    #: (R,) of each broker, and what it uses without bundles.
+    capacity: Floats
+    own: Floats
+    #: (m, R)
+    sizes: Floats
+    #: So full a broker may be.
+    room: float
+
+    def hold(self, number: int) -> bool:
+        """Whether a placement is found that keeps *number* of them at or below the room: the largest bundles first."""
+        none = np.zeros(len(self.sizes))
+        waiting = BalanceProblem(
+            resources=self.resources,
+            capacity=np.vstack([np.tile(self.capacity, (number, 1)), self.capacity * _WAITING]),
+            fixed=np.vstack([np.tile(self.own, (number, 1)), np.zeros_like(self.own)]),
+            size=self.sizes,
+            owner=np.full(len(self.sizes), number),
+            connections=none,
+            disturbance=none,
+        )
+        return not emptied(waiting, [number], self.room).stuck
+
+
+def _enough(empty: _Empty, at_least: int) -> int | None:
+    """The fewest brokers, from *at_least* on, for which a placement was found; None: none for up to MOST_BROKERS."""
+    # With a broker for each bundle there is room.
+    most = min(MOST_BROKERS, max(at_least, len(empty.sizes)))
+    if at_least > most:
+        return None
+    below, number = at_least - 1, at_least
+    while not empty.hold(number):
+        if number == most:
+            return None
+        below, number = number, min(most, number + 2 * (number - at_least) + 1)
+    while number - below > 1:
+        middle = (below + number) // 2
+        below, number = (below, middle) if empty.hold(middle) else (middle, number)
+    return number
 
 
 def with_more_brokers(problem: BalanceProblem, number: int) -> BalanceProblem:

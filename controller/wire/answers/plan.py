@@ -140,7 +140,9 @@ class RightsizingAnswer(JsonAnswer):
     """The mean usage of the scarcest resource."""
     headroom: float
     needed: int | None
-    """Brokers like the average one that keep the headroom; null: no number does."""
+    """Fewer brokers like the average one do not keep the headroom, as is proved; null: no number does."""
+    enough: int | None
+    """So many do: all bundles were placed on them; null: no such number was found."""
     resource: str
     """What needs the most brokers."""
     added: int

@@ -4,15 +4,19 @@ import json
 import shutil
 import time
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from controller.cli.plan import plan
+from controller.cli.texts.planned import print_rightsizing
 from controller.model.errors import SettingsError, TrimtabError
+from controller.wire.answers.plan import RightsizingAnswer
 from controller.wire.plan import parse_plan
 from tests.modelled_log import ACTIVE, played, settings_in
 from tests.records import SAMPLES
@@ -167,9 +171,30 @@ def test_a_zone_needs_failure_domains(conf: Path) -> None:
 
 def test_brokers_needed_and_what_more_of_them_would_change(conf: Path) -> None:
     said = answer("--conf", conf, "--headroom", "20", "--add", "2")
-    assert said["needed"] >= 1
+    assert 1 <= said["needed"] <= said["enough"]
     assert said["bound"] <= said["highestAfter"] <= said["highest"]
     assert "2 more" in run("--conf", conf, "--add", "2").stdout
+
+
+@pytest.mark.parametrize(
+    ("needed", "enough", "said"),
+    [
+        (4, 4, "4 brokers keep 30% free, 2 fewer (by cpu); fewer do not"),
+        (6, 7, "at least 6 brokers to keep 30% free, as many as there are (by cpu); 7 are enough, 1 more"),
+        (7, None, "at least 7 brokers to keep 30% free, 1 more (by cpu); no number was found on which all"),
+        (None, None, "no number of brokers keeps 30% free: a bundle, or a broker's own use, is too large (cpu)"),
+    ],
+)
+def test_what_is_proved_of_a_headroom_and_what_is_shown_are_told_apart(
+    needed: int | None, enough: int | None, said: str
+) -> None:
+    found = RightsizingAnswer(
+        cluster="c", interval=0, brokers=6, highest=0.4, mean=0.4, headroom=0.3, needed=needed, enough=enough,
+        resource="cpu", added=0, highest_after=0, moves=0, bound=0, notes=[],
+    )  # fmt: skip
+    out = Console(file=StringIO(), width=200)
+    print_rightsizing(out, found)
+    assert said in out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_broker_that_can_be_removed_is_chosen(conf: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_removal_that_filters_forbid_is_not_said_to_lack_room(isolated: PlanSo
     with pytest.raises(TrimtabError) as refused:
         planned_cluster(isolated, Asked(kind=REMOVE, number=1))
     assert str(refused.value) == (
-        "1 broker cannot be removed: 0 can; of the next one filters let 20 bundles go nowhere"
+        "no way was found to remove 1 broker: 0 can go; of the next one filters let 20 bundles go nowhere"
     )
 
 

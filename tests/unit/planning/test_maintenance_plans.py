@@ -13,7 +13,7 @@ from controller.planning.plans.restarting import fewest_restart_moves, rolling_r
 from controller.planning.plans.rightsizing import brokers_needed, removable, with_more_brokers
 from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import BalanceProblem, PlannedMove
-from tests.balance_problems import problem
+from tests.balance_problems import problem, seeded
 from tests.effort import tries
 from tests.plans import plan_of, some_problem
 
@@ -141,17 +141,60 @@ def test_no_brokers_are_no_restart() -> None:
 
 def test_so_many_brokers_are_needed_for_a_headroom() -> None:
     one = problem([[10.0]] * 4, [(0, [3.0])] * 8)
-    assert brokers_needed(one, 0.0).brokers == 3
-    assert brokers_needed(one, 0.4).brokers == 4
-    assert brokers_needed(one, 0.5).brokers == 5
-    assert brokers_needed(one, 0.8).brokers is None
-    assert brokers_needed(one, 1.0).brokers is None
+    found = [brokers_needed(one, headroom) for headroom in (0.0, 0.4, 0.5, 0.8, 1.0)]
+    assert [each.at_least for each in found] == [3, 4, 8, None, None]
+    assert [each.enough for each in found] == [3, 4, 8, None, None]
+
+
+def test_bundles_that_cannot_share_a_broker_need_one_each_whatever_the_mean_is() -> None:
+    forty = problem([[100.0]] * 6, [(i, [40.0]) for i in range(6)])
+    for headroom, needed in ((0.1, 3), (0.2, 3), (0.21, 6), (0.3, 6), (0.6, 6)):
+        found = brokers_needed(forty, headroom)
+        assert (found.at_least, found.enough) == (needed, needed)
+
+
+def test_where_no_placement_is_found_on_as_few_as_are_proved_both_numbers_are_told() -> None:
+    one = problem([[10.0]] * 2, [(0, [size]) for size in (6.0, 3.0, 3.0, 3.0, 2.5, 2.5)])
+    found = brokers_needed(one, 0.0)
+    assert (found.at_least, found.enough) == (2, 3)
+
+
+def test_what_stays_on_a_broker_has_to_have_room_as_well() -> None:
+    one = problem([[10.0]] * 3, [(0, [1.0])] * 3, fixed=[[0.0], [7.0], [0.0]])
+    found = brokers_needed(one, 0.4)
+    assert (found.at_least, found.enough) == (2, None)
+    assert brokers_needed(one, 0.2).enough == 2
+
+
+def _has_room(sizes: list[list[float]], left: list[list[float]]) -> bool:
+    """Whether there is any placement of *sizes* on brokers that have so much *left*."""
+    if not sizes:
+        return True
+    first, rest = sizes[0], sizes[1:]
+    for at, broker in enumerate(left):
+        after = [have - take for have, take in zip(broker, first, strict=True)]
+        if broker not in left[:at] and min(after) >= -1e-9 and _has_room(rest, [*left[:at], after, *left[at + 1 :]]):
+            return True
+    return False
+
+
+def test_of_all_placements_none_is_on_fewer_brokers_than_are_needed_and_one_is_on_as_many_as_are_enough() -> None:
+    for seed in range(tries(plain=30, thorough=400)):
+        one = seeded(3, 7, 1 + seed % 2, seed, mean=(0.4, 0.6, 0.9)[seed % 3])
+        found, left = brokers_needed(one, 0.2), (one.capacity.mean(axis=0) * 0.8).tolist()
+        if found.at_least is None:
+            assert not all(_has_room([size], [left]) for size in one.size.tolist())
+            continue
+        assert found.enough is not None
+        assert found.enough <= found.at_least + 1
+        assert _has_room(one.size.tolist(), [left] * found.enough)
+        assert not _has_room(one.size.tolist(), [left] * (found.at_least - 1))
 
 
 def test_what_a_broker_uses_by_itself_is_needed_again_for_each() -> None:
     one = problem([[10.0]] * 2, [(0, [1.0])] * 8, fixed=[[2.0], [2.0]])
-    assert brokers_needed(one, 0.0).brokers == 1
-    assert brokers_needed(one, 0.4).brokers == 2
+    assert brokers_needed(one, 0.0).enough == 1
+    assert brokers_needed(one, 0.4).enough == 2
     more = with_more_brokers(one, 2)
     assert more.capacity.tolist() == [[10.0]] * 4
     assert more.fixed.tolist() == [[2.0]] * 4

@@ -164,20 +164,20 @@ def test_a_restart_moves_on_from_where_the_steps_before_left_the_bundles() -> No
 def test_so_many_brokers_are_needed_whatever_the_unit(unit: float) -> None:
     bundles = [(0, [3.0 * unit, 1.0])] * 8
     one = problem([[10.0 * unit, 100.0]] * 4, bundles, fixed=[[1.0 * unit, 0.0]] * 3 + [[3.0 * unit, 0.0]])
-    # 24 and 2 that stay, of 9 each; with a headroom of a half 4 each.
-    assert brokers_needed(one, 0.0) == BrokersNeeded(brokers=3, resource=0)
-    assert brokers_needed(one, 0.5) == BrokersNeeded(brokers=7, resource=0)
+    # 24 and 2 that stay, of 9 each; with a headroom of a half 4 each, so that no two have room on one.
+    assert brokers_needed(one, 0.0) == BrokersNeeded(at_least=3, enough=3, resource=0)
+    assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=8, enough=9, resource=0)
     # The largest bundle does not fit beside what the broker uses itself.
-    assert brokers_needed(one, 0.7) == BrokersNeeded(brokers=None, resource=0)
+    assert brokers_needed(one, 0.7) == BrokersNeeded(at_least=None, enough=None, resource=0)
     second = problem([[100.0, 10.0 * unit]] * 4, [(0, [1.0, 3.0 * unit])] * 8)
-    assert brokers_needed(second, 0.0) == BrokersNeeded(brokers=3, resource=1)
+    assert brokers_needed(second, 0.0) == BrokersNeeded(at_least=3, enough=3, resource=1)
 
 
 def test_a_load_that_fits_to_the_last_bit_needs_no_more_brokers_and_none_needs_one() -> None:
-    assert brokers_needed(problem([[0.3]] * 2, [(0, [0.1])] * 9), 0.0).brokers == 3
-    assert brokers_needed(problem([[10.0]] * 2, []), 0.0).brokers == 1
+    assert brokers_needed(problem([[0.3]] * 2, [(0, [0.1])] * 9), 0.0).enough == 3
+    assert brokers_needed(problem([[10.0]] * 2, []), 0.0).enough == 1
     many = problem([[10.0]] * 2, [(0, [1e-3])] * 2, fixed=[[0.0], [0.0]])
-    assert brokers_needed(replace(many, size=many.size * 1e3 + np.array([[0.0], [9.0]])), 0.0).brokers == 2
+    assert brokers_needed(replace(many, size=many.size * 1e3 + np.array([[0.0], [9.0]])), 0.0).enough == 2
 
 
 def test_further_brokers_are_like_the_average_one_and_use_as_much_themselves_as_the_least() -> None:
