@@ -56,6 +56,8 @@ class LiveCluster:
         #: Brokers that have left.
         self.left: set[str] = set()
         self.said: list[str] = []
+        #: Whether no controller runs.
+        self.is_down = False
         #: Called before each interval.
         self.meanwhile: Callable[[], object] = lambda: None
         #: Holders whose process is gone: it changes nothing any more.
@@ -86,6 +88,8 @@ class LiveCluster:
         swept = (sweep for sweep in sweeps if sweep.broker not in self.silent)
         self._log.publish(record for sweep in swept for record in json_records(sweep))
         self._log.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+        if self.is_down:
+            return
         self._engine.decide(self._reader.closed(), self.decided.append)
         for command in self.decided[-1].entry.decision.commands:
             if self.obeys(command):

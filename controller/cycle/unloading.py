@@ -14,6 +14,7 @@ from controller.cycle.untouchable import Untouchable
 from controller.model.decision import CLUSTER, Command, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, StrategyMemory
+from controller.strategies.protocols import HurriedShedder
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,10 +39,31 @@ def unloads_of(
     memory: Memory,
     issuing: Issuing,
 ) -> Unloads:
-    """The unloads of the interval with their destinations, the memory after them, and why everything else stays."""
-    policy, orders = issuing.policy, issuing.controls.orders
-    if orders is not None and orders.hold_at(view.as_of_ms):
-        return _ordered(view, untouchable, splitting, memory, issuing)
+    """The unloads of the interval with their destinations, the memory after them, and why everything else stays.
+
+    While a plan is being applied strategies are not asked, so that nothing disturbs it.  Where guardrails hold all of
+    it back, they are asked if a broker cannot wait.
+    """
+    orders = issuing.controls.orders
+    if orders is None or not orders.hold_at(view.as_of_ms):
+        return _of_strategies(view, untouchable, splitting, memory, issuing)
+    ordered = _ordered(view, untouchable, splitting, memory, issuing)
+    if ordered.commands or not orders.held_back or not _hurries(view, issuing.policy):
+        return ordered
+    unloads = _of_strategies(view, untouchable, splitting, memory, issuing)
+    unloads.verdicts = [*ordered.verdicts, *unloads.verdicts]
+    return unloads
+
+
+def _of_strategies(
+    view: ClusterView,
+    untouchable: Untouchable,
+    splitting: set[str],
+    memory: Memory,
+    issuing: Issuing,
+) -> Unloads:
+    """The unloads that strategies choose."""
+    policy = issuing.policy
     none = _why_none(view, policy)
     if none is not None:
         return Unloads(memory=memory, verdicts=[none])
@@ -81,7 +103,7 @@ def _ordered(
     memory: Memory,
     issuing: Issuing,
 ) -> Unloads:
-    """The unloads of a plan that is being applied; strategies are not asked meanwhile, so that nothing disturbs it."""
+    """The unloads of a plan that is being applied."""
     chosen, verdicts = ordered_unloads(view, memory, issuing.controls, issuing.policy.period_ms)
     unloads = Unloads(memory=memory, verdicts=verdicts)
     if len(view.brokers) < 2:
@@ -90,6 +112,11 @@ def _ordered(
     free = _Free(untouchable, splitting, unloads.verdicts)
     _moved(view, [unload for unload in chosen if free(unload.bundle)], unloads, issuing)
     return unloads
+
+
+def _hurries(view: ClusterView, policy: Policy) -> bool:
+    """Whether the shedder knows a broker that cannot wait for a plan that makes no progress."""
+    return isinstance(policy.shedder, HurriedShedder) and policy.shedder.hurries(view)
 
 
 def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:

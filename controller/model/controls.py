@@ -31,6 +31,9 @@ class Orders:
     #: The process of `trimtab apply` that handed it over, and who started it.
     holder: str
     by: str
+    #: Whether guardrails held back all of the moves that were handed over last: strategies unload then where a broker
+    #: cannot wait.
+    held_back: bool = False
 
     def hold_at(self, interval: int) -> bool:
         """Whether the controllers obey in *interval*, T."""

@@ -36,6 +36,15 @@ class Shedder(Protocol[M]):
         ...
 
 
+@runtime_checkable
+class HurriedShedder(Protocol):
+    """A shedder that knows brokers that cannot wait."""
+
+    def hurries(self, view: ClusterView) -> bool:
+        """Whether a broker is so full now that its bundles have to leave at once."""
+        ...
+
+
 class Placement(Protocol[M]):
     """Chooses a broker for a bundle.  Pulsar: ModularLoadManagerStrategy."""
 

@@ -84,8 +84,12 @@ class PlanRun:
     _holding: bool = False
     #: Since when nothing was issued, or got a result, and nothing explained that, epoch ms; None: it is not so.
     _idle_since: int | None = None
+    #: The newest decision that was seen, T.
+    _decided: int | None = None
     #: What held back the last moves that were handed over and not issued.
     _held: str = ""
+    #: Whether the last decision with moves issued none of them.
+    _held_all: bool = False
     #: What was said last of a wave, and of its moves.
     _said_wave: str = ""
     _said_moves: str = ""
@@ -246,17 +250,17 @@ class PlanRun:
             obeyed = found.orders is not None and _same(found.orders, orders)
             left = MoveState.WAITING in states.values()
             if obeyed:
-                self._held = self._held_by(found, states)
+                self._held, self._held_all = self._held_by(found, states), not _begun(states)
             self._follow(states, found, moved=_begun(states) != last)
             last = _begun(states)
             if MoveState.UNDER_WAY not in states.values() and (not left or (is_taken_back and self._is_known(found))):
                 self._end_wave(found, states)
                 return
             if is_taken_back:
-                self._hold(replace(orders, moves=()))
+                self._hold(replace(orders, moves=(), held_back=self._held_all))
             elif self._hold(orders) or (obeyed and left):
                 is_taken_back = True
-                self._hold(replace(orders, moves=()))
+                self._hold(replace(orders, moves=(), held_back=self._held_all))
                 if obeyed and not last:
                     self.check()
             self._pause()
@@ -268,8 +272,9 @@ class PlanRun:
         """
         now_ms = self.around.now_ms()
         self._issued |= {bundle for bundle, state in states.items() if state is MoveState.DONE}
-        if moved or self._held or self._idle_since is None:
+        if moved or (self._held and found.decided != self._decided) or self._idle_since is None:
             self._idle_since = now_ms
+        self._decided = found.decided
         text = f"{_told(states)}{f'; held back by {self._held}' if self._held else ''}"
         if text != self._said_moves:
             self._said_moves = text
@@ -318,6 +323,7 @@ class PlanRun:
             expires_at_ms=0,
             holder=self.around.holder,
             by=self.around.by,
+            held_back=self._held_all,
         )
 
     def _hold_empty(self, checked_at: int) -> bool:

@@ -12,6 +12,7 @@ from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
 from controller.model.memory import Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
+from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
 from tests.journal_entries import parse_entry
@@ -194,3 +195,20 @@ def test_orders_that_were_checked_long_ago_are_not_issued() -> None:
         found, _ = decided(orders((ONE, "a:80", "c:80"), checked_at=INTERVAL - late))
         assert moved(found) == expected
     assert reasons(found, ONE) == {Reason.PLAN_OUTDATED}
+
+
+@pytest.mark.parametrize(
+    ("urgent", "held_back", "moves", "asked"),
+    [(80, True, False, True), (95, True, False, False), (80, False, False, False), (80, True, True, False)],
+)
+def test_a_plan_that_is_held_back_leaves_a_broker_that_cannot_wait_to_the_shedder(
+    urgent: float, held_back: bool, moves: bool, asked: bool
+) -> None:
+    policy = replace(POLICY, shedder=PeakShedder(urgent_percent=urgent))
+    memory = replace(policy.initial_memory(1), last_interval=INTERVAL - 60_000, samples=10)
+    given = orders(*[(ONE, "a:80", "c:80")] * moves, held_back=held_back)
+    found, _ = decide(UNEVEN, [], memory, Controls(mode="active", orders=given), policy)
+    assert Reason.PLAN_IN_FORCE in reasons(found, "cluster")
+    assert {command.why.by for command in found.commands} == (
+        {"PeakShedder"} if asked else {"plan"} if moves else set()
+    )

@@ -1,6 +1,7 @@
 """What guardrails hold back of a plan is checked again, and waited for as long as they explain it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from controller.model.controls import Choice
 from controller.offline.plans.applying import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.planning.plans.plan import DRAIN, Plan
+from controller.simulator.cluster import ClusterShape
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 from tests.records import PERIOD
@@ -124,3 +126,48 @@ def test_a_pause_does_not_count_as_a_standstill(tmp_path: Path) -> None:
 
     live.meanwhile = resume
     assert live.run(plan).run().done == len(plan.moves)
+
+
+def test_a_controller_that_dies_while_a_budget_holds_moves_back_is_not_waited_for(tmp_path: Path) -> None:
+    live = cluster(tmp_path, SLOW)
+    plan, down = drain(live), list[int]()
+
+    def die() -> None:
+        if not down and any("held back by" in text for text in live.said):
+            down.append(live.interval)
+            live.is_down = True
+
+    live.meanwhile = die
+    with pytest.raises(PlanHaltedError, match="nothing has changed for 8 intervals"):
+        live.run(plan).run()
+    assert live.interval - down[0] <= 12 * PERIOD
+
+
+def test_a_broker_above_the_urgent_usage_does_not_wait_for_a_plan_that_a_budget_holds_back(tmp_path: Path) -> None:
+    conf = "loadBalancerLoadSheddingStrategy=PeakShedder\nloadBalancerDistributeBundlesEvenlyEnabled=false\n"
+    shape = ClusterShape(bundles=60, topics=240, brokers=5, empty_brokers=0, placement_skew=0.0, skew=0.3)
+    live = LiveCluster(
+        settings_in(tmp_path, broker_conf=conf, more=f"{SETTINGS}guardrails.window.unloads_per_source = 3\n"), shape
+    )
+    for _ in range(4):
+        live.advance()
+    plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
+    full = "broker-2:8080"
+    at: list[int] = []
+
+    def fill() -> None:
+        if not at and any("held back by" in text for text in live.said):
+            at.append(live.interval)
+            for bundle in live.bundles_on("broker-5:8080")[:7]:
+                live.hand(bundle, "broker-5:8080", full)
+        if at and live.interval == at[0] + 4 * PERIOD:
+            raise Over
+
+    live.meanwhile = fill
+    with suppress(Over):
+        live.run(plan).run()
+    assert full in {command.source for command in live.commands if command.interval > at[0]}
+
+
+class Over(BaseException):
+    """Enough was seen."""

@@ -74,3 +74,9 @@ def test_orders_and_drained_brokers_come_back_and_are_left_out_where_there_are_n
 def test_orders_that_make_no_sense_are_refused(changes: dict[str, object]) -> None:
     with pytest.raises(WireError):
         encode_controls(_ordered(**changes))
+
+
+def test_orders_that_nothing_held_back_have_the_bytes_that_they_had() -> None:
+    assert b"held_back" not in encode_controls(_ordered())
+    held = _ordered(held_back=True)
+    assert parse_controls(encode_controls(held)) == held

@@ -48,7 +48,7 @@ from controller.strategies.shedding.peak_shedder.patience import (
 )
 from controller.strategies.shedding.peak_shedder.promises import promised, verified
 from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
-from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
+from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, pressed_now, situation_of
 from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, load_after, share_disturbed
@@ -193,6 +193,11 @@ class PeakShedder(PeakOptions):
 
         unloads = tuple(told.unload(move) for move in plan.moves)
         return UnloadDecision(unloads=unloads, verdicts=LazyVerdicts(tell), reason=reason)
+
+    def hurries(self, view: ClusterView) -> bool:
+        """Whether a broker is above the urgent usage."""
+        found = stated(view, self._stays(view), self.counted)
+        return bool(found.problem.resources) and bool(pressed_now(found, self).any())
 
     def _stays(self, view: ClusterView) -> Bools:
         """(bundles,) those that are not planned to move: also those with more connections than a round may have."""

@@ -141,7 +141,7 @@ def situation_of(
     problem = found.problem
     load = loads(problem, problem.owner)
     share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
-    fit = np.array([found.fits[name].error if name in found.fits else 0.0 for name in problem.resources])
+    fit = _fit_errors(found)
     now, mean = slice(0, found.now), mean_level(problem)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
@@ -173,6 +173,20 @@ def situation_of(
         error=error,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
+
+
+def pressed_now(found: StatedProblem, options: PeakOptions) -> Bools:
+    """(n,) whether the usage of each broker is above the urgent one; *found*: without times to come."""
+    problem = found.problem
+    load = loads(problem, problem.owner)
+    urgent = _urgent(load.sum(axis=0) / problem.capacity.sum(axis=0), _fit_errors(found), options)
+    over: Bools = np.any(load / problem.capacity > urgent.begin, axis=1)
+    return over
+
+
+def _fit_errors(found: StatedProblem) -> Floats:
+    """(R,) the error of the estimate of each resource's usage by load."""
+    return np.array([found.fits[name].error if name in found.fits else 0.0 for name in found.problem.resources])
 
 
 def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> bool:
