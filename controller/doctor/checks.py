@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.doctor import access, balancing, brokers, clocks, election, limits, pulsar_log, topics
+from controller.doctor import access, balancing, brokers, clocks, election, limits, names, pulsar_log, topics
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding
 
@@ -15,6 +15,8 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     balancing.broker_conf,
     balancing.balancing_off,
     limits.limits_plausible,
+    names.excluded,
+    names.capacity_overrides,
     topics.kafka_reachable,
     topics.topics_exist,
     topics.partitions,

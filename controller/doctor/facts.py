@@ -61,6 +61,9 @@ class PulsarFacts:
     brokers: tuple[BrokerFacts, ...] = ()
     #: Settings changed while the brokers run; None where they could not be read.
     dynamic: Mapping[str, str] | None = None
+    #: Namespaces that decisions.excluded names -> the boundaries of their bundles; none: there is no such namespace.
+    #: Those that could not be read are missing.
+    boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     #: What was asked of the cluster -> the answer, where that was 401 or 403.
     refused: Mapping[str, str] = field(default_factory=dict)
 

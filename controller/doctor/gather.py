@@ -1,9 +1,10 @@
 """Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -30,6 +31,7 @@ from controller.doctor.facts import (
     PulsarFacts,
     ZooKeeperFacts,
 )
+from controller.doctor.names import namespace_in
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
@@ -44,6 +46,7 @@ T = TypeVar("T")
 _DATE_MS: Final = 500.0
 #: Part -> the questions that are not asked while it is away.
 _ASKS: Final = {Part.LOG: ("kafka", "pulsar_log"), Part.ELECTION: ("zookeeper",), Part.BROKERS: ("pulsar",)}
+_NOT_FOUND: Final = 404
 _DENIED: Final = frozenset({401, 403})
 
 
@@ -117,10 +120,11 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thor
     except TrimtabError as error:  # TLS files
         return PulsarFacts(error=str(error))
     with closing(admin):
-        return _of_brokers(admin, patience, thorough=thorough)
+        spaces = {namespace_in(name) for name in settings.decisions.excluded} if thorough else set()
+        return _of_brokers(admin, patience, sorted(spaces), thorough=thorough)
 
 
-def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, *, thorough: bool) -> PulsarFacts:
+def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[str], *, thorough: bool) -> PulsarFacts:
     try:
         names = admin.active_brokers()
     except PulsarError as error:
@@ -130,15 +134,25 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, *, thorough: bool) -> 
     clusters = (asked("clusters", admin.clusters) or ()) if thorough else ()
     if thorough:
         asked("tenants", admin.tenants)
-    work = {name: _probe(admin, name, thorough=thorough) for name in names}
+    work: dict[str, Callable[[], Any]] = {name: _probe(admin, name, thorough=thorough) for name in names}
+    work |= {space: partial(_boundaries, admin, space) for space in namespaces}
     found = _on_time(side_by_side(work, patience.brokers))
     late = f"no answer within {patience.brokers:g} s"
     return PulsarFacts(
         clusters=clusters,
-        brokers=tuple(facts or BrokerFacts(name=name, silent=late) for name, facts in found.items()),
+        brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
         dynamic=dynamic,
+        boundaries={space: found[space] for space in namespaces if found[space] is not None},
         refused=asked.refused,
     )
+
+
+def _boundaries(admin: PulsarAdmin, namespace: str) -> tuple[int, ...] | None:
+    """Of the bundles of *namespace*; none where there is no such namespace, None where nobody tells."""
+    try:
+        return admin.boundaries(namespace)
+    except PulsarError as error:
+        return () if error.status == _NOT_FOUND else None
 
 
 def _folders(settings: Settings) -> tuple[FolderFacts, ...]:

@@ -53,6 +53,11 @@ class TopicName(NamedTuple):
         return f"{self.domain}://{self.namespace}/{self.local_name}"
 
 
+def is_named_entity(text: str) -> bool:
+    """Whether Pulsar allows *text* as the name of a tenant, cluster or namespace.  Pulsar: NamedEntity.checkName."""
+    return _NAMED_ENTITY.fullmatch(text) is not None
+
+
 def parse_topic(name: str) -> TopicName:
     """Parse *name*: a full name, ``tenant/namespace/topic``, or ``topic`` alone (in public/default).
 
@@ -69,7 +74,7 @@ def parse_topic(name: str) -> TopicName:
         )
     tenant, *cluster, namespace, local = parts
     for part in (tenant, *cluster, namespace):
-        if not _NAMED_ENTITY.fullmatch(part):
+        if not is_named_entity(part):
             raise TrimtabError(
                 f"{name!r} is not a topic: {part!r} is not a valid tenant, cluster or namespace"
                 " (allowed: letters, digits and - = : . _)"

@@ -1,10 +1,23 @@
 """TLS and credentials for servers.  The settings name files that hold the passwords, never the passwords."""
 
-from typing import Literal, Self
+import re
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 
 from controller.settings.section import PathText, Section, Text
+
+#: Kafka: KafkaPrincipal, a type and a name.
+_PRINCIPAL: Final = re.compile(r"[^:\s]+:\S.*")
+
+
+def _principal(name: str) -> str:
+    if not _PRINCIPAL.fullmatch(name):
+        raise ValueError(f"a principal has a type and a name: is User:{name} meant?")
+    return name
+
+
+Principal: TypeAlias = Annotated[str, AfterValidator(_principal)]
 
 
 class TlsSettings(Section):
@@ -41,11 +54,11 @@ class ZooKeeperAuthSettings(Section):
 class KafkaPrincipals(Section):
     """The principals of trimtab's processes in Kafka: ``trimtab doctor`` checks the ACLs of these principals."""
 
-    collector: Text = "User:trimtab-collector"
+    collector: Principal = "User:trimtab-collector"
     """The principal of trimtab collect."""
-    controller: Text = "User:trimtab-controller"
+    controller: Principal = "User:trimtab-controller"
     """The principal of trimtab run."""
-    executor: Text = "User:trimtab-executor"
+    executor: Principal = "User:trimtab-executor"
     """The principal of trimtab execute."""
-    reader: Text = "User:trimtab-reader"
+    reader: Principal = "User:trimtab-reader"
     """The principal of trimtab doctor, trimtab status, trimtab lookup and trimtab commands tail."""

@@ -3,16 +3,29 @@
 A new log system is a new section here, and a class with that section in the union ``LogSettings``.
 """
 
-from typing import Annotated, Literal, Self, TypeAlias
+import re
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, model_validator
 
 from controller.settings.access import KafkaPrincipals
 from controller.settings.addresses import KafkaServers
 from controller.settings.kafka_client import Scalar, client_options
 from controller.settings.pulsar_log import PulsarLogSettings
-from controller.settings.section import PathText, Section, Text
+from controller.settings.section import PathText, Section
 from controller.settings.start_at import StartAt, append_time_of
+
+#: Kafka: Topic.validate
+_KAFKA_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def _kafka_topic(name: str) -> str:
+    if not _KAFKA_TOPIC.fullmatch(name) or name in {".", ".."}:
+        raise ValueError("allowed are ASCII letters, digits and ._- in 249 characters or fewer, as in Kafka")
+    return name
+
+
+KafkaTopic: TypeAlias = Annotated[str, AfterValidator(_kafka_topic)]
 
 
 class KafkaLogSettings(Section):
@@ -20,15 +33,15 @@ class KafkaLogSettings(Section):
 
     bootstrap: KafkaServers
     """host:port[,host:port ...] of some brokers of the Kafka cluster."""
-    metrics_topic: Text = "trimtab-metrics"
+    metrics_topic: KafkaTopic = "trimtab-metrics"
     """Sweeps, load reports, states and ticks."""
-    results_topic: Text = "trimtab-results"
+    results_topic: KafkaTopic = "trimtab-results"
     """The results of commands; as many partitions as the command topic."""
-    commands_topic: Text = "trimtab-commands"
+    commands_topic: KafkaTopic = "trimtab-commands"
     """The commands for executors."""
-    journal_topic: Text = "trimtab-journal"
+    journal_topic: KafkaTopic = "trimtab-journal"
     """The decisions, with the controller's memory after each: one partition, without retention."""
-    dead_letters_topic: Text = "trimtab-dead-letters"
+    dead_letters_topic: KafkaTopic = "trimtab-dead-letters"
     """Refused records, each with the reason."""
     partitions: PositiveInt = 4
     """Number of partitions of the metrics, result and command topics, where trimtab creates them."""

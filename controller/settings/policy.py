@@ -23,7 +23,7 @@ from controller.settings.strategy_kinds import (
     STRATEGY_KINDS,
     imported,
 )
-from controller.settings.trimtab_toml import DecisionSettings, Settings
+from controller.settings.trimtab_toml import RecordedDecisions, Settings
 from controller.strategies.catalogue import (
     EXTENSIBLE_FILTERS,
     FILTERS,
@@ -110,7 +110,7 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
 
 def policy_of(
     conf: Mapping[str, str],
-    decisions: DecisionSettings,
+    decisions: RecordedDecisions,
     guardrails: GuardrailSettings,
     warm_up_samples: int,
     cluster: str,

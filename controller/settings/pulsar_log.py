@@ -1,32 +1,31 @@
 """[log.pulsar]: the log in topics of a Pulsar cluster, be it the one that is balanced or another."""
 
-import re
 from typing import Annotated, Final, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
+from controller.model.topic_name import is_named_entity
 from controller.settings.access import TlsSettings
 from controller.settings.addresses import AdminUrls, PulsarServers
 from controller.settings.section import PathText, Section
 from controller.settings.start_at import StartAt, append_time_of
 
-#: Pulsar: NamedEntity
-_NAME: Final = re.compile(r"[-=:.\w]+")
-_NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+")
 _PURPOSES: Final = ("metrics_topic", "results_topic", "commands_topic", "journal_topic", "dead_letters_topic")
 
 
 def _topic(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError("allowed are letters, digits and -=:._: the short name of a topic in log.pulsar.namespace")
+    if not is_named_entity(name):
+        raise ValueError(
+            "allowed are ASCII letters, digits and -=:._: the short name of a topic in log.pulsar.namespace"
+        )
     if "-partition-" in name or name.endswith("-control"):
         raise ValueError("names with -partition- in them are Pulsar's, and names that end in -control are trimtab's")
     return name
 
 
 def _namespace(name: str) -> str:
-    if not _NAMESPACE.fullmatch(name):
-        raise ValueError("allowed is tenant/namespace")
+    if name.count("/") != 1 or not all(map(is_named_entity, name.split("/"))):
+        raise ValueError("allowed is tenant/namespace, of ASCII letters, digits and -=:._")
     return name
 
 

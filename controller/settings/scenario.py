@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, NonNegativeInt, ValidationError, model_validator
 
 from controller.model.errors import SettingsError
+from controller.model.names import namespace_of
 from controller.settings.expectation import Expectation, parse_expectation
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.problems import problems
@@ -162,6 +163,17 @@ class Scenario(Section):
                 given = [] if settings is None else [key for key in ignored if key in settings.model_fields_set]
                 if given:
                     raise ValueError(f"{prefix}{section}.{given[0]} has no effect in a simulation: leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _excludes_what_there_is(self) -> Self:
+        names = {space.name for space in self.namespaces}
+        for prefix, each in (("", self), ("cure.", self.cure)):
+            excluded = () if each is None or each.decisions is None else each.decisions.excluded
+            for name in excluded:
+                if name not in names and namespace_of(name) not in names:
+                    known = ", ".join(sorted(names))
+                    raise ValueError(f"{prefix}decisions.excluded = {name!r}: no such namespace; there are: {known}")
         return self
 
     @model_validator(mode="after")

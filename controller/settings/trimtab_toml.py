@@ -5,15 +5,14 @@ switches loadBalancerSheddingEnabled and loadBalancerAutoBundleSplitEnabled are 
 false on the brokers, and ``[decisions] shed`` and ``split`` are trimtab's.
 """
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
-from controller.model.errors import SettingsError, TrimtabError
-from controller.model.names import parse_bundle
+from controller.model.errors import SettingsError
+from controller.model.topic_name import is_named_entity
 from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
 from controller.settings.addresses import AdminUrls, ServiceUrl, ZooKeeperServers
 from controller.settings.election import ElectionSettings
@@ -22,41 +21,29 @@ from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
 from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import problems
+from controller.settings.pulsar_names import namespace_or_bundle
 from controller.settings.section import PathText, Section, Text, is_uri
 from controller.settings.small_file import read_small_file
 from controller.settings.tracing import TracingSettings
 
-#: Pulsar: NamedEntity
-_CLUSTER_NAME: Final = re.compile(r"[-=:.\w]+")
 #: So many times at least collectors write a state again before it is forgotten.
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3
-_NAMESPACE: Final = re.compile(r"[^/\s]+/[^/\s]+(?:/[^/\s]+)?")
-
-
-def _namespace_or_bundle(name: str) -> str:
-    if _NAMESPACE.fullmatch(name):
-        return name
-    try:
-        parse_bundle(name)
-    except TrimtabError as error:
-        raise ValueError(f"{error}; a namespace is tenant/namespace") from error
-    return name
 
 
 def _cluster_name(name: str) -> str:
-    if not _CLUSTER_NAME.fullmatch(name):
-        raise ValueError("allowed are letters, digits and -=:._ as in Pulsar: nodes in ZooKeeper hold the name")
+    if not is_named_entity(name):
+        raise ValueError("allowed are ASCII letters, digits and -=:._ as in Pulsar: nodes in ZooKeeper hold the name")
     return name
 
 
-Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(_namespace_or_bundle)], ...], Field(strict=False)]
+Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(namespace_or_bundle)], ...], Field(strict=False)]
 
 
 class ClusterSettings(Section):
     """Which cluster is balanced."""
 
     name: Annotated[str, AfterValidator(_cluster_name)]
-    """The Pulsar cluster's name, of letters, digits and -=:._  Records of other clusters in the same topics are
+    """The Pulsar cluster's name, of ASCII letters, digits and -=:._  Records of other clusters in the same topics are
     ignored."""
     broker_conf: PathText = "broker.conf"
     """The brokers' own configuration file: strategies and their thresholds are read from it."""
@@ -180,8 +167,8 @@ class SparkSettings(Section):
     "spark-logs" beside the verdicts, so in the checkpoint's folder unless that is a URI."""
 
 
-class DecisionSettings(Section):
-    """What the controller may do to the cluster."""
+class RecordedDecisions(Section):
+    """[decisions] as a recording holds it: older versions excluded any text, and what matches nothing stays so."""
 
     mode: Literal["active", "dry_run", "observe"] = "dry_run"
     """active moves load; dry_run issues commands that executors answer without acting; observe issues none.
@@ -200,10 +187,18 @@ class DecisionSettings(Section):
     retry_failed_after_seconds: PositiveInt = 300
     """A bundle is left alone for this long when a command about it failed, twice as long with each further failure, and
     for an hour at most."""
-    excluded: Excluded = ()
-    """Namespaces (tenant/namespace) and bundles that are never touched, besides Pulsar's own."""
+    excluded: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Namespaces and bundles that are never touched."""
     seed: NonNegativeInt = 0
     """Seed of the choice among equally good brokers: the same seed gives the same choices."""
+
+
+class DecisionSettings(RecordedDecisions):
+    """What the controller may do to the cluster."""
+
+    excluded: Excluded = ()
+    """Namespaces (tenant/namespace) and bundles (tenant/namespace/0xLLLLLLLL_0xUUUUUUUU) that are never touched,
+    besides Pulsar's own.  There are no patterns.  `trimtab doctor` warns of a name that the cluster does not have."""
 
 
 class PulsarSettings(Section):

@@ -19,7 +19,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import known_keys, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
-from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
+from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, Settings
 from controller.strategies.catalogue import is_python_name
 from controller.wire.base import Count, Millis, Name, Record, bad_value, encode, read_object, validate
 
@@ -121,7 +121,7 @@ class RecordedSettings(Record):
     """The settings that decisions depend on."""
 
     intervals: IntervalSettings
-    decisions: DecisionSettings
+    decisions: RecordedDecisions
     guardrails: GuardrailSettings
     whole_every_intervals: Annotated[int, Field(ge=1)]
     """[journal] whole_every_intervals."""
@@ -199,7 +199,7 @@ def recorded_settings(settings: Settings) -> RecordedSettings:
     known = known_keys(conf)
     return RecordedSettings(
         intervals=settings.intervals,
-        decisions=settings.decisions.model_copy(update={"excluded": excluded}),
+        decisions=RecordedDecisions.model_validate(settings.decisions.model_dump() | {"excluded": excluded}),
         guardrails=settings.guardrails,
         whole_every_intervals=settings.journal.whole_every_intervals,
         broker_conf={key: conf[key] for key in sorted(conf) if key in known},

@@ -20,7 +20,7 @@ from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_asked
 from controller.settings.policy import policy_of
-from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
+from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, read_settings
 
 #: So many first records are looked at for the name of the cluster.
 _LOOKED_AT: Final = 1000
@@ -103,7 +103,7 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
             stale_after_seconds=max(300, period_seconds),
             stalled_after_seconds=max(600, 2 * period_seconds),
         ),
-        decisions=DecisionSettings(),
+        decisions=RecordedDecisions(),
         guardrails=GuardrailSettings(),
         whole_every_intervals=60,
         broker_conf={},

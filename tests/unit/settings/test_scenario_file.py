@@ -55,6 +55,14 @@ def test_a_short_file_is_enough(tmp_path: Path) -> None:
             "[[lags]]\nat = 1\nnamespace = 'acme/x'",
             "lags.0.namespace = 'acme/x': no such namespace; there are: acme/orders",
         ),
+        (
+            "[decisions]\nexcluded = ['acme/x/0x00000000_0x80000000']",
+            "decisions.excluded = 'acme/x/0x00000000_0x80000000': no such namespace; there are: acme/orders",
+        ),
+        (
+            "[cure]\ntext = 'c'\nexpect = ['moves <= 1']\n[cure.decisions]\nexcluded = ['acme/x']",
+            "cure.decisions.excluded = 'acme/x': no such namespace; there are: acme/orders",
+        ),
         ("[[lags]]\nat = 1\ncatch_up_factor = 1", "lags.0.catch_up_factor = 1: Input should be greater than 1"),
         ("[[bursts]]\nat = 1\nfactor = 0", "bursts.0.factor = 0: Input should be greater than 0"),
         ("[[bursts]]\nat = 1\nfactor = nan", "bursts.0.factor = nan: Input should be a finite number"),

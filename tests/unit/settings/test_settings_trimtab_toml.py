@@ -139,7 +139,8 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ('kind = "zookeeper"', 'kind = "zookeeper"\nauth = 3', "election.auth: expected a section or a table"),
         ('hosts = "127.0.0.1:2181"', "", "[election] kind is 'zookeeper', so hosts is needed"),
         ('path = "/trimtab"', 'path = "trimtab"', "[election] path is 'trimtab': a ZooKeeper path begins with /"),
-        ("excluded = []", 'excluded = ["tenant"]', "decisions.excluded.0 = 'tenant': 'tenant' is not a bundle"),
+        ("excluded = []", 'excluded = ["tenant"]', "decisions.excluded.0 = 'tenant': 'tenant' is not a namespace"),
+        ("excluded = []", 'excluded = ["tenant/*"]', "'*' is no name in Pulsar"),
         ("stale_after_seconds = 300", "stale_after_seconds = 59", "[intervals] stale_after_seconds (59) is shorter"),
         ("seed = 0", "seed =", "not TOML: "),
         # Bytes and times that are made of them would not fit 64 bits.
@@ -187,6 +188,11 @@ def test_namespaces_and_bundles_can_be_excluded(tmp_path: Path) -> None:
     names = '["tenant/ns", "prop/cluster/ns", "tenant/ns/0x00000000_0x80000000"]'
     settings = written(tmp_path, TEXT.replace("excluded = []", f"excluded = {names}"))
     assert len(settings.decisions.excluded) == 3
+
+
+def test_an_excluded_bundle_in_upper_case_is_the_one_that_pulsar_writes_in_lower_case(tmp_path: Path) -> None:
+    settings = written(tmp_path, TEXT.replace("excluded = []", 'excluded = ["tenant/ns/0x98000000_0XA0000000"]'))
+    assert settings.decisions.excluded == ("tenant/ns/0x98000000_0xa0000000",)
 
 
 def test_every_key_is_explained() -> None:

@@ -1,0 +1,82 @@
+"""Do the names in the settings match anything?  One that matches nothing has no effect, and nothing else tells it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from controller.doctor.facts import Facts
+from controller.doctor.finding import Finding, fine, listed
+from controller.model.errors import TrimtabError
+from controller.model.names import is_untouchable, parse_bundle
+
+
+def excluded(facts: Facts) -> Iterator[Finding]:
+    """excluded-matches-nothing, excluded-unknown."""
+    if facts.pulsar is None or facts.pulsar.error:
+        return
+    boundaries = facts.pulsar.boundaries
+    names = [name for name in facts.settings.decisions.excluded if not is_untouchable(namespace_in(name))]
+    unknown = [name for name in names if namespace_in(name) not in boundaries]
+    missing = {
+        name: why
+        for name in names
+        if (known := boundaries.get(namespace_in(name))) is not None and (why := _why_missing(name, known))
+    }
+    if unknown:
+        yield Finding(
+            code="excluded-unknown",
+            severity="warning",
+            objects=tuple(unknown),
+            seen=f"the brokers did not tell the bundles of {listed(unknown)}",
+            wanted="to know whether the names in decisions.excluded match something",
+            advice="see the other findings about the brokers, then ask again",
+        )
+    for name, why in missing.items():
+        yield Finding(
+            code="excluded-matches-nothing",
+            severity="warning",
+            objects=(name,),
+            seen=why,
+            wanted="names in decisions.excluded that the cluster has",
+            advice="correct the name or take it out: it keeps nothing in its place;"
+            f" `pulsar-admin namespaces bundles {namespace_in(name)}` shows what there is",
+        )
+    if names and not unknown and not missing:
+        yield fine("excluded", names, "all are in the cluster")
+
+
+def capacity_overrides(facts: Facts) -> Iterator[Finding]:
+    """capacity-matches-nothing."""
+    if facts.pulsar is None or not facts.pulsar.brokers:
+        return
+    brokers = [broker.name for broker in facts.pulsar.brokers]
+    unused = [each.match for each in facts.capacity.brokers if not any(map(each.fits, brokers))]
+    if unused:
+        yield Finding(
+            code="capacity-matches-nothing",
+            severity="warning",
+            objects=tuple(unused),
+            seen=f"{listed(unused)} in the file of capacity overrides: no active broker has such a name",
+            wanted="the host, or host:port, of brokers, or a regular expression for all of it",
+            advice=f"correct match, or take the section out; brokers are {listed(brokers)}",
+        )
+
+
+def namespace_in(name: str) -> str:
+    """The namespace of *name*, which names a namespace or a bundle."""
+    try:
+        return parse_bundle(name).namespace
+    except TrimtabError:
+        return name
+
+
+def _why_missing(name: str, boundaries: Sequence[int]) -> str:
+    """Why *name* matches nothing in a namespace with these *boundaries*, none: there is no such one; "" if it does."""
+    if not boundaries:
+        return f"there is no namespace {namespace_in(name)}"
+    try:
+        bundle = parse_bundle(name)
+    except TrimtabError:
+        return ""
+    if (bundle.lower, bundle.upper) in pairwise(boundaries):
+        return ""
+    return f"{bundle.namespace} has {len(boundaries) - 1} bundles, and none with this range: it was split or merged"

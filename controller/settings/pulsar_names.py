@@ -1,0 +1,56 @@
+"""Names of Pulsar in the settings.  One that nothing can have is refused: it would match nothing, without a word."""
+
+import re
+from typing import Final
+
+from controller.model.errors import TrimtabError
+from controller.model.names import LONGEST_NAME, parse_bundle
+from controller.model.topic_name import is_named_entity
+
+#: A range as people write it: two hexadecimal numbers, with or without 0x, and something between them.
+_RANGE: Final = re.compile(r"(?:0x)?([0-9a-f]{1,8})[^0-9a-fx](?:0x)?([0-9a-f]{1,8})", re.ASCII | re.IGNORECASE)
+#: The last part of a name is meant as a range.  "2024-01" is not: a namespace may be called so.
+_MEANT_AS_RANGE: Final = re.compile(r"0x.*|[0-9a-f]{8}.[0-9a-f]{8}", re.ASCII | re.IGNORECASE)
+_FORMS: Final = "expected tenant/namespace, or tenant/namespace/0xLLLLLLLL_0xUUUUUUUU for a bundle"
+#: tenant/namespace; and tenant/cluster/namespace, as Pulsar's first version had it.
+_NAMESPACE_PARTS: Final = (2, 3)
+
+
+def namespace_or_bundle(name: str) -> str:
+    """*name* as Pulsar writes it: of a namespace, or of a bundle, whose range it has in lower case.
+
+    ValueError where neither can have that name: it says what is wrong, and what may be meant.
+    """
+    namespace, _, last = name.rpartition("/")
+    # A namespace of two parts may be called 0xab.
+    if namespace and _MEANT_AS_RANGE.fullmatch(last) and ("/" in namespace or _RANGE.fullmatch(last)):
+        return _bundle(namespace, last)
+    _check_namespace(name)
+    return name
+
+
+def _bundle(namespace: str, text: str) -> str:
+    parts = _check_namespace(namespace, of_bundle=True)
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not the range of a bundle; {_FORMS}")
+    meant = f"0x{int(match[1], 16):08x}_0x{int(match[2], 16):08x}"
+    try:
+        parse_bundle(f"{namespace}/{meant}")
+    except TrimtabError as error:
+        raise ValueError(str(error)) from error
+    if meant != text.lower():
+        raise ValueError(f"{text!r} is not the range of a bundle: Pulsar writes {'/'.join([*parts, meant])}")
+    return f"{namespace}/{meant}"
+
+
+def _check_namespace(name: str, *, of_bundle: bool = False) -> list[str]:
+    """The parts of the namespace *name*.  ValueError where Pulsar has no such name."""
+    parts = name.split("/")
+    if len(parts) not in _NAMESPACE_PARTS or not all(parts) or len(name) > LONGEST_NAME:
+        raise ValueError(f"{name!r} is not a namespace{' with its tenant' if of_bundle else ''}; {_FORMS}")
+    wrong = next((part for part in parts if not is_named_entity(part)), None)
+    if wrong is not None:
+        alone = "; name each namespace by itself" if "*" in wrong else ""
+        raise ValueError(f"{wrong!r} is no name in Pulsar: allowed are ASCII letters, digits and -=:._{alone}")
+    return parts

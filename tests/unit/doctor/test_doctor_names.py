@@ -1,0 +1,73 @@
+"""The doctor's findings about names in the settings: those that match nothing in the cluster."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.doctor.checks import judge
+from controller.doctor.gather import TimeLimits, gather
+from controller.settings.capacity import CapacityOverride, CapacityOverrides
+from controller.settings.trimtab_toml import Settings
+from tests.admin_servers import admin_servers
+from tests.doctor import facts, only, problems, pulsar, settings
+
+HALVES = (0, 0x80000000, 0xFFFFFFFF)
+BUNDLE = "acme/orders/0x80000000_0xffffffff"
+GONE = "acme/orders/0x00000000_0xffffffff"
+
+
+def excluding(*names: str) -> Settings:
+    return settings(decisions={"mode": "active", "excluded": list(names)})
+
+
+def test_names_that_the_cluster_has_are_fine() -> None:
+    known = facts(settings=excluding("acme/orders", BUNDLE), pulsar=pulsar(boundaries={"acme/orders": HALVES}))
+    (found,) = [finding for finding in judge(known) if finding.code == "excluded"]
+    assert (found.severity, found.objects) == ("ok", ("acme/orders", BUNDLE))
+
+
+def test_a_bundle_that_was_split_and_a_namespace_that_is_not_there_match_nothing() -> None:
+    found = problems(
+        settings=excluding("acme/orders", GONE, "acme/oders", "acme/oders/0x00000000_0xffffffff"),
+        pulsar=pulsar(boundaries={"acme/orders": HALVES, "acme/oders": ()}),
+    )
+    assert [(each.code, each.severity, each.objects) for each in found] == [
+        ("excluded-matches-nothing", "warning", (GONE,)),
+        ("excluded-matches-nothing", "warning", ("acme/oders",)),
+        ("excluded-matches-nothing", "warning", ("acme/oders/0x00000000_0xffffffff",)),
+    ]
+    assert "has 2 bundles, and none with this range" in found[0].seen
+    assert found[1].seen == "there is no namespace acme/oders"
+    assert "pulsar-admin namespaces bundles acme/orders" in found[0].advice
+
+
+def test_names_that_could_not_be_looked_up_are_unknown_and_pulsars_own_are_not_looked_up() -> None:
+    found = only(settings=excluding("acme/orders", "pulsar/system", "pulsar/a:8080"))
+    assert (found.code, found.objects) == ("excluded-unknown", ("acme/orders",))
+
+
+def test_a_capacity_override_that_fits_no_broker_is_named() -> None:
+    given = CapacityOverrides(brokers=(CapacityOverride(match="[ab]:8080"), CapacityOverride(match="http://c:8080")))
+    found = only(capacity=given)
+    assert (found.code, found.severity, found.objects) == ("capacity-matches-nothing", "warning", ("http://c:8080",))
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ((200, {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "numBundles": 2}), "excluded"),
+        ((404, {"reason": "Namespace does not exist"}), "excluded-matches-nothing"),
+        ((500, {"reason": "later"}), "excluded-unknown"),
+    ],
+)
+def test_the_brokers_are_asked_for_the_bundles(answer: tuple[int, object], code: str, tmp_path: Path) -> None:
+    with admin_servers(1) as servers:
+        servers[0].answers["/admin/v2/namespaces/acme/orders/bundles"] = answer
+        given = settings(
+            decisions={"excluded": [BUNDLE]},
+            pulsar={"admin_url": [f"http://{servers[0].name}"]},
+            log={"kind": "folder", "folder": {"path": str(tmp_path)}},
+            election={"kind": "file", "path": str(tmp_path)},
+        )
+        found = judge(gather(given, TimeLimits(answer=30, brokers=60, all=90)))
+    assert [finding.code for finding in found if finding.code.startswith("excluded")] == [code]
