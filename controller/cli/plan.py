@@ -3,6 +3,7 @@
 import re
 import time
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -30,6 +31,15 @@ _MOVES: Final = re.compile(r"(\d{1,6}) ?moves?")
 _RATE: Final = re.compile(r"(\d{1,9}) ?connections/(s|min|h)")
 _SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
 _KINDS: Final = "--drain, --join, --rolling-restart, --remove, or --headroom with --add"
+
+
+class OwnResource(StrEnum):
+    """Resources of ``--own``, by the words of from_view.FOLLOWING."""
+
+    CPU = "cpu"
+    BANDWIDTH_IN = "bandwidth-in"
+    BANDWIDTH_OUT = "bandwidth-out"
+
 
 _Load: TypeAlias = Annotated[
     list[Path] | None,
@@ -105,6 +115,14 @@ _Below: TypeAlias = Annotated[
         min=1.0, max=100.0, help="With --drain, --rolling-restart and --remove: no other broker goes above so many %."
     ),
 ]
+_Own: TypeAlias = Annotated[
+    list[OwnResource] | None,
+    typer.Option(
+        help="Not for a balance: what brokers use of this resource stays when bundles leave, as the CPU of a host that"
+        " does other work, too; can be repeated.",
+        show_default="all follow the load, unless the brokers' load shows that a part does not",
+    ),
+]
 _WaveMoves: TypeAlias = Annotated[
     int, typer.Option(min=1, max=100, help="Moves of one wave; half as many off and to any one broker.")
 ]
@@ -152,6 +170,7 @@ def plan(
     add: _Add = 0,
     by: _By = None,
     peers_below: _Below = 100.0,
+    own: _Own = None,
     wave_moves: _WaveMoves = 20,
     frontier: _Frontier = False,
     output: _Output = None,
@@ -175,14 +194,14 @@ def plan(
     _refuse_sources(load, recording, at, broker_conf, cluster)
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
-    asked = replace(_limited(asked, budget or [], to, peers_below / 100, wave_moves), frontier=frontier)
+    asked = replace(asked, frontier=frontier, own=_owned(own or [], asked, sizes=sizes))
+    asked = _limited(asked, budget or [], to, peers_below / 100, wave_moves)
     if load:
         source = _loaded(load, broker_conf, cluster, period_seconds * 1000)
     else:
         source = _live(conf, intervals) if recording is None else _recorded(recording, at, now_ms)
     if sizes:
-        _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, as_json=as_json)
-        return
+        return _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, asked.own, as_json=as_json)
     with long_work("making the plan"):
         found = planned_cluster(source, asked)
     tell_plan(found, output, conf, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
@@ -228,6 +247,12 @@ def _asked(drain: list[str] | None, join: list[str] | None, rolling_restart: boo
     if remove:
         return Asked(kind=REMOVE, number=remove, text=f"remove {remove} brokers")
     return Asked(text="spread the load")
+
+
+def _owned(own: list[OwnResource], asked: Asked, *, sizes: bool) -> tuple[str, ...]:
+    if own and asked.kind == BALANCE and not sizes:
+        raise typer.BadParameter(f"a balance counts as the controllers do: give one of {_KINDS}", param_hint="--own")
+    return tuple(sorted({each.value.replace("-", " ") for each in own}))
 
 
 def _limited(asked: Asked, budget: list[str], to: float, ceiling: float, wave_moves: int) -> Asked:
@@ -304,9 +329,9 @@ def _live(conf: Path, before: int) -> PlanSource:
         return source_of_log(settings, before=before)
 
 
-def _tell_rightsizing(source: PlanSource, headroom: float, added: int, *, as_json: bool) -> None:
+def _tell_rightsizing(source: PlanSource, headroom: float, added: int, own: tuple[str, ...], *, as_json: bool) -> None:
     with long_work("making the plan"):
-        found = rightsizing(source, headroom=headroom, added=added)
+        found = rightsizing(source, headroom=headroom, added=added, own=own)
     answer = rightsizing_answer(source, found)
     if as_json:
         typer.echo(answer.as_line())

@@ -1,6 +1,6 @@
 """Makes the balance problem of a cluster: which resources count, what brokers can carry, what bundles take."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -28,7 +28,7 @@ from controller.planning.shares import Fit, fitted
 #: What brokers report, by name.  Heap memory never counts: with garbage collection it says little.
 _REPORTED: Final[Mapping[str, int]] = {name: column for column, name in enumerate(RESOURCE_WORDS) if column != MEMORY}
 #: What follows the load on any broker.  Direct memory is mostly caches of a fixed size.
-_FOLLOWING: Final = frozenset((RESOURCE_WORDS[CPU], RESOURCE_WORDS[BANDWIDTH_IN], RESOURCE_WORDS[BANDWIDTH_OUT]))
+FOLLOWING: Final = (RESOURCE_WORDS[CPU], RESOURCE_WORDS[BANDWIDTH_IN], RESOURCE_WORDS[BANDWIDTH_OUT])
 #: More than any broker carries: what is not finite is taken for this.
 _MOST: Final = 1e15
 #: A broker that reports this share of its limit may be asked for more than all of it.
@@ -59,7 +59,7 @@ class StatedProblem:
     rows: Ints
     #: How each reported resource that counts follows the load, by name; of times to come, as now.
     fits: Mapping[str, Fit]
-    #: Resources of which it is assumed, and not known, that they follow the load, as a cautious problem has to.
+    #: Resources of which it is assumed, and not known, that they follow the load.
     assumed: tuple[str, ...] = ()
     #: For how many minutes each time to come counts; they are the last of the resources.
     later: tuple[float, ...] = ()
@@ -116,57 +116,69 @@ class _Column(NamedTuple):
     fit: Fit | None
     #: 0: it is of now.
     minutes: float = 0.0
-    #: Whether the fit follows the load by caution alone.
+    #: Whether it follows the load by caution alone.
     assumed: bool = False
 
 
 def stated(
-    view: ClusterView, stays: Bools, counted: Counted, foreseen: Foreseen | None = None, *, cautious: bool = False
+    view: ClusterView,
+    stays: Bools,
+    counted: Counted,
+    foreseen: Foreseen | None = None,
+    *,
+    following: Collection[str] = (),
 ) -> StatedProblem:
     """The problem of *view*, in which the bundles of *stays* (bundles,) do not move.
 
     Bundles on their way count where they were sent, and do not move.  A bundle's load is that which is *foreseen*, and
-    times to come are further resources; None: its short-term average, and only now counts.  *cautious*: CPU and
-    bandwidth follow the load, unless it is proved that they do not (shares.py); for plans that need room for bundles.
+    times to come are further resources; None: its short-term average, and only now counts.  Resources of *following*,
+    by name, follow the load unless it is proved that they do not: a cautious fit (shares.py).
     """
-    bundles, brokers = view.bundles, view.brokers
-    n = len(brokers)
+    bundles, n = view.bundles, len(view.brokers)
     load = bundles.short_term if foreseen is None else foreseen.load
-    reported = _reported(view, counted.weights, load, typical=foreseen is not None, cautious=cautious)
+    reported = _reported(view, counted.weights, load, typical=foreseen is not None, following=following)
     columns = [*reported, *_limited(view, counted, load)]
     columns += _later(view, columns, () if foreseen is None else foreseen.later)
     sent = view.preallocated
     free = bundles.owned & ~stays
     free[sent.bundle] = False
     rows = np.flatnonzero(free)
-    owner, owned = bundles.broker, np.flatnonzero(bundles.owned)
-    fixed, size = np.zeros((n, len(columns))), np.zeros((len(rows), len(columns)))
-    for i, column in enumerate(columns):
-
-        def summed(which: Ints, to: Ints, column: _Column = column) -> Floats:
-            return np.bincount(to, weights=column.size[which], minlength=n).astype(np.float64)
-
-        size[:, i] = column.size[rows]
-        whole = np.maximum(column.usage, summed(owned, owner[owned]))
-        there = sent.bundle[bundles.owned[sent.bundle]]
-        left = whole - summed(rows, owner[rows]) - summed(there, owner[there]) + summed(sent.bundle, sent.broker)
-        # Below 0 by rounding alone.
-        fixed[:, i] = np.maximum(left, 0.0)
     connections = (bundles.producers[rows] + bundles.consumers[rows]).astype(np.float64)
     rate = bundles.short_term[rows, RATE_IN] + bundles.short_term[rows, RATE_OUT]
     problem = BalanceProblem(
         resources=tuple(column.name for column in columns),
         capacity=np.stack([column.capacity for column in columns], axis=1) if columns else np.ones((n, 0)),
-        fixed=fixed,
-        size=size,
-        owner=owner[rows],
+        fixed=_fixed(view, columns, rows),
+        size=np.stack([column.size[rows] for column in columns], axis=1) if columns else np.zeros((len(rows), 0)),
+        owner=bundles.broker[rows],
         connections=connections,
         disturbance=disturbance(connections, finite(rate)),
     )
-    fits = {column.name: column.fit for column in columns if column.fit is not None}
-    minutes = tuple(column.minutes for column in columns if column.minutes > 0)
-    assumed = tuple(column.name for column in columns if column.assumed)
-    return StatedProblem(problem=problem, rows=rows, fits=fits, assumed=assumed, later=minutes)
+    return StatedProblem(
+        problem=problem,
+        rows=rows,
+        fits={column.name: column.fit for column in columns if column.fit is not None},
+        assumed=tuple(column.name for column in columns if column.assumed),
+        later=tuple(column.minutes for column in columns if column.minutes > 0),
+    )
+
+
+def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints) -> Floats:
+    """(n, R) what the brokers carry besides the bundles of *rows*; bundles on their way count where they were sent."""
+    bundles, sent, n = view.bundles, view.preallocated, len(view.brokers)
+    owner, owned = bundles.broker, np.flatnonzero(bundles.owned)
+    there = sent.bundle[bundles.owned[sent.bundle]]
+    fixed = np.zeros((n, len(columns)))
+    for i, column in enumerate(columns):
+
+        def summed(which: Ints, to: Ints, column: _Column = column) -> Floats:
+            return np.bincount(to, weights=column.size[which], minlength=n).astype(np.float64)
+
+        whole = np.maximum(column.usage, summed(owned, owner[owned]))
+        left = whole - summed(rows, owner[rows]) - summed(there, owner[there]) + summed(sent.bundle, sent.broker)
+        # Below 0 by rounding alone.
+        fixed[:, i] = np.maximum(left, 0.0)
+    return fixed
 
 
 def drivers(load: Floats) -> Floats:
@@ -196,11 +208,11 @@ def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequen
 
 
 def _reported(
-    view: ClusterView, weights: Mapping[str, float], load: Floats, *, typical: bool, cautious: bool
+    view: ClusterView, weights: Mapping[str, float], load: Floats, *, typical: bool, following: Collection[str]
 ) -> list[_Column]:
     """The resources that brokers report with a limit, and that have a weight; *load* (bundles, 4) is the bundles'.
 
-    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.  *cautious*: as
+    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.  *following*: as
     ``stated`` says.
     """
     bundles, brokers = view.bundles, view.brokers
@@ -228,7 +240,7 @@ def _reported(
         most = np.where(known, limit, np.inf)
         fit, asked, _ = fitted_below_the_limit(usage, most, driven)
         assumed = False
-        if cautious and name in _FOLLOWING:
+        if name in following:
             careful = fit
             fit, asked, _ = fitted_below_the_limit(usage, most, driven, cautious=True)
             assumed = fit != careful

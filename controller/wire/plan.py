@@ -107,6 +107,8 @@ class PlanRecord(PlanPart):
     more moves alone.  Left out: as many as between two waves."""
     ceiling: Amount
     """Brokers that get bundles of emptied ones stay at or below this share of their capacity."""
+    own: Annotated[Items[Name], Field(max_length=_MOST_RESOURCES, exclude_if=lambda value: not value)] = ()
+    """Resources whose usage stays with the brokers when bundles leave."""
     resources: Annotated[Items[Name], Field(max_length=_MOST_RESOURCES)]
     brokers: Annotated[Items[Name], Field(max_length=_MOST_BROKERS)]
     capacity: Annotated[Items[_Amounts], Field(max_length=_MOST_BROKERS)]
@@ -204,6 +206,7 @@ def _plan_record(plan: Plan) -> PlanRecord:
         connections_per_second=plan.pace.connections_per_second,
         burst_seconds=plan.pace.burst_seconds,
         ceiling=plan.ceiling,
+        own=plan.own,
         resources=problem.resources,
         brokers=plan.brokers,
         capacity=_rows(problem.capacity),
@@ -258,6 +261,7 @@ def _plan(record: PlanRecord) -> Plan:
             burst_seconds=record.burst_seconds,
         ),
         ceiling=record.ceiling,
+        own=record.own,
         brokers=record.brokers,
         bundles=record.bundles,
         problem=BalanceProblem(

@@ -63,6 +63,8 @@ class Asked:
     wave_moves_per_broker: int = 10
     #: Brokers that get bundles of drained ones stay at or below this share of their capacity.
     ceiling: float = 1.0
+    #: Resources whose usage stays with the brokers when bundles leave, by name; not of a balance.
+    own: tuple[str, ...] = ()
     #: Of a balance: also how low other numbers of moves would bring the highest usage.
     frontier: bool = False
     #: In words, for the plan.
@@ -91,7 +93,7 @@ class _Planner:
             source.require_every_broker(_OF_EVERY_BROKER[asked.kind])
         self._source, self._asked = source, asked
         self._found: StatedProblem = source.problem(
-            asked.kind, recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
+            asked.kind, asked.own, recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
         )
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
@@ -209,6 +211,7 @@ class _Planner:
             period_ms=self._source.period_ms,
             pace=self._pace,
             ceiling=self._asked.ceiling,
+            own=self._asked.own,
             brokers=view.brokers.names,
             bundles=tuple(view.bundles.names[row] for row in self._found.rows.tolist()),
             problem=self.problem,
@@ -276,8 +279,11 @@ def _assumed(found: StatedProblem) -> list[str]:
     """What a person should know of how *found* counts the bundles."""
     if not found.assumed:
         return []
-    of = " and of ".join(found.assumed)
-    return [f"what the bundles take of {of} is not known for sure: planned as if all that brokers use moved with them"]
+    of, options = " and of ".join(found.assumed), " ".join(f"--own {name.replace(' ', '-')}" for name in found.assumed)
+    return [
+        f"what the bundles take of {of} is not known for sure: planned as if all that brokers use moved with them"
+        f" (where it stays with the brokers: {options})"
+    ]
 
 
 def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:

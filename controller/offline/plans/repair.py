@@ -27,6 +27,7 @@ def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -
         burst_seconds=plan.pace.burst_seconds,
         wave_moves=max((len(wave) for wave in step.waves), default=1),
         ceiling=plan.ceiling,
+        own=plan.own,
         text=f"{plan.asked[:_LONGEST]}, repaired",
     )
     kind = _KINDS[step.task]

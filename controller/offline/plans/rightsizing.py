@@ -1,5 +1,6 @@
 """How many brokers a cluster needs, and what brokers more or less would change: for ``trimtab plan --add``."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from controller.model.errors import SettingsError, TrimtabError
@@ -36,13 +37,15 @@ class Rightsizing:
     bound: float = 0.0
 
 
-def rightsizing(source: PlanSource, *, headroom: float, added: int) -> Rightsizing:
+def rightsizing(source: PlanSource, *, headroom: float, added: int, own: Collection[str] = ()) -> Rightsizing:
     """Whether the cluster has the brokers that it needs to keep *headroom*; what *added* more would change.
+
+    *own*: resources whose usage stays with the brokers when bundles leave.
 
     TrimtabError where a broker of the cluster has no complete report: its load would not be counted.
     """
     source.require_every_broker("a number of brokers")
-    problem = source.problem(REMOVE).problem
+    problem = source.problem(REMOVE, own).problem
     if not len(problem.capacity) or not problem.resources:
         raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be said")
     if len(problem.capacity) + added > 10_000:

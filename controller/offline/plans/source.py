@@ -1,7 +1,7 @@
 """The cluster that a plan is made for: from load reports, from a recording, or from a live cluster's log."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.planning.from_view import StatedProblem, stated
+from controller.planning.from_view import FOLLOWING, StatedProblem, stated
 from controller.planning.plans.plan import BALANCE, PlanKind
 from controller.planning.sequence import Allowed, Closing
 from controller.settings.broker_conf import build, read_broker_conf
@@ -83,13 +83,15 @@ class PlanSource:
         more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
         return f"{', '.join(names[:_TOLD])}{more}"
 
-    def problem(self, kind: PlanKind, *, recently_unloaded_too: bool = True) -> StatedProblem:
+    def problem(self, kind: PlanKind, own: Collection[str], *, recently_unloaded_too: bool = True) -> StatedProblem:
         """The problem of a plan of this *kind*; *recently_unloaded_too*: bundles in their grace period may move, too.
 
-        A balance counts as the controllers' shedder does.  All other kinds need room for bundles, and are cautious.
+        A balance counts as the controllers' shedder does.  All other kinds need room for bundles: they let the
+        resources that may follow the load do so, but those that are the brokers' *own*.
         """
         stays = self.guarded if recently_unloaded_too else self.guarded | self.view.recently_unloaded
-        return stated(self.view, stays, self.shedder.counted, cautious=kind != BALANCE)
+        following = () if kind == BALANCE else [name for name in FOLLOWING if name not in own]
+        return stated(self.view, stays, self.shedder.counted, following=following)
 
     @cached_property
     def guarded(self) -> Bools:

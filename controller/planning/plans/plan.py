@@ -64,6 +64,8 @@ class Plan:
     pace: WavePace
     #: No broker that gets bundles of emptied ones goes above this share of its capacity, in any resource; at most 1.
     ceiling: float
+    #: Resources whose usage stays with the brokers when bundles leave, by name.
+    own: tuple[str, ...] = ()
     #: (n,) and (m,) names of the rows of ``problem``.
     brokers: tuple[str, ...]
     bundles: tuple[str, ...]

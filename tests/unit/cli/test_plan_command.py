@@ -77,12 +77,14 @@ def test_a_plan_of_what_record_wrote_is_of_the_cluster_at_its_end_or_at_an_earli
 def test_a_plan_of_what_record_wrote_goes_by_the_settings_in_it(tmp_path: Path) -> None:
     shutil.copytree(RECORDING, tmp_path / "same")
     drained = ("--drain", "127.0.0.1:21348", "--at", "2026-11-23T04:36:09Z")
-    before = answer("--recording", tmp_path / "same", *drained, code=1)
+    # The brokers share a host, whose CPU does not follow their load.
+    assert answer("--recording", tmp_path / "same", *drained, code=1)["moves"] < 12
+    before = answer("--recording", tmp_path / "same", *drained, "--own", "cpu", code=1)
     assert (before["moves"], before["stays"]) == (12, {"session/orders/0xa8000000_0xb0000000": BACK_OFF})
     manifest = json.loads((tmp_path / "same" / "manifest.json").read_bytes())
     manifest["settings"]["decisions"]["excluded"] = ["session/orders"]
     (tmp_path / "same" / "manifest.json").write_text(json.dumps(manifest))
-    after = answer("--recording", tmp_path / "same", *drained, code=1)
+    after = answer("--recording", tmp_path / "same", *drained, "--own", "cpu", code=1)
     assert (after["moves"], len(after["stays"])) == (0, 13)
 
 
@@ -204,14 +206,14 @@ def test_a_broker_that_can_be_removed_is_chosen(conf: Path) -> None:
 
 
 def test_tables_show_brokers_waves_hash_and_proof() -> None:
-    result = run("--load", REPORTS, "--drain", "127.0.0.1:18082")
+    result = run("--load", REPORTS, "--drain", "127.0.0.1:18082", "--own", "cpu")
     assert result.exit_code == 0
     for expected in ("empty 127.0.0.1:18082", "Whose clients reconnect", "hash", "no plan of as many moves ends below"):
         assert expected in result.stdout
 
 
 def test_the_last_line_is_what_to_do_next(tmp_path: Path) -> None:
-    moves = ("--load", REPORTS, "--drain", "127.0.0.1:18082")
+    moves = ("--load", REPORTS, "--drain", "127.0.0.1:18082", "--own", "cpu")
     assert run(*moves).stdout.splitlines()[-1].endswith("-o plan.json: `trimtab apply` reads the file")
     file = tmp_path / "my plan.json"
     (line,) = [line for line in run(*moves, "-o", file).stdout.splitlines() if line.startswith("next")]

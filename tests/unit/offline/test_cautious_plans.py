@@ -13,11 +13,15 @@ from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
 from controller.planning.plans.plan import BALANCE, DRAIN
 from controller.simulator.cluster import ClusterShape
+from controller.wire.plan import encode_plan, parse_plan
 from tests.plan_sources import modelled_load, source
 
 BROKERS = 3
 BROKER = "broker-1:8080"
-UNSURE = "what the bundles take of {} is not known for sure: planned as if all that brokers use moved with them"
+UNSURE = (
+    "what the bundles take of {} is not known for sure: planned as if all that brokers use moved with them (where it"
+    " stays with the brokers: --own {})"
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +42,14 @@ def even(load: Path, resource: int, percent: float, **options: object) -> PlanSo
     return replace(found, view=replace(found.view, bundles=bundles, brokers=replace(brokers, usage=usage)))
 
 
-def drained(source: PlanSource) -> PlannedCluster:
-    return planned_cluster(source, Asked(kind=DRAIN, brokers=(BROKER,)))
+def drained(source: PlanSource, *own: str) -> PlannedCluster:
+    return planned_cluster(source, Asked(kind=DRAIN, brokers=(BROKER,), own=own))
 
 
 @pytest.mark.parametrize(("resource", "name"), [(CPU, "cpu"), (BANDWIDTH_OUT, "bandwidth out")])
 def test_the_usage_of_a_drained_broker_goes_to_the_others(load: Path, resource: int, name: str) -> None:
     found = drained(even(load, resource, 60.0))
-    assert UNSURE.format(name) in found.notes
+    assert UNSURE.format(name, name.replace(" ", "-")) in found.notes
     assert found.plan.steps[0].certificate.reached == pytest.approx(0.9, rel=0.02)
 
 
@@ -53,6 +57,16 @@ def test_a_drain_for_which_there_is_no_room_leaves_bundles_where_they_are(load: 
     found = drained(even(load, CPU, 80.0))
     assert found.stays
     assert found.plan.steps[0].certificate.reached <= 1.0
+
+
+def test_usage_that_is_said_to_be_the_brokers_own_stays_with_them_also_in_the_file_of_the_plan(load: Path) -> None:
+    source = even(load, CPU, 80.0)
+    found = drained(source, "cpu")
+    assert (found.stays, found.notes) == ({}, ())
+    read, _ = parse_plan(encode_plan(found.plan))
+    assert read.own == ("cpu",)
+    assert today(read, 0, source, tolerance=0.1).changed == ()
+    assert today(replace(read, own=()), 0, source, tolerance=0.1).changed
 
 
 def test_direct_memory_that_all_brokers_use_alike_stays_with_them(load: Path) -> None:
@@ -65,7 +79,7 @@ def test_the_brokers_that_a_headroom_needs_carry_the_usage_of_all(load: Path) ->
 
 
 def test_a_balance_counts_as_the_controllers_do(load: Path) -> None:
-    careful = even(load, CPU, 60.0).problem(BALANCE)
+    careful = even(load, CPU, 60.0).problem(BALANCE, ())
     assert careful.assumed == ()
     assert not careful.problem.size.any()
 
