@@ -201,10 +201,10 @@ def plan(
     else:
         source = _live(conf, intervals) if recording is None else _recorded(recording, at, now_ms)
     if sizes:
-        return _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, asked.own, as_json=as_json)
-    with long_work("making the plan"):
-        found = planned_cluster(source, asked)
-    tell_plan(found, output, conf, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
+        _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, asked.own, as_json=as_json)
+    else:
+        found = _planned(source, asked)
+        tell_plan(found, output, conf, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
 
 
 def tell_plan(
@@ -327,6 +327,11 @@ def _live(conf: Path, before: int) -> PlanSource:
     with long_work("reading the journal and the log"):
         require(settings, Part.LOG)
         return source_of_log(settings, before=before)
+
+
+def _planned(source: PlanSource, asked: Asked) -> PlannedCluster:
+    with long_work("making the plan"):
+        return planned_cluster(source, asked)
 
 
 def _tell_rightsizing(source: PlanSource, headroom: float, added: int, own: tuple[str, ...], *, as_json: bool) -> None:
