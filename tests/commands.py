@@ -30,6 +30,6 @@ def _command(action: Action, bundle: str, changes: dict[str, Any]) -> Command:
         "expires_at_ms": T + 300_000,
         "mode": "active",
         "source": A,
-        "why": Verdict(subject=A, reason=Reason.OVERLOADED),
+        "why": Verdict(subject=changes.get("source", A), reason=Reason.OVERLOADED),
     }
     return Command(action=action, bundle=bundle, **{**fields, **changes})

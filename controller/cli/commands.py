@@ -19,7 +19,7 @@ from controller.cli.shared.reachable import outages_told, require
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
-from controller.status.texts import does, reason_text
+from controller.status.texts import because, does
 from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, parse_event, to_command
 from controller.wire.dead_letter import Source
 from controller.wire.readable import utc
@@ -154,7 +154,7 @@ def _print_rows(events: Iterator[_Read], out: Console) -> None:
 
 def _print_command(event: UnloadEvent | SplitEvent, out: Console, *, wide: bool) -> None:
     command = to_command(event)
-    reason = reason_text(command.why)
+    reason = because(command)
     when, way = utc(command.interval), does(command)
     if wide:
         cells = [when, command.action, command.bundle, way, command.mode, str(event.epoch)]

@@ -13,7 +13,7 @@ from controller.model.decision import Command, Decision
 from controller.offline.decide import LoadDecision, decide_on_load
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.status.texts import reason_text, verdict_cells
+from controller.status.texts import because, verdict_cells
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
@@ -147,7 +147,7 @@ def _print(answer: LoadDecision, notes: Sequence[str]) -> None:
     out, decision = console(), answer.decision
     if decision.commands:
         header = columns("do", "bundle", "from", "to, or cut at", "because", prose=("to, or cut at", "because"))
-        rows = [(each.action, each.bundle, each.source, _where(each), _because(each)) for each in decision.commands]
+        rows = [(each.action, each.bundle, each.source, _where(each), because(each)) for each in decision.commands]
         print_table(out, header, rows, title="Would be done", head=2)
         out.print()
     header = columns("what", "reason", "observed", "limit", "by", "detail", prose=("detail",))
@@ -159,12 +159,6 @@ def _print(answer: LoadDecision, notes: Sequence[str]) -> None:
 
 def _where(command: Command) -> str:
     return command.destination or ", ".join(f"0x{cut:08x}" for cut in command.boundaries) or command.algorithm
-
-
-def _because(command: Command) -> str:
-    """The reason; with its subject where that is neither the bundle nor the broker of the same row."""
-    subject = command.why.subject
-    return f"{'' if subject in (command.bundle, command.source) else f'{subject}: '}{reason_text(command.why)}"
 
 
 def _summary(answer: LoadDecision, decision: Decision) -> str:

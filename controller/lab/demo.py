@@ -23,7 +23,7 @@ from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
-from controller.status.texts import reason_text
+from controller.status.texts import because
 from controller.wire.readable import counted, in_number
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ def command_line(command: Command, result: CommandResult, *, ports: bool = False
     """
     source, destination = (name if ports else name.partition(":")[0] for name in (command.source, command.destination))
     move = f"  {source} -> {destination or 'any'}" if command.action == "unload" else ""
-    why = reason_text(command.why)
+    why = because(command)
     status = "" if result.status == "done" else f"  [{result.status}: {result.detail}]"
     return f"{command.action} {command.bundle}{move}  {why}{status}"
 

@@ -89,6 +89,12 @@ def does(command: Command | CommandAnswer) -> str:
     return f"by {command.algorithm}{at}{', then unload' if command.unload_after_split else ''}"
 
 
+def because(command: Command) -> str:
+    """Why *command* was issued; with the broker or bundle that this is about where the command names another one."""
+    subject = command.why.subject
+    return f"{'' if subject in (command.bundle, command.source) else f'{subject}: '}{reason_text(command.why)}"
+
+
 def verdict_cells(verdict: Verdict | VerdictAnswer) -> tuple[str, ...]:
     """The cells of a row about *verdict*: what, reason, observed, limit, by and detail."""
     given = [number for number in (verdict.observed, verdict.limit) if number is not None]

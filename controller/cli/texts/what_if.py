@@ -13,7 +13,7 @@ from controller.offline.counterfactual.differences import Difference
 from controller.offline.counterfactual.replay import ReplayedRun
 from controller.offline.counterfactual.reproduction import NotReproduced, Reproduction
 from controller.offline.counterfactual.usage_model import DRIVERS, ResourceFit
-from controller.status.texts import reason_text
+from controller.status.texts import because
 from controller.wire.answers.what_if import (
     DifferenceAnswer,
     DifferentIntervalAnswer,
@@ -107,7 +107,7 @@ def _move(command: Command, *, uncertain: bool) -> ReplayedMoveAnswer:
         bundle=command.bundle,
         source=command.source,
         destination=command.destination,
-        reason=reason_text(command.why),
+        reason=because(command),
         uncertain=uncertain,
     )
 

@@ -4,6 +4,7 @@ import io
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,5 @@ def test_a_commands_line_says_what_where_to_why_and_the_status_unless_done() -> 
     overloaded = "Overloaded (usage 80 % against 50 %)"
     assert command_line(unload, done) == f"unload t/n/0x0_0x1  broker-1 -> broker-6  {overloaded}"
     assert command_line(unload, late).endswith("  [obsolete: gone]")
+    elsewhere = replace(unload, why=replace(why, subject="broker-6:8080"))
+    assert command_line(elsewhere, done).endswith(f"  broker-6:8080: {overloaded}")

@@ -10,12 +10,15 @@ import pytest
 from controller.model.decision import Reason, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints, TopicDetail
 from controller.model.peak_history import PeakHistory, PendingUndo, Proven
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import StatedProblem, stated
+from controller.planning.objective import highest, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.rounds import PartLimits
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder.advice import too_large
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
+from controller.strategies.shedding.peak_shedder.told import RoundTold
+from controller.strategies.shedding.peak_shedder.worth import load_after
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 from tests.balance_problems import problem
 
@@ -83,10 +86,14 @@ def test_a_round_says_what_it_found_what_it_does_and_how_full_brokers_end() -> N
     assert moves(decision) == [
         ("a0", "a:8080", "c:8080"), ("a2", "a:8080", "b:8080"), ("c0", "c:8080", "a:8080"),
     ]  # fmt: skip
-    assert {(each.final, each.in_order, each.why.subject) for each in decision.unloads} == {
-        (True, True, "a:8080"), (True, True, "c:8080"),
-    }  # fmt: skip
-    assert {each.why.reason for each in decision.unloads} == {Reason.OVERLOADED}
+    assert {(each.final, each.in_order) for each in decision.unloads} == {(True, True)}
+    overloaded = "a:8080: Overloaded (0.7 vs 0.3675 usage): "
+    way = "by cpu; the plan brings it to 0.4"
+    assert [str(each.why) for each in decision.unloads] == [
+        f"{overloaded}{way}",
+        f"{overloaded}{way}",
+        f"{overloaded}gives bundles, and gets this one in exchange; {way}; c:8080 goes from 0.15 to 0.3",
+    ]
     made = memory.promises.items()
     assert [(name, round(each.promised, 6), each.source_before, each.mean) for name, each in made] == [
         ("a0", 0.3, 0.7, 0.35), ("a2", 0.35, 0.7, 0.35),
@@ -307,6 +314,35 @@ def test_a_bundle_goes_nowhere_where_a_filter_keeps_it_which_is_asked_with_what_
     assert asked(0, [], lets_go, holds) == []
 
 
+# ---- why a bundle of a broker that is not full moves ----
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ([PlannedMove(0, 0, 1), PlannedMove(3, 1, 2)],
+         "a:8080: Overloaded (0.7 vs 0.4 usage): gives bundles to b:8080, which this one leaves to make room; by cpu;"
+         " the plan brings it to 0.4; b:8080 goes from 0.2 to 0.3"),
+        ([PlannedMove(3, 1, 2), PlannedMove(0, 0, 2)],
+         "a:8080: Overloaded (0.7 vs 0.4 usage): gives bundles, and this one moves by the same plan; by cpu; the plan"
+         " brings it to 0.4; b:8080 goes from 0.2 to 0"),
+        ([PlannedMove(3, 1, 2)],
+         "b:8080: Balanced (0.2 vs 0.4 usage): completes a plan of earlier rounds; by cpu; the plan brings it to 0"),
+    ],
+)  # fmt: skip
+def test_a_broker_below_the_goal_is_not_called_overloaded(plan: list[PlannedMove], said: str) -> None:
+    view = cluster(0, **HOT)
+    found = stated(view, np.zeros(len(view.bundles), np.bool_), SHEDDER.counted)
+    load = loads(found.problem, found.problem.owner)
+    before, after = (highest(each, found.problem.capacity) for each in (load, load_after(found.problem, plan)))
+    of_round = RoundTold(
+        view=view, found=found, goal=0.4, load=load, before=before, after=after, memory=PeakHistory(), error=0.0,
+        plan=plan,
+    )  # fmt: skip
+    [unload] = [of_round.unload(move) for move in plan if move.source == 1]
+    assert str(unload.why) == said
+
+
 # ---- undoing ----
 
 WORSE: Final = {"a": {"a0": 10.0}, "b": {"x": 20.0, "b0": 50.0}, "c": {"c0": 20.0}}
@@ -326,6 +362,10 @@ def test_one_move_is_undone_the_first_that_pays_and_promises_nothing() -> None:
     decision, memory = DEAR.decide(view, noted(gone=("a", "b"), y=("a", "b"), x=("a", "b")))
     # Without y its broker would still be at 70 %, less than the least gain below 74 %.
     assert moves(decision) == [("x", "b:8080", "a:8080")]
+    assert [str(each.why) for each in decision.unloads] == [
+        "b:8080: Overloaded (0.74 vs 0.54 usage): takes back a move of an earlier round, which made things worse;"
+        " by cpu; the plan brings it to 0.54"
+    ]
     assert (memory.promises, memory.proven.undone, memory.proven.gap, memory.rest) == ({}, 5, 0.3, 0)
 
 

@@ -181,7 +181,19 @@ class PeakShedder(PeakOptions):
         if refused is not None:
             reason = stay[0].reason if stay and plan.found_none else refused.reason
         after, urgent = now.ends_of(plan.moves), plan.start.urgent
-        told = RoundTold(view, now.found, plan.start.goal, now.load, now.before, after, memory, now.error, urgent)
+        told = RoundTold(
+            view=view,
+            found=now.found,
+            goal=plan.start.goal,
+            load=now.load,
+            before=now.before,
+            after=after,
+            memory=memory,
+            error=now.error,
+            plan=plan.whole or plan.moves,
+            undoes=plan.undoes,
+            urgent=urgent,
+        )
 
         def tell() -> Iterator[Verdict]:
             yield told.cluster(certificate, reason, plan.later)

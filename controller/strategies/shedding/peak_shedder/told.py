@@ -1,6 +1,7 @@
 """Puts a round of PeakShedder into verdicts and unloads."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
@@ -28,6 +29,9 @@ class RoundTold:
     memory: PeakHistory
     #: Of the forecast of the next minute, as a share of the load.
     error: float
+    #: Of this round and of those that go on with its plan; and whether its one move takes one of an earlier round back.
+    plan: Sequence[PlannedMove] = ()
+    undoes: bool = False
     #: Whether times to come do not count, as the plan is urgent.
     urgent: bool = False
 
@@ -63,14 +67,13 @@ class RoundTold:
 
     def broker(self, row: int, *, over: bool) -> Verdict:
         """How full a broker is, in its fullest resource, and how full it will be."""
-        problem = self.found.problem
-        detail = ""
-        if over or self.after[row] != self.before[row]:
-            usage = self.load[row] / problem.capacity[row]
-            detail = f"by {problem.resources[int(usage.argmax())]}; the plan brings it to {self.after[row]:.3g}"
+        detail = self._way(row) if over or self.after[row] != self.before[row] else ""
+        return self._usage(row, Reason.OVERLOADED if over else Reason.BALANCED, detail)
+
+    def _usage(self, row: int, reason: Reason, detail: str) -> Verdict:
         return Verdict(
             subject=self.view.brokers.names[row],
-            reason=Reason.OVERLOADED if over else Reason.BALANCED,
+            reason=reason,
             observed=float(self.before[row]),
             limit=self.goal,
             unit="usage",
@@ -78,13 +81,41 @@ class RoundTold:
             detail=detail,
         )
 
+    def _way(self, row: int) -> str:
+        problem = self.found.problem
+        fullest = int((self.load[row] / problem.capacity[row]).argmax())
+        return f"by {problem.resources[fullest]}; the plan brings it to {self.after[row]:.3g}"
+
+    def _why(self, move: PlannedMove) -> Verdict:
+        """Why *move*: its broker is above the goal; or another one is, whose bundles have room by it."""
+        source, to, names = move.source, move.destination, self.view.brokers.names
+        if self.undoes:
+            back = f"takes back a move of an earlier round, which made things worse; {self._way(source)}"
+            worse = float(max(self.after[source], self.after[to]))
+            return replace(self._usage(source, Reason.OVERLOADED, back), limit=worse)
+        if self.before[source] > self.goal:
+            return self._usage(source, Reason.OVERLOADED, self._way(source))
+        giving = {each.source for each in self.plan if self.before[each.source] > self.goal}
+        if not giving:
+            return self._usage(source, Reason.BALANCED, f"completes a plan of earlier rounds; {self._way(source)}")
+        here = {each.source for each in self.plan if each.destination == source} & giving
+        about = to if to in giving else max(sorted(here or giving), key=lambda row: float(self.before[row]))
+        if about == to:
+            said = "gives bundles, and gets this one in exchange"
+        elif here:
+            said = f"gives bundles to {names[source]}, which this one leaves to make room"
+        else:
+            said = "gives bundles, and this one moves by the same plan"
+        ends = f"{names[source]} goes from {self.before[source]:.3g} to {self.after[source]:.3g}"
+        return self._usage(about, Reason.OVERLOADED, f"{said}; {self._way(about)}; {ends}")
+
     def unload(self, move: PlannedMove) -> Unload:
         """The unload of a move, which goes where it is planned to go or stays."""
         names = self.view.brokers.names
         return Unload(
             bundle=self.view.bundles.names[int(self.found.rows[move.bundle])],
             source=names[move.source],
-            why=self.broker(move.source, over=True),
+            why=self._why(move),
             destination=names[move.destination],
             final=True,
             in_order=True,
