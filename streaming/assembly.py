@@ -36,7 +36,7 @@ from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
 from streaming.batches.catching_up import Turn, offset_read, turns
 from streaming.batches.gate import BatchGate
-from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_newer_state
+from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_another_cluster, refuse_newer_state
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
 from streaming.own_errors import own_error
@@ -127,6 +127,10 @@ class Assembly:
                 f" this cluster use {agreed}: choose a place that all of them share; where the old one is gone for"
                 f" good, delete {agreement.where}"
             )
+
+    def refuse_another_cluster(self, files: CheckpointFiles) -> None:
+        """Refuse, with an AnotherClusterError, a checkpoint of another cluster's controllers."""
+        refuse_another_cluster(files, self._settings.checkpoint.path, self._settings.cluster.name)
 
     def refuse_newer_state(self, files: CheckpointFiles) -> None:
         """Refuse, with a NewerStateError, a checkpoint that a later release of trimtab has written to."""

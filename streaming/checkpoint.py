@@ -11,13 +11,15 @@ from pyspark.sql import SparkSession
 
 from controller.adapters.disk import files
 from controller.aggregate.shard import state_blob
-from controller.model.errors import NewerStateError, SettingsError
+from controller.model.errors import AnotherClusterError, NewerStateError, SettingsError
 from controller.settings.section import is_uri
 
 #: A file of a checkpoint that says in which version its state is.
 _MARK: Final = "state-"
 _MARKED: Final = re.compile(rf"{_MARK}[0-9]{{1,9}}")
-#: Of a mark's content, bytes that are shown.
+#: A file of a checkpoint with the name of its cluster.
+_CLUSTER: Final = "cluster"
+#: Of a file's content, bytes that are shown.
 _LONGEST: Final = 80
 
 
@@ -56,6 +58,23 @@ def refuse_newer_state(files: CheckpointFiles, path: str) -> None:
             " set another checkpoint.path, and averages begin anew"
         )
     files.create(f"{_MARK}{state_blob.VERSION}", f"trimtab {version('trimtab')}".encode())
+
+
+def refuse_another_cluster(files: CheckpointFiles, path: str, cluster: str) -> None:
+    """Make the checkpoint at *path* that of *cluster*: its file ``cluster`` has the name.
+
+    AnotherClusterError where it is another's.  One of an earlier release has no such file.
+    """
+    of = files.read(_CLUSTER)
+    if of is None:
+        files.create(_CLUSTER, cluster.encode())
+        of = files.read(_CLUSTER) or b""
+    if of != cluster.encode():
+        name = of[:_LONGEST].decode(errors="replace")
+        raise AnotherClusterError(
+            f"checkpoint.path = {path!r}: it is that of cluster {name!r}, as its file {_CLUSTER} says: give cluster"
+            f" {cluster!r} a checkpoint of its own"
+        )
 
 
 def checkpoint_files(spark: SparkSession, path: str) -> CheckpointFiles:

@@ -98,6 +98,7 @@ def _lead(
 ) -> None:
     """Decide as the leader until told to stop, or until leadership is lost."""
     files = assembly.files(spark)
+    assembly.refuse_another_cluster(files)
     assembly.check_shared_checkpoint(leadership, files)
     assembly.refuse_newer_state(files)
     # They may have been switched on since this process stood by.

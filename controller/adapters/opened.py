@@ -40,7 +40,8 @@ def election_system(settings: Settings) -> ElectionSystem:
         case ElectionInZooKeeper() as election:
             return ZooKeeperElection(election, settings)
         case ElectionByFile() as election:
-            return FileElection(Path(election.path))
+            log_system(settings)  # refuses another cluster's folder; that of an election may not say whose it is
+            return FileElection(Path(election.path), cluster=settings.cluster.name)
         case other:
             assert_never(other)
 

@@ -20,7 +20,7 @@ from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
 from controller.status.texts import because, does
-from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, parse_event, to_command
+from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, own_event, to_command
 from controller.wire.dead_letter import Source
 from controller.wire.readable import utc
 
@@ -47,22 +47,22 @@ def tail(
     ] = True,
     as_json: Annotated[bool, json_option("trimtab.{unload,split,epoch}", each="event, unchanged")] = False,
 ) -> None:
-    """Print the commands in order of time.
+    """Print the cluster's commands in order of time.
 
-    The oldest come first.  A line says where each epoch starts.
+    The oldest come first.  A line says where each epoch starts.  Commands of other clusters in the topic are left out.
     """
     settings = read_settings(conf)
     if not follow:
         require(settings, Part.LOG)
-        _print(iter([_all_of(log_system(settings).commands(), "")]), as_json=as_json)
+        _print(iter([_all_of(log_system(settings).commands(), settings.cluster.name, "")]), as_json=as_json)
         return
     with outages_told(settings, Part.LOG) as watch, suppress(KeyboardInterrupt):
         with long_work("waiting for the log"):
             watch.wait_for([Part.LOG])
-        _print(_followed(log_system(settings).commands()), as_json=as_json)
+        _print(_followed(log_system(settings).commands(), settings.cluster.name), as_json=as_json)
 
 
-def _print(parts: Iterator[list[IssuedEvent]], *, as_json: bool) -> None:
+def _print(parts: "Iterator[list[_Read]]", *, as_json: bool) -> None:
     events = _each_once(parts)
     if as_json:
         _print_json(events)
@@ -77,24 +77,39 @@ class _Read(NamedTuple):
     event: CommandEvent | WireError
 
 
-def _followed(log: CommandLog) -> Iterator[list[IssuedEvent]]:
+def _followed(log: CommandLog, cluster: str) -> Iterator[list[_Read]]:
     """What there is, then what came since; each part is read whole, because partitions are read in any order."""
-    yield _all_of(log, "; waiting for new ones until Ctrl-C")
+    yield _all_of(log, cluster, "; waiting for new ones until Ctrl-C")
     while True:
         wait_for_more()
-        yield list(log.read())
+        yield _of_cluster(log.read(), cluster)
 
 
-def _all_of(log: CommandLog, otherwise: str) -> list[IssuedEvent]:
-    """All that the log holds now; where that is nothing, say so, and what happens *otherwise*."""
+def _all_of(log: CommandLog, cluster: str, otherwise: str) -> list[_Read]:
+    """All that the log holds now for *cluster*; where that is nothing, say so, and what happens *otherwise*."""
     with long_work("reading the commands"):
-        found = list(log.read())
+        issued = list(log.read())
+    found = _of_cluster(issued, cluster)
     if not found and not is_quiet():
-        failures.say(f"no command has been issued yet{otherwise}")
+        of = f" for cluster {cluster}, only for others" if issued else ""
+        failures.say(f"no command has been issued yet{of}{otherwise}")
     return found
 
 
-def _each_once(parts: Iterable[list[IssuedEvent]]) -> Iterator[_Read]:
+def _of_cluster(part: Iterable[IssuedEvent], cluster: str) -> list[_Read]:
+    """The events of *part* for *cluster*, and what cannot be parsed: whose that is nobody knows."""
+    found = list[_Read]()
+    for issued in part:
+        try:
+            event = own_event(issued.value, cluster)
+        except WireError as error:
+            found.append(_Read(issued, error))
+        else:
+            found += [] if event is None else [_Read(issued, event)]
+    return found
+
+
+def _each_once(parts: Iterable[list[_Read]]) -> Iterator[_Read]:
     """The events of each part in order of time; an epoch, which is in every partition, only once."""
     begun: set[int] = set()
     for part in parts:
@@ -106,14 +121,10 @@ def _each_once(parts: Iterable[list[IssuedEvent]]) -> Iterator[_Read]:
             yield read
 
 
-def _in_order(part: list[IssuedEvent]) -> list[_Read]:
+def _in_order(part: list[_Read]) -> list[_Read]:
     """By time, an epoch before its commands; what cannot be parsed stays behind what it follows in its partition."""
     timed, last = [], dict[int | str | None, tuple[int, bool]]()
-    for issued in part:
-        try:
-            event: CommandEvent | WireError = parse_event(issued.value)
-        except WireError as error:
-            event = error
+    for issued, event in part:
         place = issued.source.file or issued.source.partition
         if not isinstance(event, WireError):
             last[place] = (event.time_ms, not isinstance(event, EpochEvent))

@@ -59,7 +59,7 @@ def init(
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the checkpoint, and for what --log folder keeps.", show_default="DIR/../.trimtab"
+            help="Folder for the checkpoint, and for what --log folder keeps.", show_default="DIR/../.trimtab/CLUSTER"
         ),
     ] = None,
 ) -> None:
@@ -74,7 +74,7 @@ def init(
     values: dict[tuple[str, str], str | list[str]] = {
         ("cluster", "name"): cluster,
         ("pulsar", "admin_url"): admin_url or [_ADMIN],
-        **_places("../.trimtab" if state is None else str(state.absolute()), log),
+        **_places(f"../.trimtab/{cluster}" if state is None else str(state.absolute()), log),
     }
     if log is not Log.FOLDER:
         values[("election", "hosts")] = zookeeper

@@ -25,7 +25,7 @@ from controller.model.errors import WireError
 from controller.ports.inbox import AnswerRecord, Inbox, TakenOverError
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
-from controller.wire.commands import CommandEvent, EpochEvent, command_key, parse_event, to_command
+from controller.wire.commands import CommandEvent, EpochEvent, command_key, own_event, to_command
 from controller.wire.results import Result
 
 log = logging.getLogger(__name__)
@@ -99,12 +99,11 @@ class Executor:
 
     def _ours(self, value: bytes) -> CommandEvent | None:
         try:
-            event = parse_event(value)
+            return own_event(value, self._name)
         except WireError as error:
             log.error("an event of the command log cannot be read and is passed over: %s", error)
             self._metrics.passed_over("unreadable")
             return None
-        return event if event.data.cluster == self._name else None
 
     def _sorted_out(self, events: Sequence[tuple[int, CommandEvent]]) -> tuple[list[_Job], list[AnswerRecord]]:
         jobs, answers = [], []

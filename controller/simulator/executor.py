@@ -9,7 +9,7 @@ from controller.model.records import CommandResult
 from controller.simulator.cluster import ModelledCluster
 from controller.simulator.encode import KeyValue
 from controller.wire.base import encode
-from controller.wire.commands import EpochEvent, command_key, parse_event, to_command
+from controller.wire.commands import EpochEvent, command_key, own_event, to_command
 from controller.wire.results import Result
 
 
@@ -22,8 +22,8 @@ class ModelledExecutor:
 
     def obey(self, event: bytes, *, now_ms: int) -> tuple[Command, CommandResult] | None:
         """Carry out *event* at *now_ms*, the cluster's time; None for an epoch, or another cluster's event."""
-        parsed = parse_event(event)
-        if parsed.data.cluster != self._cluster.name:
+        parsed = own_event(event, self._cluster.name)
+        if parsed is None:
             return None
         newest, self._epoch = self._epoch, max(self._epoch, parsed.epoch)
         if isinstance(parsed, EpochEvent):

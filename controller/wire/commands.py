@@ -176,6 +176,12 @@ def parse_event(value: bytes) -> CommandEvent:
     return event
 
 
+def own_event(value: bytes, cluster: str) -> CommandEvent | None:
+    """The event that *value* holds, or WireError; None of another one than *cluster*, as clusters may share a topic."""
+    event = parse_event(value)
+    return event if event.data.cluster == cluster else None
+
+
 def command_data(command: Command) -> UnloadCommand | SplitCommand:
     """*command* without an envelope, for the journal; ``to_command`` is the way back."""
     why, bundle = command.why, parse_bundle(command.bundle)

@@ -1,9 +1,11 @@
 """The contract of controller.ports.controls.ControlStore."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.errors import AnotherClusterError
 from controller.ports.controls import ABSENT, ControlStore
 
 #: One more process that reads and writes the controls of the same cluster; the fixture closes it at the end.
@@ -28,7 +30,10 @@ ORDERS = OperatorControls(
 
 
 class ControlStoreContract:
-    """Inherited by the tests of each implementation, which give the fixture ``store``."""
+    """Inherited by the tests of each implementation, which give the fixtures ``store`` and ``of_another``.
+
+    The second one opens the controls of another cluster whose settings name the same place.
+    """
 
     def test_at_first_nobody_has_set_anything(self, store: OpenStore) -> None:
         one = store()
@@ -62,6 +67,19 @@ class ControlStoreContract:
         assert one.write(OBSERVE, before)
         assert not other.write(OperatorControls(), before)
         assert other.read()[0] == OBSERVE
+
+    def test_what_is_set_for_one_cluster_holds_for_no_other(self, store: OpenStore, of_another: OpenStore) -> None:
+        one = store()
+        assert one.write(PAUSED, ABSENT)
+        one.raise_epoch(7)
+        with suppress(AnotherClusterError):  # the place is one cluster's
+            other = of_another()
+            assert other.read() == (OperatorControls(), ABSENT)
+            assert other.epoch() == 0
+            assert other.write(OBSERVE, ABSENT)
+            other.raise_epoch(9)
+        assert one.read()[0] == PAUSED
+        assert one.epoch() == 7
 
     def test_the_epoch_is_raised_and_never_lowered(self, store: OpenStore) -> None:
         one, other = store(), store()

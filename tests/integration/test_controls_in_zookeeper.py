@@ -63,6 +63,12 @@ class TestZooKeeperControls(ControlStoreContract):
         with ExitStack() as stores:
             yield lambda: stores.enter_context(store_of(found))
 
+    @pytest.fixture
+    def of_another(self, tmp_path: Path, zookeeper: ZooKeeperServer) -> Iterator[OpenStore]:
+        found = settings(tmp_path, zookeeper.hosts, uuid4().hex)
+        with ExitStack() as stores:
+            yield lambda: stores.enter_context(store_of(found))
+
 
 def test_every_controller_reads_what_was_set_and_nobody_writes_over_another(
     tmp_path: Path, zookeeper: ZooKeeperServer

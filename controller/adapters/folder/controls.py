@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.adapters.disk import files
+from controller.adapters.folder.cluster_file import claim, refuse_another
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
@@ -16,9 +17,13 @@ from controller.wire.controls import encode_controls, stored_controls
 
 
 class FileControls:
-    """ControlStore in the folder of a file election: ``controls.json`` beside ``epoch``."""
+    """ControlStore in the folder of a file election: ``controls.json`` beside ``epoch``.
 
-    def __init__(self, folder: Path) -> None:
+    Every method raises AnotherClusterError where the folder is another cluster's.
+    """
+
+    def __init__(self, folder: Path, *, cluster: str) -> None:
+        self._folder, self._cluster = folder, cluster
         self._file, self._epoch, self._lock = folder / "controls.json", folder / "epoch", folder / "controls.lock"
 
     def read(self) -> tuple[OperatorControls, int]:
@@ -44,6 +49,7 @@ class FileControls:
     def epoch(self) -> int:
         """See ControlStore."""
         try:
+            refuse_another(self._folder, self._cluster)
             return epoch_in(self._epoch) or 0
         except OSError as error:
             raise ControlsUnreachableError(f"{self._epoch}: {error.strerror}") from error
@@ -59,6 +65,7 @@ class FileControls:
 
     def _value(self) -> bytes | None:
         try:
+            refuse_another(self._folder, self._cluster)
             return self._file.read_bytes()
         except FileNotFoundError:
             return None
@@ -68,7 +75,10 @@ class FileControls:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if not (self._file.exists() or self._epoch.exists()):
+                # Nobody has worked here yet.  A folder of an earlier release is claimed by who leads there.
+                claim(self._folder, self._cluster)
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise ControlsUnreachableError(f"{self._lock}: {error.strerror}") from error

@@ -38,6 +38,7 @@ class FolderJournal:
 
     def open(self) -> JournalHead:
         """See Journal.  Writes the commands of the last entry where its writer died before it wrote them."""
+        refuse_another_journal(self._folder, self._cluster)
         self._journal.mkdir(parents=True, exist_ok=True)
         self._commands.mkdir(parents=True, exist_ok=True)
         epoch = newest_epoch(self._folder)
@@ -47,11 +48,6 @@ class FolderJournal:
         if newest is None:
             return JournalHead(last=None, epoch=epoch)
         last, path = newest.entry, _entry_path(self._journal, newest.interval)
-        if last.cluster != self._cluster:
-            raise AnotherClusterError(
-                f"{path} is a decision about cluster {last.cluster!r}: give cluster {self._cluster!r} a folder of"
-                " its own"
-            )
         if not self._commands_of(last.interval).exists():
             self._issue(last, epoch=epoch, issued_at_ms=path.stat().st_mtime_ns // 1_000_000)
         return JournalHead(last=last, epoch=epoch)
@@ -113,6 +109,21 @@ class FolderJournal:
 
     def _commands_of(self, interval: int) -> Path:
         return self._commands / f"{interval:0{DIGITS}d}.jsonl"
+
+
+def refuse_another_journal(folder: Path, cluster: str) -> None:
+    """AnotherClusterError where the log at *folder* has a decision or a leadership of another one than *cluster*.
+
+    A log in a folder is one cluster's, so its newest file tells.  One that cannot be read is found by who reads it.
+    """
+    epochs = sorted((folder / "journal").glob("epoch-*.json"))
+    for path in (*_entries(folder)[-1:], *epochs[-1:]):
+        try:
+            of = read_object(path.read_bytes()).get("cluster")
+        except (OSError, WireError):
+            continue
+        if of not in (None, cluster):
+            raise AnotherClusterError(f"{path} is of cluster {of!r}: give cluster {cluster!r} a folder of its own")
 
 
 def newest_epoch(folder: Path) -> int:

@@ -3,24 +3,28 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from controller.adapters.folder.cluster_file import claim, refuse_another
 from controller.adapters.folder.collectors import FileGroup, FolderCollectorLog
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.inbox import FolderInbox
-from controller.adapters.folder.journal import FolderJournal, read_journal
+from controller.adapters.folder.journal import FolderJournal, read_journal, refuse_another_journal
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
+from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings
 
 
 class FolderSystem:
-    """LogSystem in *folder*."""
+    """LogSystem in *folder*, which is one cluster's."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
+        """AnotherClusterError where the journal in *folder* is another cluster's."""
         self._folder, self._cluster = folder, settings.cluster.name
+        refuse_another_journal(folder, self._cluster)
         self._whole_every_ms = settings.whole_every_ms
 
     def server(self) -> None:
@@ -66,24 +70,31 @@ class FolderSystem:
 class FileElection:
     """ElectionSystem in *folder*, for the processes of one machine."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, cluster: str) -> None:
+        """Each method but ``server`` raises AnotherClusterError where *folder* is another's than *cluster*'s."""
+        self._folder, self._cluster = folder, cluster
 
     def server(self) -> None:
         """See ElectionSystem."""
 
     def leadership(self) -> FileLeadership:
         """See ElectionSystem."""
+        claim(self._folder, self._cluster)
         return FileLeadership(self._folder)
 
     def leader(self) -> Leader | None:
         """See ElectionSystem."""
+        try:
+            refuse_another(self._folder, self._cluster)
+        except OSError as error:
+            raise TrimtabError(f"{error.filename}: {error.strerror}") from error
         return leader_in(self._folder)
 
     def collectors(self) -> FileGroup:
         """See ElectionSystem."""
+        claim(self._folder, self._cluster)
         return FileGroup(self._folder / "collectors")
 
     def controls(self) -> FileControls:
         """See ElectionSystem."""
-        return FileControls(self._folder)
+        return FileControls(self._folder, cluster=self._cluster)

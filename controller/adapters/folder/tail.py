@@ -12,7 +12,7 @@ from controller.wire.journal_records import record_at
 
 
 class FolderTail:
-    """LogTail of the log in *folder*.  Files are named by time: the last name is the newest file."""
+    """LogTail of the log in *folder*, which is one cluster's.  Files are named by time: the last is the newest."""
 
     endless = False
 
@@ -33,12 +33,12 @@ class FolderTail:
                 if any(text in line for text in wanted):
                     yield line
 
-    def last_entry(self, cluster: str) -> JournalEntry | None:  # noqa: ARG002 -- a folder is one cluster's
+    def last_entry(self, cluster: str) -> JournalEntry | None:  # noqa: ARG002 -- see FolderSystem
         """See LogTail."""
         newest = newest_decision(self._folder)
         return None if newest is None else newest.entry
 
-    def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:  # noqa: ARG002
+    def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:  # noqa: ARG002 -- see FolderSystem
         """See LogTail."""
         return JournalTail(tuple(self._newest(most, about)), newest_epoch(self._folder))
 

@@ -33,7 +33,7 @@ from controller.model.errors import (
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
-from controller.wire.commands import parse_event
+from controller.wire.commands import own_event
 from controller.wire.results import answered_command
 
 log = logging.getLogger(__name__)
@@ -143,10 +143,10 @@ class KafkaInbox:
 
     def _epoch_of(self, value: bytes) -> int:
         try:
-            event = parse_event(value)
+            event = own_event(value, self._cluster)
         except WireError:
             return 0
-        return event.epoch if event.data.cluster == self._cluster else 0
+        return 0 if event is None else event.epoch
 
     def begin(self, partition: int, command: str) -> None:
         """See Inbox."""

@@ -13,12 +13,19 @@ from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.leadership import FileLeadership
+from controller.adapters.folder.system import FileElection
 from controller.adapters.opened import election_system
 from controller.cli import controls as controls_cli
 from controller.cycle import decide
 from controller.model.controls import Choice, Controls, OperatorControls
 from controller.model.decision import Reason
-from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError, WireError
+from controller.model.errors import (
+    AnotherClusterError,
+    ControlsCorruptError,
+    ControlsUnreachableError,
+    LeadershipLostError,
+    WireError,
+)
 from controller.model.journal import JournalEntry
 from controller.ports.controls import ABSENT
 from controller.settings.standing_controls import standing_controls
@@ -128,7 +135,35 @@ def test_by_default_the_user_name_is_recorded(conf: Path, settings: Settings, mo
 class TestFileControls(ControlStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> OpenStore:
-        return lambda: FileControls(tmp_path)
+        return lambda: FileControls(tmp_path, cluster="standalone")
+
+    @pytest.fixture
+    def of_another(self, tmp_path: Path) -> OpenStore:
+        return lambda: FileControls(tmp_path, cluster="other")
+
+
+def test_a_folder_of_an_earlier_release_is_no_clusters_until_one_works_there(tmp_path: Path) -> None:
+    (tmp_path / "epoch").write_bytes(b"7\n")
+    (tmp_path / "controls.json").write_bytes(encode_controls(OperatorControls(pause=PAUSED)))
+    one, other = FileElection(tmp_path, cluster="standalone"), FileElection(tmp_path, cluster="other")
+    assert one.controls().read()[0] == OperatorControls(pause=PAUSED)
+    assert one.controls().write(OperatorControls(), one.controls().version())
+    assert other.controls().epoch() == 7, "a person's command does not make the folder theirs"
+    one.leadership()
+    assert one.controls().epoch() == 7
+    for use in (other.leadership, other.collectors, other.leader, lambda: other.controls().read()):
+        with pytest.raises(
+            AnotherClusterError, match=r"that of cluster 'standalone'.*cluster 'other' a folder of its own"
+        ):
+            use()
+
+
+def test_a_file_election_is_the_clusters_whose_collector_or_whose_operator_came_first(tmp_path: Path) -> None:
+    FileElection(tmp_path / "a", cluster="standalone").collectors()
+    FileControls(tmp_path / "b", cluster="standalone").raise_epoch(3)
+    for folder in ("a", "b"):
+        with pytest.raises(AnotherClusterError, match="'standalone'"):
+            FileElection(tmp_path / folder, cluster="other").leadership()
 
 
 def test_the_command_line_tries_again_where_somebody_came_in_between(tmp_path: Path) -> None:
@@ -143,8 +178,8 @@ def test_the_command_line_tries_again_where_somebody_came_in_between(tmp_path: P
                 super().write(OperatorControls(mode=mode), version)
             return super().write(controls, version)
 
-    controls_cli.change(Raced(tmp_path), lambda now: replace(now, pause=PAUSED))
-    assert FileControls(tmp_path).read()[0] == OperatorControls(mode=mode, pause=PAUSED)
+    controls_cli.change(Raced(tmp_path, cluster="standalone"), lambda now: replace(now, pause=PAUSED))
+    assert FileControls(tmp_path, cluster="standalone").read()[0] == OperatorControls(mode=mode, pause=PAUSED)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +232,7 @@ class Away(FileControls):
 def test_a_controller_that_could_never_read_them_issues_nothing(
     tmp_path: Path, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = Away(tmp_path)
+    store = Away(tmp_path, cluster="standalone")
     controller = ControlsInForce(standing_controls(settings), store, lambda: INTERVAL)
     assert controller.at(INTERVAL).unknown == "it is not known whether somebody paused: no connection"
     assert "nothing is issued until it can be read: no connection" in caplog.text
@@ -206,7 +241,7 @@ def test_a_controller_that_could_never_read_them_issues_nothing(
 
 
 def test_while_they_cannot_be_read_the_last_known_ones_hold(tmp_path: Path, settings: Settings) -> None:
-    store = Away(tmp_path)
+    store = Away(tmp_path, cluster="standalone")
     store.away = False
     store.write(OperatorControls(pause=PAUSED), ABSENT)
     controller = ControlsInForce(standing_controls(settings), store, lambda: INTERVAL)

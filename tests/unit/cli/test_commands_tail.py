@@ -217,3 +217,19 @@ def test_a_log_without_commands_says_so_and_what_happens_next(conf: Path, monkey
     when_waiting(monkeypatch)
     waiting = "trimtab: no command has been issued yet; waiting for new ones until Ctrl-C\n"
     assert tail(conf).stderr == waiting
+
+
+def test_commands_of_another_cluster_in_the_topic_are_left_out_and_hide_no_epoch(conf: Path) -> None:
+    theirs = [epoch_event("other", 7, T + 1), command_event(replace(UNLOAD, cluster="other"), 7, T + 1)]
+    ours = [epoch_event(CLUSTER, 7, T + 2), command_event(SPLIT, 7, T + 2)]
+    spoil(conf.parent, *theirs, *ours)
+    _, epoch, command = printed(conf)
+    assert f"epoch 7 of {CLUSTER} starts" in epoch
+    assert "split" in command
+    assert tail(conf, "--no-follow", "--json").stdout.splitlines() == [value.decode() for value in ours]
+
+
+def test_where_all_commands_are_other_clusters_it_says_so(conf: Path) -> None:
+    spoil(conf.parent, epoch_event("other", 7, T + 1))
+    result = tail(conf, "--no-follow")
+    assert "no command has been issued yet for cluster demo, only for others" in " ".join(result.output.split())

@@ -108,7 +108,7 @@ def test_a_file_where_the_log_should_be_is_an_error(conf: Path, tmp_path: Path) 
 def test_whatever_is_pasted_as_a_reason_or_a_name_the_command_works(conf: Path, command: str, odd: str) -> None:
     found = run(conf, command, "--reason", odd, "--by", odd)
     assert found.exit_code == 0, found.output
-    controls, _ = FileControls(conf.parent / "election").read()
+    controls, _ = FileControls(conf.parent / "election", cluster="lab").read()
     assert controls.pause is not None
     assert controls.pause.value == "paused"
     assert (controls.pause.reason + controls.pause.by).isprintable()

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from controller.cli.init import init
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.broker_conf import read_broker_conf
+from controller.settings.election import ElectionByFile
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import read_settings
 
@@ -117,3 +118,14 @@ def test_a_place_where_nothing_can_be_written_is_an_error(empty: Path) -> None:
     error = run("file/conf").exception
     assert isinstance(error, TrimtabError)
     assert "file/conf cannot be written to" in str(error)
+
+
+def test_two_clusters_in_one_place_share_nothing() -> None:
+    places = list[str]()
+    for folder, cluster in (("a", "east"), ("b", "west")):
+        assert run(folder, "--log", "folder", "--cluster", cluster).exit_code == 0
+        made = read_settings(Path(folder, "trimtab.toml"))
+        assert isinstance(made.log, LogInFolder)
+        assert isinstance(made.election, ElectionByFile)
+        places += [made.log.folder.path, made.election.path, made.checkpoint.path, made.verdicts_folder]
+    assert len({Path(place).resolve() for place in places}) == len(places)

@@ -15,9 +15,11 @@ from typer.testing import CliRunner, Result
 from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.opened import election_system
+from controller.cli import app as cli
 from controller.cli.lookup import lookup
 from controller.cli.status import status
 from controller.model.decision import Decision, Reason, Verdict
+from controller.model.errors import AnotherClusterError
 from controller.model.names import topic_hash
 from controller.settings.trimtab_toml import read_settings
 from controller.status.cluster import imbalance
@@ -293,3 +295,14 @@ def test_a_topic_is_looked_up_on_the_brokers(servers: list[AdminServer], tmp_pat
     assert f"bundle     {HERE}" in text
     assert f"owner      {servers[0].name}, now" in text
     assert "because" in text
+
+
+def test_another_clusters_folder_is_refused_and_never_taken_for_ones_own(conf: Path) -> None:
+    journal(conf.parent)
+    other = conf.with_name("other.toml")
+    other.write_text(conf.read_text().replace(f'"{CLUSTER}"', '"other"'))
+    for words in (("status",), ("journal",), ("explain",), ("commands", "tail", "--no-follow"), ("pause",)):
+        error = CliRunner().invoke(cli.app, [*words, "--conf", str(other)]).exception
+        assert isinstance(error, AnotherClusterError), words
+        assert f"is of cluster '{CLUSTER}': give cluster 'other' a folder of its own" in str(error)
+    assert not (conf.parent / "election").exists()

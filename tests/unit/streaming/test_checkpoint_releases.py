@@ -7,9 +7,9 @@ from unittest.mock import Mock
 import pytest
 
 from controller.aggregate.shard import state_blob
-from controller.model.errors import NewerStateError
+from controller.model.errors import AnotherClusterError, NewerStateError
 from streaming import supervisor
-from streaming.checkpoint import FolderFiles, refuse_newer_state
+from streaming.checkpoint import FolderFiles, refuse_another_cluster, refuse_newer_state
 from tests.unit.streaming.test_supervisor import PlayedAssembly, PlayedLeadership
 
 OURS = f"state-{state_blob.VERSION}"
@@ -67,3 +67,15 @@ def test_a_leader_looks_before_its_query_starts(tmp_path: Path) -> None:
     with pytest.raises(NewerStateError):
         supervisor.balance(assembly, stop=lambda: False, poll_seconds=0.0)
     query.assert_not_called()
+
+
+def test_a_checkpoint_is_one_clusters_and_one_of_an_earlier_release_is_the_first_ones(tmp_path: Path) -> None:
+    files = FolderFiles(tmp_path)
+    refuse_newer_state(files, str(tmp_path))  # as an earlier release leaves it
+    for _ in range(2):
+        refuse_another_cluster(files, str(tmp_path), "east")
+    with pytest.raises(
+        AnotherClusterError,
+        match="of cluster 'east', as its file cluster says: give cluster 'west' a checkpoint of its own",
+    ):
+        refuse_another_cluster(files, str(tmp_path), "west")

@@ -71,6 +71,7 @@ class PlayedAssembly(Assembly):
             "warm_up": Mock(),
             "stand_by": Mock(),
             "files": Mock(),
+            "refuse_another_cluster": Mock(),
             "refuse_newer_state": Mock(),
             "has_committed": Mock(return_value=False),
             "decision_query": Mock(return_value=writer),

@@ -26,7 +26,7 @@ from controller.adapters.pulsar.log.writer import now_ms
 from controller.model.errors import AccessDeniedError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, PartitionMemory, TakenOverError
 from controller.wire.base import Items, Record, validate
-from controller.wire.commands import parse_event
+from controller.wire.commands import own_event
 from controller.wire.results import answered_command
 
 #: The end of the partition is looked at so often.
@@ -175,10 +175,10 @@ class OwnedPartition:
 
     def _epoch_of(self, value: bytes) -> int:
         try:
-            event = parse_event(value)
+            event = own_event(value, self._cluster)
         except WireError:
             return 0
-        return event.epoch if event.data.cluster == self._cluster else 0
+        return 0 if event is None else event.epoch
 
     def _attempt(self, call: Callable[[], None]) -> None:
         try:

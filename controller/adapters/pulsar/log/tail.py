@@ -7,7 +7,14 @@ from typing import Final
 
 from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.journal_reading import EPOCH, first_of, journal_end, number, shown
+from controller.adapters.pulsar.log.journal_reading import (
+    EPOCH,
+    first_of,
+    journal_end,
+    number,
+    refuse_another_cluster,
+    shown,
+)
 from controller.adapters.pulsar.log.reader import (
     LAST,
     MARK,
@@ -71,8 +78,7 @@ class PulsarTail:
         with closing(LogConnection(self._log)) as connection:
             for raw in newest_first(connection, self._log.journal_topic):
                 record = record_at(raw.value, shown(raw.place))
-                if record.cluster != cluster:
-                    continue
+                refuse_another_cluster(record.cluster, cluster)
                 epoch, value = epoch or number(raw, EPOCH) or 0, raw.value
                 if isinstance(record, PartEntry):
                     joined = joiner.joined_backwards(record)

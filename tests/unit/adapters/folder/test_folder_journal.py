@@ -375,7 +375,7 @@ def test_dead_letters_of_a_batch_that_runs_again_are_kept_once(tmp_path: Path) -
 
 def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
     append(opened(tmp_path), entry(T))
-    refusal = f"about cluster '{CLUSTER}': give cluster 'other' a folder of its own"
+    refusal = f"is of cluster '{CLUSTER}': give cluster 'other' a folder of its own"
     with pytest.raises(AnotherClusterError, match=refusal) as caught:
         FolderJournal(tmp_path, cluster="other").open()
     assert caught.value.exit_code == 2
