@@ -1,10 +1,14 @@
 """Maintenance windows: when commands may be issued, by cron expressions in a time zone.
 
 A window is written as ``<cron expression of its start> for <n>h`` (or ``m`` for minutes): "0 22 * * mon-fri for 8h".
+
+Where clocks change, a window begins as Debian's cron begins a job (cron(8)).  One at a certain time of the day begins
+once: the first time where clocks go back, and when clocks have gone forward where its time is left out.  One whose
+minute or hour begins with ``*`` begins whenever clocks show its time.  Each lasts its length, whatever clocks show.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -33,22 +37,54 @@ class Maintenance:
 
     def forbids(self, time_ms: int) -> str:
         """Why nothing may be issued at *time_ms* (epoch ms); "" where it may."""
-        at = datetime.fromtimestamp(time_ms // 1000, UTC).astimezone(ZoneInfo(self.time_zone))
-        frozen = next((window for window in self.frozen if _holds(window, at)), None)
+        at, zone = datetime.fromtimestamp(time_ms // 1000, UTC), ZoneInfo(self.time_zone)
+        frozen = next((window for window in self.frozen if _holds(window, at, zone)), None)
         if frozen is not None:
             return f"in the frozen window {frozen!r} ({self.time_zone})"
-        if self.allowed and not any(_holds(window, at) for window in self.allowed):
+        if self.allowed and not any(_holds(window, at, zone) for window in self.allowed):
             return f"outside of the allowed windows {', '.join(map(repr, self.allowed))} ({self.time_zone})"
         return ""
 
 
-def _holds(window: str, at: datetime) -> bool:
-    """Whether *at* lies in *window*: from a start on, and before its end."""
+def _holds(window: str, at: datetime, zone: ZoneInfo) -> bool:
+    """Whether *at*, in UTC, lies in *window*: from a start on, and before its end."""
     cron, length = _parse(window)
-    # In UTC, so that daylight saving time does not change the length.
-    since = (at.astimezone(UTC) - length).astimezone(at.tzinfo)
-    start = next(CronSim(cron, since), None)
-    return start is not None and start <= at
+    return any(at - length < start <= at for start in _starts(cron, at - length, at, zone))
+
+
+def _starts(cron: str, since: datetime, until: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """The starts from *since* to *until*, in UTC, and some shortly before and after them."""
+    # Not CronSim's own way with time zones: it leaves out starts where clocks change by half an hour.
+    days = (since + timedelta(days=day) for day in range((until - since).days + 1))
+    offsets = {_offset(at, zone) for at in (*days, until)}
+    last = until.replace(tzinfo=None) + max(offsets)
+    at_certain_times = not any(field.startswith("*") for field in cron.split()[:2])
+    for shown in CronSim(cron, since.replace(tzinfo=None) + min(offsets)):
+        if shown > last:
+            return
+        if at_certain_times:
+            yield _first_time(shown, zone)
+        else:
+            found = ((shown - offset).replace(tzinfo=UTC) for offset in offsets)
+            yield from (start for start in found if _shown(start, zone) == shown)
+
+
+def _first_time(shown: datetime, zone: ZoneInfo) -> datetime:
+    """When clocks in *zone* show this for the first time, in UTC; where they leave it out, when they have gone on."""
+    while True:
+        start = shown.replace(tzinfo=zone).astimezone(UTC)
+        if _shown(start, zone) == shown:
+            return start
+        shown += timedelta(minutes=1)
+
+
+def _shown(at: datetime, zone: ZoneInfo) -> datetime:
+    """What clocks in *zone* show."""
+    return at.astimezone(zone).replace(tzinfo=None)
+
+
+def _offset(at: datetime, zone: ZoneInfo) -> timedelta:
+    return at.astimezone(zone).utcoffset() or timedelta()
 
 
 def _parse(window: str) -> tuple[str, timedelta]:
