@@ -160,7 +160,8 @@ class Decided:
     whole: bool
     #: The entry's JSON object, with the memory where that is known.
     fields: Json
-    #: The interval of the entry whose memory is wanted and was not read; None where the memory is known.
+    #: The interval of the first entry whose memory is wanted and was not read, also where entries in between build on
+    #: it; None where the memory is known.
     missing: int | None = None
 
     @property
@@ -193,6 +194,8 @@ class EntryReader:
         self._joiner = PartJoiner()
         #: The memory behind the last entry that was read; None where it is not known.
         self.remembered: Remembered | None = None
+        #: See Decided.missing, of the last entry.
+        self._missing: int | None = None
 
     def read(self, value: bytes) -> Decided | EpochEntry | None:
         """What the record *value* completes; None for a part that others follow, and for another cluster's record.
@@ -215,10 +218,13 @@ class EntryReader:
 
     def _decided(self, record: DecisionEntry | DeltaEntry, fields: Json) -> Decided:
         if isinstance(record, DecisionEntry):
+            self._missing = None
             return Decided(interval=record.interval, whole=True, fields=fields)
         base = self.remembered
         if base is None or base.interval != record.base:
-            return Decided(interval=record.interval, whole=False, fields=fields, missing=record.base)
+            # All entries up to the next whole one lack it: the first one says what is gone.
+            self._missing = record.base if self._missing is None else self._missing
+            return Decided(interval=record.interval, whole=False, fields=fields, missing=self._missing)
         whole: Json = {}
         for name, value in fields.items():
             if name != "changes":

@@ -100,14 +100,26 @@ def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole
     found = read(written(entries(70))[50:])
     assert [each.missing is None for each in found] == [False] * 10 + [True] * 10
     assert found[-1].entry == entries(70)[-1]
-    with pytest.raises(JournalError, match=f"builds on the entry of {utc(START + 49 * PERIOD)}.*restore the journal"):
-        _ = found[0].entry
+    for each in found[:10]:
+        with pytest.raises(
+            JournalError, match=f"builds on the entry of {utc(START + 49 * PERIOD)}.*restore the journal"
+        ):
+            _ = each.entry
 
 
 def test_an_entry_whose_base_was_lost_is_told_from_one_whose_base_is_there() -> None:
     records = written(entries(70))
     found = read(records[:5] + records[6:])
     assert [number for number, each in enumerate(found) if each.missing is not None] == [*range(5, 59)]
+    assert {each.missing for each in found[5:59]} == {START + 5 * PERIOD}
+
+
+def test_of_several_gaps_the_first_one_behind_the_last_whole_entry_is_named() -> None:
+    records = written(entries(130))
+    found = read(records[:5] + records[6:9] + records[10:70] + records[71:])
+    gone = {START + number * PERIOD for number in (5, 70)}
+    assert {each.missing for each in found if each.missing is not None} == gone
+    assert [each.missing for each in found if each.interval == START + 110 * PERIOD] == [START + 70 * PERIOD]
 
 
 def test_entries_with_the_whole_memory_each_are_read_as_before() -> None:
