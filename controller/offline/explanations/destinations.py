@@ -4,8 +4,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from controller.audit.seen_load import weights_of
 from controller.cycle import Policy
-from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Floats
+from controller.model.load import RATE_IN, RATE_OUT, ClusterView
 from controller.offline.explanations.examined import Placed
 from controller.status.reasons import MEANINGS
 from controller.strategies.common.candidates import Candidates
@@ -19,7 +20,8 @@ _ORDER: Final = ("chosen", "source", "yes", "no")
 def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed) -> list[BrokerForBundleAnswer]:
     """Each broker as the destination of *bundle*: first where it goes and where it is, then the others by name."""
     brokers, source = view.brokers, int(view.bundles.broker[view.bundles.code_of[bundle]])
-    usage = _most_used(brokers.usage, brokers.limit)
+    # As the shedder's verdicts and the audit give it.
+    usage = np.nan_to_num(weights_of(policy.shedder).weighted_usage(brokers.usage, brokers.limit), neginf=0.0)
     found = []
     for row, name in enumerate(brokers.names):
         said = _answer(row, name, source, policy, placed)
@@ -91,11 +93,3 @@ def _of_filters(found: Candidates, row: int) -> dict[str, bool | None]:
         answers[type(step).__name__] = keeps if kept else None
         kept = kept and keeps
     return answers
-
-
-def _most_used(usage: Floats, limit: Floats) -> Floats:
-    """(brokers,) usage of the most used resource, a fraction; resources without a limit do not count."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(limit > 0, usage / limit, 0.0)
-    most: Floats = np.nan_to_num(share, posinf=0.0).max(axis=1, initial=0.0)
-    return most

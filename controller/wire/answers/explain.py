@@ -62,7 +62,7 @@ class BrokerForBundleAnswer(JsonAnswer):
     filters: dict[str, bool | None]
     """Filter -> whether it keeps the broker; null: an earlier one has excluded it."""
     usage: Number
-    """Of its most used resource; 1 is all."""
+    """The largest share of its limits as the shedder weighs resources: 1 is all; heap memory never counts."""
     msg_rate: Number
     """msg/s, in and out."""
     msg_throughput: Number

@@ -84,6 +84,8 @@ def test_a_bundle_that_was_moved_is_told_with_reason_result_and_every_broker(
         (command.destination, "chosen"),
         (command.source, "source"),
     ]
+    # Its CPU: the heap, of which an idle broker has used 20 %, counts for no strategy.
+    assert answer["brokers"][0]["usage"] == pytest.approx(0.05)
     excluded = [each for each in answer["brokers"] if each["reason"]]
     assert {each["by"] for each in excluded} == {"FewestBundles"}
     assert all(each["filters"]["FewestBundles"] is False for each in excluded)
