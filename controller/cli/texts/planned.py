@@ -174,9 +174,11 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
     ]
     for number, step in enumerate(answer.steps, 1):
         gap = 0.0 if step.bound <= 0 else max(0.0, step.reached / step.bound - 1)
+        any_other = (
+            "wherever else these bundles go, it is not" if step.task == EMPTY else "no plan of as many moves ends"
+        )
         proved = (
-            f"highest usage {step.reached:.3g}; no plan of as many moves ends below {step.bound:.3g}"
-            f" ({step.bound_kind}); gap {gap:.1%}"
+            f"highest usage {step.reached:.3g}; {any_other} below {step.bound:.3g} ({step.bound_kind}); gap {gap:.1%}"
         )
         rows.append((f"step {number}" if len(answer.steps) > 1 else "proved", proved))
     if answer.deadline_ms is not None:

@@ -11,35 +11,34 @@ import numpy as np
 
 from controller.model.load import Floats
 from controller.planning import problem as nouns
+from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
 
 _ROUNDING: Final = 1e-7
 
 
 @np.errstate(over="ignore")
 def flaws(
-    problem: nouns.BalanceProblem, moves: Sequence[nouns.PlannedMove], certificate: nouns.Certificate
+    problem: BalanceProblem, moves: Sequence[PlannedMove], certificate: Certificate, *easier: BalanceProblem
 ) -> list[str]:
-    """What is wrong with *moves* or *certificate*, a sentence each; empty: both are verified."""
+    """What is wrong with *moves* or *certificate*, a sentence each; a bound of an *easier* problem counts as well."""
     figures = (certificate.before, certificate.reached, certificate.bound, certificate.size, certificate.move_price)
     if not all(math.isfinite(one) and one >= 0 for one in figures):
         return ["a number of the certificate is not finite, or below 0"]
     numbers = (problem.capacity, problem.fixed, problem.size)
     if not all(np.isfinite(of).all() and (of >= 0).all() for of in numbers) or not (problem.capacity > 0).all():
         return ["a number of the problem is not finite, or below 0, or a capacity is 0"]
-    found, load = _carried_out(problem, moves, certificate)
+    found, load = _ended(problem, moves, certificate)
     reached = float((load / problem.capacity).max(initial=0.0))
     if not math.isfinite(reached) or abs(reached - certificate.reached) > _ROUNDING * max(1.0, reached):
         found.append(f"the plan reaches {reached:g}, and the certificate says {certificate.reached:g}")
     if certificate.bound > reached * (1 + _ROUNDING) + _ROUNDING:
         found.append(f"the bound {certificate.bound:g} is above what the plan reaches, {reached:g}")
-    if certificate.bound > 0 and not _refuted(problem, certificate, certificate.bound * (1 - _ROUNDING)):
+    if certificate.bound > 0 and not any(_refuted(each, certificate) for each in (problem, *easier)):
         found.append(f"the bound {certificate.bound:g} is not proved by {certificate.kind}")
     return found
 
 
-def _carried_out(
-    problem: nouns.BalanceProblem, moves: Sequence[nouns.PlannedMove], certificate: nouns.Certificate
-) -> tuple[list[str], Floats]:
+def _ended(problem: BalanceProblem, moves: Sequence[PlannedMove], certificate: Certificate) -> tuple[list[str], Floats]:
     """What is wrong with the moves, and (n, R) the load of the brokers after those that are possible."""
     owner, load, found = problem.owner.tolist(), problem.fixed.copy(), list[str]()
     np.add.at(load, problem.owner, problem.size)
@@ -62,9 +61,9 @@ def _carried_out(
     return found, load
 
 
-def _refuted(problem: nouns.BalanceProblem, certificate: nouns.Certificate, level: float) -> bool:
-    """Whether *certificate* shows that no plan of its moves brings every broker to *level*."""
-    kind, column = certificate.kind, certificate.resource
+def _refuted(problem: BalanceProblem, certificate: Certificate) -> bool:
+    """Whether *certificate* shows that no plan of its moves brings every broker below its bound."""
+    kind, column, level = certificate.kind, certificate.resource, certificate.bound * (1 - _ROUNDING)
     if kind == nouns.PRICES:
         return _priced(problem, certificate) > level
     if not 0 <= column < len(problem.resources):
@@ -87,7 +86,7 @@ def _refuted(problem: nouns.BalanceProblem, certificate: nouns.Certificate, leve
     return kind == nouns.REMOVAL and leaving > certificate.max_moves
 
 
-def _priced(problem: nouns.BalanceProblem, certificate: nouns.Certificate) -> float:
+def _priced(problem: BalanceProblem, certificate: Certificate) -> float:
     """The level that the prices prove: they add up to at most 1, so the highest utilisation is at least the cost."""
     prices, move_price = certificate.prices, certificate.move_price
     if prices is None or prices.shape != problem.capacity.shape or not (prices >= 0).all() or prices.sum() > 1:

@@ -15,7 +15,7 @@ from controller.model.names import is_untouchable, namespace_of
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.plans.plan import EMPTY, FILL, KINDS, TASKS, Plan, PlanStep
-from controller.planning.problem import BalanceProblem
+from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, BalanceProblem
 
 _ROUNDING: Final = 1e-7
 
@@ -45,8 +45,8 @@ def _after(problem: BalanceProblem, step: PlanStep) -> Ints:
 def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str]:
     """What is wrong with *step*, which begins with *problem*."""
     emptied = step.brokers if step.task == EMPTY else ()
-    found = flaws(problem, step.moves, step.certificate)
     allowed = plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)
+    found = flaws(problem, step.moves, step.certificate, *_easier(problem, step))
     found += wave_flaws(problem, step.waves, allowed, emptied, _at_once(plan))
     if found:
         return found
@@ -59,6 +59,24 @@ def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str
     guarded = {plan.bundles[move.bundle] for move in step.moves}
     found += [f"{name} belongs to Pulsar itself and must not move" for name in sorted(guarded) if _is_guarded(name)]
     return found + _left_behind(plan, step, problem)
+
+
+def _easier(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem]:
+    """Problems without some of what the moves of *step* have to do; none where it empties no broker.
+
+    The same bundles go anywhere, and all others stay: first with the emptied brokers among those that they may go to,
+    then without.
+    """
+    if step.task != EMPTY:
+        return []
+    moved = np.isin(np.arange(len(problem.owner)), [move.bundle for move in step.moves])
+    fixed = problem.fixed.copy()
+    np.add.at(fixed, problem.owner[~moved], problem.size[~moved])
+    held = replace(problem, fixed=fixed, size=problem.size[moved], owner=problem.owner[moved])
+    if step.certificate.kind not in (MEAN, FIXED, PIGEONHOLE):
+        return [held]  # the others ask who has the bundles
+    open_to_them = np.setdiff1d(np.arange(len(problem.capacity)), step.brokers)
+    return [held, replace(held, capacity=problem.capacity[open_to_them], fixed=fixed[open_to_them])]
 
 
 def _at_once(plan: Plan) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from controller.model.load import Bools, Ints
 from controller.planning.objective import highest, loads, score
 from controller.planning.plans.emptying import Emptied, emptied
+from controller.planning.plans.emptying_bound import emptying_bound
 from controller.planning.plans.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
 from controller.planning.plans.restarting import RollingRestart, rolling_restart
 from controller.planning.plans.waves import WaveLimits, waves_of
@@ -162,6 +163,6 @@ def _step(
     waves = waves_of(problem, moves, limits.waves, ceiling, allowed)
     ordered = tuple(move for wave in waves for move in wave)
     most = len(ordered) if max_moves is None else max_moves
-    bound = lower_bounds(problem, most)[0]
+    bound = emptying_bound(problem, brokers, ordered) if task == EMPTY else lower_bounds(problem, most)[0]
     certificate = certified(problem, ordered, most, bound).certificate
     return PlanStep(task=task, brokers=brokers, waves=waves, certificate=certificate)

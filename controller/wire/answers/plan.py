@@ -42,7 +42,7 @@ class PlanStepAnswer(JsonAnswer):
     reached: float
     """The highest usage after it."""
     bound: float
-    """No step of as many moves ends below this."""
+    """No step of as many moves ends below this; of one that empties brokers: wherever else its bundles go."""
     bound_kind: str
     """Why: docs/objective.md."""
     waves: list[list[PlannedMoveAnswer]]

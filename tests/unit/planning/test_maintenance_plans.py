@@ -1,18 +1,28 @@
 """Drains, joins, rolling restarts and rightsizing, on problems whose answer is known and on random ones."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from controller.planning.checking.plan_checker import plan_flaws
-from controller.planning.plans.emptying import emptied
+from controller.planning.objective import highest, loads
+from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.plans.plan import EMPTY, FILL, PlanStep, broker_changes, disturbed
-from controller.planning.plans.plan_steps import PlanLimits, empty_step, fill_step, restart_steps, spread_step
+from controller.planning.plans.plan_steps import (
+    PlanLimits,
+    emptied_step,
+    empty_step,
+    fill_step,
+    restart_steps,
+    spread_step,
+)
 from controller.planning.plans.restarting import fewest_restart_moves, rolling_restart
 from controller.planning.plans.rightsizing import brokers_needed, removable, with_more_brokers
 from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.solving.bounds import lower_bounds
 from tests.balance_problems import problem, seeded
 from tests.effort import tries
 from tests.plans import plan_of, some_problem
@@ -48,6 +58,54 @@ def test_a_bundle_that_no_broker_may_have_is_told_apart() -> None:
     one = problem([[10.0]] * 2, [(0, [3.0])])
     found = emptied(one, [0], 1.0, closing=lambda _brokers, _owner: lambda _bundle, _moves: np.zeros(2, np.bool_))
     assert [(each.bundle, each.no_room) for each in found.stuck] == [(0, False)]
+
+
+def test_the_bound_of_a_drain_counts_no_room_on_what_is_emptied() -> None:
+    # Equal brokers, the bundles of one of four spread over three: 20 bundles of 10 on 3 brokers are 70 on one of them.
+    one = problem([[100.0]] * 4, [(broker, [10.0]) for broker in range(4) for _ in range(5)])
+    certificate = empty_step(one, [0], LIMITS).certificate
+    assert certificate.kind == "pigeonhole"
+    assert certificate.gap < 1e-6
+    assert certificate.reached == 0.7
+    liquid = problem([[100.0]] * 3, [(broker, [1.0]) for broker in range(3) for _ in range(30)])
+    certificate = empty_step(liquid, [0], LIMITS).certificate
+    assert (certificate.reached, certificate.bound) == pytest.approx((0.45, 0.45))
+    # What does not move, on the emptied broker or on another one, is no matter of where the bundles go.
+    for fixed, owner in (([[90.0], [0.0], [0.0]], 1), ([[0.0], [0.0], [0.0]], 0)):
+        full = problem([[100.0]] * 3, [(0, [3.0]), (owner, [80.0]), (2, [60.0])], fixed=fixed)
+        step = emptied_step(full, [0], Emptied(moves=(PlannedMove(0, 0, 2),), stuck=()), LIMITS)
+        assert (step.certificate.kind, step.certificate.gap) == ("fixed", 0.0)
+
+
+@pytest.mark.parametrize("mean", [0.3, 0.6])
+def test_of_all_destinations_none_ends_below_the_bound_of_a_random_drain_and_the_checker_refuses_a_higher_one(
+    mean: float,
+) -> None:
+    tighter = 0
+    for seed in range(tries(plain=30, thorough=300)):
+        one = seeded(3 + seed % 2, 8, 1 + seed % 2, seed, uneven=seed % 3 == 0, mean=mean)
+        drained = int(np.bincount(one.owner, minlength=1).argmax())
+        step = empty_step(one, [drained], LIMITS)
+        plan, certificate = plan_of(one, [step]), step.certificate
+        assert plan_flaws(plan) == []
+        others = [row for row in range(len(one.capacity)) if row != drained]
+        rows = [move.bundle for move in step.moves]
+        ends = []
+        for to in product(others, repeat=len(rows)):
+            owner = one.owner.copy()
+            owner[rows] = to
+            ends.append(float(highest(loads(one, owner), one.capacity).max()))
+        best = min(ends)
+        assert certificate.bound <= best + 1e-9
+        tighter += certificate.bound > lower_bounds(one, len(rows))[0].level + 1e-6
+        for kind in ("mean", "fixed", "pigeonhole", "removal", "prices"):
+            for resource in range(len(one.resources)):
+                forged = replace(
+                    certificate, bound=min(best * 1.001, certificate.reached), kind=kind, resource=resource
+                )
+                if forged.bound > best * (1 + 1e-6):
+                    assert plan_flaws(replace(plan, steps=(replace(step, certificate=forged),)))
+    assert tighter > tries(plain=15, thorough=150)
 
 
 def test_a_lower_ceiling_leaves_peers_more_room() -> None:
@@ -243,7 +301,8 @@ def test_what_a_forged_plan_says_of_its_brokers_is_refused() -> None:
         return " ".join(plan_flaws(replace(honest, **changes)))  # type: ignore[arg-type]
 
     assert "stays on a broker that is to be empty" in flaw(steps=(replace(less, task=EMPTY, brokers=(0,)),))
-    assert "is not to be filled" in flaw(steps=(replace(step, task=FILL, brokers=(2,)),))
+    unproved = replace(step.certificate, bound=0.0)
+    assert "is not to be filled" in flaw(steps=(replace(step, task=FILL, brokers=(2,), certificate=unproved),))
     assert "both moves and stays" in flaw(steps=(replace(step, stuck=(step.moves[0].bundle,)),))
     assert "unknown" in flaw(kind="trust me")
     assert "unknown" in flaw(steps=(replace(step, task="trust me"),))  # type: ignore[arg-type]

@@ -125,7 +125,7 @@ def test_any_change_of_any_field_is_refused(path: tuple[Any, ...]) -> None:
         (lambda plan: plan["steps"][0]["waves"][0][0].__setitem__(2, 77), "cannot move"),
         (lambda plan: plan["steps"][0]["waves"][0][0].__setitem__(0, 999), "cannot move"),
         (lambda plan: plan["steps"][0]["waves"].append([]), "is empty"),
-        (lambda plan: plan["steps"][0]["certificate"].update(bound=0.9), "bound 0.9"),
+        (lambda plan: plan["steps"][0]["certificate"].update(bound=1.1), "bound 1.1"),
         (lambda plan: plan["steps"][0]["certificate"].update(reached=0.01), "the plan reaches"),
         (lambda plan: plan["steps"][0]["certificate"].update(kind="prices"), "not proved by prices"),
         (lambda plan: plan["steps"][0]["certificate"].update(trust="me"), "trust"),
