@@ -227,7 +227,7 @@ def tell_plan(
         typer.echo(answer.as_line())
     else:
         print_plan(console(), answer, conf)
-    if answer.in_time is False or found.stays:
+    if answer.in_time is False or found.stays or answer.never_issued:
         raise typer.Exit(_NOT_IN_TIME)
 
 

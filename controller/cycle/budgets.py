@@ -75,6 +75,15 @@ class Ledger:
             for line in self._in_flight(flight.source, flight.destination):
                 self._used[line] += 1
 
+    def of_next_interval(self, gone: Iterable[Issued]) -> "Ledger":
+        """The budgets of the next interval, if nothing is in flight then; *gone*: what has left the rolling window."""
+        following = Ledger(self._limits, (), ())
+        following._used.update((line, used) for line, used in self._used.items() if line.key.startswith("window."))
+        for each in gone:
+            for line, amount in self._budgets(each, ("window",)):
+                following._used[line] -= amount
+        return following
+
     def takes(self, bundle: str, command: Issued) -> Held | None:
         """Count *command* about *bundle* against its budgets (None), or hold it back if one of them has no room."""
         held = self._refuses(bundle, command)

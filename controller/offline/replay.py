@@ -21,7 +21,7 @@ from controller.model.memory import Memory
 from controller.offline.live_journal import JournalComparison, JournalTally, LiveJournal
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, known_texts, record_texts
 from controller.ports.records import RecordLog
-from controller.settings.maintenance import Maintenance
+from controller.settings.guardrails import maintenance_of
 from controller.wire.json_sweeps import RecordText
 
 T = TypeVar("T")
@@ -162,8 +162,7 @@ class Replay:
 
 def standing(settings: RecordedSettings) -> Callable[[int], Controls]:
     """The controls of *settings* alone, for intervals that no live run tells of."""
-    windows = settings.guardrails.maintenance
-    maintenance = Maintenance(time_zone=windows.time_zone, allowed=windows.allowed, frozen=windows.frozen)
+    maintenance = maintenance_of(settings.guardrails)
     decisions = settings.decisions
 
     def at(interval: int) -> Controls:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, NonNegativeInt, PlainValidator
 
 from controller.cycle.limits import Budget, Limits
-from controller.settings.maintenance import check_window
+from controller.settings.maintenance import Maintenance, check_window
 from controller.settings.section import Section
 
 _UNLIMITED: Final = "unlimited"
@@ -137,6 +137,12 @@ def limits_of(settings: GuardrailSettings) -> Limits:
         freeze_share=settings.freeze_share,
         move_undescribed=settings.move_undescribed,
     )
+
+
+def maintenance_of(settings: GuardrailSettings) -> Maintenance:
+    """The windows in *settings*."""
+    windows = settings.maintenance
+    return Maintenance(time_zone=windows.time_zone, allowed=windows.allowed, frozen=windows.frozen)
 
 
 def _budget(settings: IntervalBudgetSettings | WindowBudgetSettings) -> Budget:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from controller.settings.guardrails import maintenance_of
 from controller.settings.maintenance import Maintenance
 from controller.settings.trimtab_toml import Settings
 
@@ -20,12 +21,10 @@ class StandingControls:
 
 def standing_controls(settings: Settings) -> StandingControls:
     """The controls of *settings*."""
-    decisions, maintenance = settings.decisions, settings.guardrails.maintenance
+    decisions = settings.decisions
     return StandingControls(
         mode=decisions.mode,
         paused=decisions.paused,
         stale_after_ms=settings.intervals.stale_after_seconds * 1000,
-        maintenance=Maintenance(
-            time_zone=maintenance.time_zone, allowed=maintenance.allowed, frozen=maintenance.frozen
-        ),
+        maintenance=maintenance_of(settings.guardrails),
     )

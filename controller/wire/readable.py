@@ -20,6 +20,7 @@ _ONE: Final = {
     "brokers": "broker",
     "bundles": "bundle",
     "commands": "command",
+    "connections": "connection",
     "cuts": "cut",
     "intervals": "interval",
     "intervals since then": "interval since then",
@@ -34,7 +35,7 @@ _ONE: Final = {
     "unloads": "unload",
 }
 #: One of several, as journalled summaries count: no digit before the 1.
-_ONE_OF_MANY: Final = re.compile(r"(?<![\d.,])1 (brokers|bundles|commands|splits|unloads)\b")
+_ONE_OF_MANY: Final = re.compile(r"(?<![\d.,])1 (brokers|bundles|commands|connections|splits|unloads)\b")
 _IN_SECONDS: Final = re.compile(r"\bin (\d+) s$")
 
 
@@ -58,6 +59,16 @@ def lasting(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in at most two units: 90 s, 50 min, 2 h 40 min, 3 days 4 h."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    days, hours = divmod(hours, 24)
+    units = [(counted(days, "day"), days), (f"{hours} h", hours), (f"{minutes} min", minutes)]
+    return " ".join([text for text, number in units if number][: 1 if not (days or hours) else 2])
 
 
 def counted(number: int, one: str, many: str = "") -> str:

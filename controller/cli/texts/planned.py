@@ -22,7 +22,7 @@ from controller.wire.answers.plan import (
     RightsizingAnswer,
 )
 from controller.wire.plan import hash_of
-from controller.wire.readable import counted, lasting, utc
+from controller.wire.readable import counted, duration, utc
 
 #: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
 _FEW: Final = 10
@@ -42,7 +42,9 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
         moves=len(moves),
         fewest_moves=found.fewest_moves,
         waves=sum(len(step.waves) for step in plan.steps),
-        seconds=plan.seconds,
+        seconds=found.time.seconds,
+        slowed=found.time.slowed,
+        never_issued=list(found.time.never),
         connections=int(sum(plan.problem.connections[move.bundle] for move in moves)),
         connections_at_once=max(
             (
@@ -53,14 +55,14 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
             default=0,
         ),
         deadline_ms=deadline_ms,
-        in_time=None if deadline_ms is None else now_ms + plan.seconds * 1000 <= deadline_ms and not found.stays,
+        in_time=None if deadline_ms is None else _in_time(found, now_ms, deadline_ms),
         before=max((change.before for change in changes), default=0.0),
         after=max((change.after for change in changes), default=0.0),
         brokers=[
             BrokerChangeAnswer(**{name: getattr(change, name) for name in BrokerChangeAnswer.model_fields})
             for change in changes
         ],
-        steps=[_step(plan, number, step) for number, step in enumerate(plan.steps)],
+        steps=[_step(plan, step, seconds) for step, seconds in zip(plan.steps, found.time.steps, strict=True)],
         disturbed=[
             DisturbedAnswer(
                 namespace=each.namespace, moves=each.moves, connections=int(each.connections), msg_rate=each.msg_rate
@@ -73,11 +75,15 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
     )
 
 
-def _step(plan: Plan, number: int, step: PlanStep) -> PlanStepAnswer:
+def _in_time(found: PlannedCluster, now_ms: int, deadline_ms: int) -> bool:
+    return now_ms + found.time.seconds * 1000 <= deadline_ms and not found.stays and not found.time.never
+
+
+def _step(plan: Plan, step: PlanStep, seconds: float) -> PlanStepAnswer:
     return PlanStepAnswer(
         task=step.task,
         brokers=[plan.brokers[row] for row in step.brokers],
-        seconds=plan.seconds_of(number),
+        seconds=seconds,
         reached=step.certificate.reached,
         bound=step.certificate.bound,
         bound_kind=step.certificate.kind,
@@ -170,8 +176,12 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
         ("load of", utc(answer.interval)),
         ("moves", f"{counted(answer.moves, 'move')} in {counted(answer.waves, 'wave')}{least}"),
         ("usage", f"highest {answer.before:.1%} before, {answer.after:.1%} after"),
-        ("time", f"{lasting(answer.seconds)}, {_reconnecting(answer)}"),
+        ("time", f"{duration(answer.seconds)}, {_reconnecting(answer)}"),
     ]
+    if answer.slowed:
+        rows.append(("slowed", answer.slowed))
+    for why in answer.never_issued[:_FEW]:
+        rows.append(("never", why))
     for number, step in enumerate(answer.steps, 1):
         gap = 0.0 if step.bound <= 0 else max(0.0, step.reached / step.bound - 1)
         any_other = (

@@ -14,9 +14,10 @@ from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
 from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
 from controller.model.errors import TrimtabError
 from controller.offline.plans.held import held_by
+from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.progress import MoveState, PlanProgress
 from controller.offline.plans.source import PlanSource
-from controller.offline.plans.today import NamedMove, Today, named_moves, today
+from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import EMPTY, Plan
 from controller.wire.readable import counted
 

@@ -4,6 +4,7 @@ The journal keeps a decision without its verdicts, so the guardrails are asked o
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Final
 
 from controller.cycle.budgets import Held, Ledger
@@ -11,10 +12,8 @@ from controller.cycle.limits import Limits
 from controller.cycle.roster import changed_since
 from controller.model.decision import Reason, Verdict
 from controller.model.journal import JournalEntry
-from controller.model.memory import Issued
-from controller.model.names import namespace_of
-from controller.offline.plans.today import NamedMove
-from controller.wire.readable import lasting
+from controller.offline.plans.moves import NamedMove
+from controller.wire.readable import duration, in_number
 
 #: What holds all commands back and passes by itself, and what sets it.
 _PASSING: Final = {
@@ -34,18 +33,6 @@ _OF: Final = {
 _HOUR_MS: Final = 3_600_000
 
 
-def issued(move: NamedMove, interval: int) -> Issued:
-    """What *move* counts against the budgets where it is issued in *interval*, T, epoch ms."""
-    return Issued(
-        action="unload",
-        namespace=namespace_of(move.bundle),
-        source=move.source,
-        destination=move.destination,
-        connections=int(move.connections),
-        interval=interval,
-    )
-
-
 def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequence[NamedMove]) -> str:
     """What held back *waiting*, moves that the decision of *entry* had and did not issue; "": nothing that passes.
 
@@ -62,6 +49,22 @@ def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequen
     return f"{by} ({detail})" if detail else by
 
 
+def most_connections(limits: Limits) -> float:
+    """More connections than so many can never be moved at once."""
+    of = [getattr(budget, f"connections{of}", None) for budget in (limits.interval, limits.window) for of in ("", *_OF)]
+    return min((each for each in of if each is not None), default=inf)
+
+
+def never_issued(move: NamedMove, limits: Limits) -> str:
+    """That *move* alone exceeds a budget, and which; "": it does not."""
+    if move.connections <= most_connections(limits):
+        return ""
+    ledger = Ledger(limits, (), ())
+    ledger.takes(move.bundle, move.issued(0))
+    [budget] = ledger.verdicts()
+    return f"is never issued: alone it is more than {budget_told(budget, limits.window_ms)}"
+
+
 def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMove]) -> list[Verdict]:
     """A verdict for each budget that held one of *waiting* back; none that would hold it back for ever."""
     memory, interval = entry.memory, entry.interval
@@ -73,7 +76,7 @@ def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMov
     for each in memory.issued.values():
         if each.interval == interval:
             ledger.takes("", each)
-    if all(ledger.takes(move.bundle, issued(move, interval)) is Held.NEVER for move in waiting):
+    if all(ledger.takes(move.bundle, move.issued(interval)) is Held.NEVER for move in waiting):
         return []
     return ledger.verdicts()
 
@@ -83,9 +86,9 @@ def budget_told(verdict: Verdict, window_ms: int) -> str:
 
     *window_ms*: length of the rolling window.
     """
-    key, kind = verdict.by, verdict.unit.partition(" in ")[0].removesuffix(" an interval")
+    key, what = verdict.by, verdict.unit
     of = next((text for ending, text in _OF.items() if key.endswith(ending)), "")
-    when = " an interval" if ".interval." in key else ""
     if ".window." in key:
-        when = " an hour" if window_ms == _HOUR_MS else f" in {lasting(window_ms / 1000)}"
-    return f"{verdict.limit or 0:,.0f} {kind}{when}{of} ({key})"
+        when = "an hour" if window_ms == _HOUR_MS else f"in {duration(window_ms / 1000)}"
+        what = f"{what.partition(' ')[0]} {when}"
+    return in_number(f"{verdict.limit or 0:,.0f} {what}{of} ({key})")

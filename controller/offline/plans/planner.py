@@ -10,6 +10,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.offline.plans.filters import filters_against, named
+from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.checker import flaws
@@ -83,6 +84,8 @@ class PlannedCluster:
     stays: dict[str, str] = field(default_factory=dict)
     #: Of a balance, where it was asked for: plans of at most so many moves, ascending, verified.
     frontier: tuple[CertifiedPlan, ...] = ()
+    #: How long it takes, with the budgets and windows of the controllers.
+    time: PlanTime
 
 
 class _Planner:
@@ -301,5 +304,10 @@ def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:
         )
     frontier = planner.frontier(plan)
     return PlannedCluster(
-        plan=plan, notes=tuple(planner.notes), fewest_moves=planner.fewest, stays=stays, frontier=frontier
+        plan=plan,
+        notes=tuple(planner.notes),
+        fewest_moves=planner.fewest,
+        stays=stays,
+        frontier=frontier,
+        time=plan_time(plan, source.policy.limits, source.maintenance, source.memory.issued.values()),
     )

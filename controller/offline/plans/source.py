@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from controller.planning.from_view import FOLLOWING, StatedProblem, stated
 from controller.planning.plans.plan import BALANCE, PlanKind
 from controller.planning.sequence import Allowed, Closing
 from controller.settings.broker_conf import build, read_broker_conf
+from controller.settings.guardrails import maintenance_of
+from controller.settings.maintenance import Maintenance
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.common.movable import broker_own
@@ -57,6 +59,8 @@ class PlanSource:
     #: Says what counts as load; its other options are not used.
     shedder: PeakShedder
     notes: tuple[str, ...] = ()
+    #: When the controllers issue nothing.
+    maintenance: Maintenance = field(default_factory=Maintenance)
 
     def require_every_broker(self, what: str) -> None:
         """TrimtabError where a broker of the roster has no complete report, which *what* cannot do without."""
@@ -169,6 +173,7 @@ def source_of_recording(recording: Recording, wanted: int | None) -> PlanSource:
         policy=policy,
         memory=made_of.remembered,
         shedder=build(PeakShedder, recording.manifest.settings.broker_conf),
+        maintenance=maintenance_of(recording.manifest.settings.guardrails),
     )
 
 
@@ -198,4 +203,5 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
         policy=policy,
         memory=memory,
         shedder=build(PeakShedder, conf),
+        maintenance=maintenance_of(settings.guardrails),
     )

@@ -6,6 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from controller.offline.plans.held import never_issued
+from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.from_view import StatedProblem
@@ -15,16 +17,6 @@ from controller.planning.problem import PlannedMove
 
 #: A change of a bundle's load below this share of its broker's capacity is none.
 _SMALL: Final = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedMove:
-    """One move of a plan, by name."""
-
-    bundle: str
-    source: str
-    destination: str
-    connections: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +37,6 @@ class Today:
     notes: tuple[str, ...]
     #: Bundles that can move and are on a broker that the step is to empty.
     on_emptied: tuple[str, ...]
-
-
-def named_moves(plan: Plan, step: PlanStep) -> tuple[tuple[NamedMove, ...], ...]:
-    """The waves of *step*, by name."""
-    return tuple(tuple(_named(plan, move) for move in wave) for wave in step.waves)
-
-
-def _named(plan: Plan, move: PlannedMove) -> NamedMove:
-    return NamedMove(
-        bundle=plan.bundles[move.bundle],
-        source=plan.brokers[move.source],
-        destination=plan.brokers[move.destination],
-        connections=float(plan.problem.connections[move.bundle]),
-    )
 
 
 class _Comparison:
@@ -113,6 +91,9 @@ class _Comparison:
         at = self._row_of.get(move.bundle)
         if at is None:
             return f"must not move: {self._source.why_guarded(view.bundles.code_of[move.bundle]) or 'it is on its way'}"
+        never = never_issued(move, self._source.policy.limits)
+        if never:
+            return never
         before, now = self._share(move.bundle), self._share_now(at)
         if abs(now - before) > max(_SMALL, self._tolerance * before):
             return f"takes {now:.1%} of its broker, and the plan says {before:.1%}"

@@ -87,15 +87,6 @@ class Plan:
         """The moves of all steps."""
         return tuple(chain.from_iterable(step.moves for step in self.steps))
 
-    @property
-    def seconds(self) -> float:
-        """How long all waves take; what a person does between steps is not counted."""
-        return sum(self.pace.seconds(self.problem, wave) for step in self.steps for wave in step.waves)
-
-    def seconds_of(self, step: int) -> float:
-        """How long the waves of *step* (from 0) take."""
-        return sum(self.pace.seconds(self.problem, wave) for wave in self.steps[step].waves)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerChange:

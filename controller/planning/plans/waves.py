@@ -52,13 +52,6 @@ class WavePace:
         burst = self.wave_seconds if self.burst_seconds is None else self.burst_seconds
         return self.connections_per_second * min(burst, self.wave_seconds)
 
-    def seconds(self, problem: BalanceProblem, wave: Wave) -> float:
-        """How long *wave* takes, until the next one may begin."""
-        connections = float(sum(problem.connections[move.bundle] for move in wave))
-        if self.connections_per_second is None:
-            return self.wave_seconds
-        return max(self.wave_seconds, connections / self.connections_per_second)
-
 
 class _Cut:
     """The waves that are being made."""

@@ -91,7 +91,11 @@ class PlanAnswer(JsonAnswer):
     """No plan that empties the same brokers has fewer; null: not known."""
     waves: int
     seconds: float
-    """Of all waves; what a person does between steps is not counted."""
+    """Of all steps, with the controllers' budgets and windows; what a person does between steps is not counted."""
+    slowed: str
+    """Which budgets and windows make it longer, and how long it would take without; "": none."""
+    never_issued: list[str]
+    """Moves that a budget or a window never lets through, and why."""
     connections: int
     """Producers and consumers that reconnect."""
     connections_at_once: int

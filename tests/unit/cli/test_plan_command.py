@@ -88,6 +88,24 @@ def test_a_plan_of_what_record_wrote_goes_by_the_settings_in_it(tmp_path: Path) 
     assert (after["moves"], len(after["stays"])) == (0, 13)
 
 
+def test_budgets_and_windows_of_the_controllers_make_a_plan_longer_and_it_says_so(conf: Path) -> None:
+    broker, settings = names(conf)[0], conf.read_text()
+    slow, shut = conf.with_name("slow.toml"), conf.with_name("shut.toml")
+    slow.write_text(f"{settings}\nguardrails.window.unloads_per_source = 1\n")
+    shut.write_text(f"{settings}\nguardrails.interval.connections_per_source = 1\n")
+    plain, slowed = answer("--conf", conf, "--drain", broker), answer("--conf", slow, "--drain", broker)
+    assert slowed["moves"] > 1
+    assert slowed["seconds"] >= (slowed["moves"] - 1) * 3600
+    assert plain["seconds"] < 3600
+    assert "because of 1 unload an hour off one broker (guardrails.window.unloads_per_source)" in slowed["slowed"]
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    assert answer("--conf", conf, "--drain", broker, "--by", soon)["inTime"] is True
+    assert answer("--conf", slow, "--drain", broker, "--by", soon, code=1)["inTime"] is False
+    never = answer("--conf", shut, "--drain", broker, code=1)["neverIssued"]
+    assert "alone it is more than 1 connection an interval off one broker" in never[0]
+    assert "never" in run("--conf", shut, "--drain", broker).stdout
+
+
 def test_a_budget_of_moves_is_kept(conf: Path) -> None:
     assert answer("--conf", conf, "--to", "1.0", "--budget", "2 moves")["moves"] == 2
 
@@ -116,7 +134,8 @@ def test_fewer_connections_a_second_take_longer(conf: Path) -> None:
     fast = answer("--conf", conf, "--drain", broker)
     slow = answer("--conf", conf, "--drain", broker, "--budget", "1 connections/h")
     assert slow["seconds"] > fast["seconds"]
-    assert slow["seconds"] >= slow["connections"] * 3600 > 0
+    of_last = sum(move["connections"] for move in slow["steps"][0]["waves"][-1])
+    assert slow["seconds"] >= (slow["connections"] - of_last) * 3600 > 0
 
 
 def test_no_more_connections_reconnect_at_once_than_the_budget_says_in_its_period(conf: Path, tmp_path: Path) -> None:

@@ -103,6 +103,15 @@ def test_a_plan_waits_as_long_as_a_budget_holds_it_back(tmp_path: Path) -> None:
     assert "1 not issued yet, 2 under way; held back by 2 unloads in 10 min off one broker" in " ".join(live.said)
 
 
+def test_a_bundle_that_alone_exceeds_a_budget_is_named_before_anything_is_issued(tmp_path: Path) -> None:
+    live = cluster(tmp_path, f"{SETTINGS}guardrails.interval.connections_per_source = 1\n")
+    with pytest.raises(
+        PlanHaltedError, match="is never issued: alone it is more than 1 connection an interval off one"
+    ):
+        live.run(drain(live)).run()
+    assert live.commands == []
+
+
 def test_a_standstill_that_nothing_explains_ends_the_plan(tmp_path: Path) -> None:
     live = cluster(tmp_path, SETTINGS)
     plan = drain(live)
@@ -171,3 +180,22 @@ def test_a_broker_above_the_urgent_usage_does_not_wait_for_a_plan_that_a_budget_
 
 class Over(BaseException):
     """Enough was seen."""
+
+
+@pytest.mark.parametrize(
+    "guardrails",
+    [
+        "",
+        "guardrails.interval.unloads = 2\n",
+        "guardrails.window_seconds = 600\nguardrails.window.unloads_per_source = 2\n",
+        "guardrails.in_flight_per_broker = 1\n",
+        'guardrails.maintenance.allowed = ["30 0 * * * for 1h"]\n',
+    ],
+)
+def test_a_plan_takes_as_long_as_it_says(tmp_path: Path, guardrails: str) -> None:
+    live = cluster(tmp_path, SETTINGS + guardrails)
+    found = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3))
+    begun = live.interval
+    assert live.run(found.plan).run().done == len(found.plan.moves)
+    assert (live.interval - begun) / 1000 == found.time.seconds
+    assert bool(found.time.slowed) == bool(guardrails)

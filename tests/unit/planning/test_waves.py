@@ -65,14 +65,6 @@ def test_a_filter_that_forbids_overtaking_keeps_the_order() -> None:
     assert [len(wave) for wave in waves_of(four, moves, WaveLimits(max_moves=3), 1.0, in_order)] == [1, 2]
 
 
-def test_the_time_of_a_wave_follows_from_its_connections() -> None:
-    one = problem([[10.0], [10.0]], [(0, [1.0])] * 2, connections=[100.0, 20.0])
-    pace = WavePace(wave_seconds=30.0, connections_per_second=2.0)
-    assert pace.seconds(one, (PlannedMove(0, 0, 1),)) == 50.0
-    assert pace.seconds(one, (PlannedMove(1, 0, 1),)) == 30.0
-    assert WavePace(wave_seconds=30.0).seconds(one, (PlannedMove(0, 0, 1),)) == 30.0
-
-
 @pytest.mark.parametrize(
     ("burst", "most"), [(1.0, 2.0), (20.0, 40.0), (30.0, 60.0), (60.0, 60.0), (3600.0, 60.0), (None, 60.0)]
 )

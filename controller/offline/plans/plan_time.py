@@ -1,0 +1,134 @@
+"""How long a plan takes: `trimtab apply` and the controllers, decision by decision, with their budgets and windows.
+
+The budgets are the cycle's own.  Assumed is that every command has its result in the next interval, that each check
+passes, and that nothing else uses the budgets.
+"""
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from controller.cycle.budgets import Ledger
+from controller.cycle.limits import Limits
+from controller.model.memory import Issued
+from controller.offline.plans.held import budget_told, most_connections, never_issued
+from controller.offline.plans.moves import NamedMove, named_moves
+from controller.planning.plans.plan import Plan
+from controller.settings.maintenance import Maintenance
+from controller.wire.readable import duration
+
+#: A plan that stands still for longer than that is followed no further: no window lasts longer.
+_LONGEST_MS: Final = 8 * 86_400_000
+#: Windows begin and end with a minute.
+_MINUTE_MS: Final = 60_000
+#: So many of what makes a plan longer are told.
+_TOLD: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTime:
+    """How long the steps of a plan take, each from the beginning of its `trimtab apply` to its last result."""
+
+    #: Seconds of each step.
+    steps: tuple[float, ...]
+    #: What makes them longer, and how long they would take without; "": nothing does.
+    slowed: str = ""
+    #: Moves that are not issued while the settings are as they are, and why, a sentence each.
+    never: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long all steps take; what a person does between them is not counted."""
+        return sum(self.steps)
+
+
+def plan_time(plan: Plan, limits: Limits, maintenance: Maintenance, used: Iterable[Issued] = ()) -> PlanTime:
+    """How long *plan* takes if `trimtab apply` begins with the interval of its load.
+
+    *used*: what counts against the budgets of the rolling window before it.
+    """
+    before = sorted(used, key=lambda each: each.interval)
+    walk, free = _Walk(plan, limits, maintenance, before), _Walk(plan, Limits(), Maintenance(), ())
+    steps, least = walk.steps(), sum(free.steps())
+    slowed = ""
+    if sum(steps) > least and walk.held:
+        because = " and ".join(text for text, _ in walk.held.most_common(_TOLD))
+        slowed = f"{duration(sum(steps))} instead of {duration(least)}, because of {because}"
+    return PlanTime(steps=tuple(steps), slowed=slowed, never=tuple(walk.never))
+
+
+class _Walk:
+    """The decisions of a plan, one after the other."""
+
+    def __init__(self, plan: Plan, limits: Limits, maintenance: Maintenance, used: Collection[Issued]) -> None:
+        """*used*: what counts against the budgets of the rolling window before the plan, by interval."""
+        self._plan, self._limits, self._maintenance = plan, limits, maintenance
+        self._now = plan.interval
+        self._most = most_connections(limits)
+        self._window = deque(used)
+        #: No window opens before, epoch ms.
+        self._opens = 0
+        self._ledger = Ledger(limits, used, ())
+        #: What held moves back, and in how many decisions; and moves that are not issued, a sentence each.
+        self.held: Counter[str] = Counter()
+        self.never: list[str] = []
+
+    def steps(self) -> list[float]:
+        """Seconds of each step."""
+        return [self._step(named_moves(self._plan, step)) for step in self._plan.steps]
+
+    def _step(self, waves: Sequence[Sequence[NamedMove]]) -> float:
+        begun, period = self._now, self._plan.period_ms
+        # The first decision is one that knows of the plan; from then on each second one has moves.
+        at = begun + 2 * period
+        for wave in waves:
+            left = [move for move in wave if not self._is_never(move)]
+            while left:
+                issued = self._issued(at, left)
+                left = [move for move in left if move not in issued]
+                if issued:
+                    self._now = at + period
+                elif at - self._now > _LONGEST_MS:
+                    self.never += [f"{move.bundle} is not issued for {_LONGEST_MS // 86_400_000} days" for move in left]
+                    return (self._now - begun) / 1000
+                at += self._until_next(issued) if issued else self._until_another_try(at)
+        return (self._now - begun) / 1000
+
+    def _is_never(self, move: NamedMove) -> bool:
+        if move.connections <= self._most:
+            return False
+        why = never_issued(move, self._limits)
+        self.never += [f"{move.bundle} {why}"] if why else []
+        return bool(why)
+
+    def _issued(self, at: int, moves: Sequence[NamedMove]) -> list[NamedMove]:
+        """Those of *moves* that the decision of the interval *at* issues."""
+        forbidden = self._maintenance.forbids(at)
+        if forbidden:
+            self.held[f"guardrails.maintenance ({forbidden})"] += 1
+            self._opens = at + _MINUTE_MS
+            return []
+        gone = list[Issued]()
+        while self._window and self._window[0].interval <= at - self._limits.window_ms:
+            gone.append(self._window.popleft())
+        self._ledger = ledger = self._ledger.of_next_interval(gone)
+        issued = [move for move in moves if ledger.takes(move.bundle, move.issued(at)) is None]
+        self._window.extend(move.issued(at) for move in issued)
+        for verdict in ledger.verdicts():
+            self.held[budget_told(verdict, self._limits.window_ms)] += 1
+        return issued
+
+    def _until_next(self, issued: Sequence[NamedMove]) -> int:
+        """From a decision with moves to the next one, ms: results have to come, and clients to reconnect."""
+        period, rate = self._plan.period_ms, self._plan.pace.connections_per_second
+        connections = sum(move.connections for move in issued)
+        return period * max(2, 0 if rate is None else ceil(connections / rate * 1000 / period))
+
+    def _until_another_try(self, at: int) -> int:
+        """From the interval *at*, in which nothing was issued, to the next one in which something may be, ms."""
+        both, again = 2 * self._plan.period_ms, self._opens
+        if again <= at and self._window:
+            again = self._window[0].interval + self._limits.window_ms
+        return both * max(1, ceil((again - at) / both))
