@@ -25,7 +25,8 @@ _Load: TypeAlias = Annotated[
     list[Path],
     typer.Option(
         help="A load report as a broker serves it, JSON lines of reports or sweeps, a folder of such files, or the"
-        " folder of a log; can be repeated.  Give the reports of all brokers.  The last interval is decided.",
+        " folder of a log; can be repeated.  Give the reports of all brokers.  Or a recording (`trimtab record`), of"
+        " which the load alone is used.  The last interval is decided.",
         exists=True,
         show_default=False,
     ),
@@ -98,7 +99,7 @@ def decide(
     """
     policy = recorded_policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
     recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_seconds * 1000)
-    answer = decide_on_load(recorded.records, policy, seed=seed, rounds=rounds)
+    answer = decide_on_load(recorded.last, policy, seed=seed, rounds=rounds)
     notes = notes_on(recorded, answer.view.brokers.names)
     if as_json:
         typer.echo(_answer(recorded.cluster, policy, answer, notes).as_line())

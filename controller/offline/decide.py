@@ -5,27 +5,18 @@ The guardrails for a new controller, for old data and for budgets do not apply: 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
-from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, view_of
 from controller.cycle.limits import Limits
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.offline.flips import Redecision
-from controller.wire.rows import Located, rows_from_records
-
-#: Nothing is forgotten on the way to the last interval.
-_NEVER_MS: Final = 1 << 60
-#: Keep every topic: one load fits in memory.
-_ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,18 +32,13 @@ class LoadDecision:
     made_of: Redecision
 
 
-def decide_on_load(records: Sequence[Located], policy: Policy, *, seed: int = 0, rounds: int = 1) -> LoadDecision:
-    """Decide on the last interval that *records*, a ticked log, close: up to *rounds* times, until something moves.
+def decide_on_load(last: Snapshot, policy: Policy, *, seed: int = 0, rounds: int = 1) -> LoadDecision:
+    """Decide on *last*, the only shard of an interval: up to *rounds* times, until something moves.
 
     A round is one shedding interval after the one before, with the same load and whatever the strategies remember.
-    Raises SettingsError where the records close no interval.
     """
     policy = _unhindered(policy)
-    options = FoldOptions(bundle_ttl_ms=_NEVER_MS, detail=_ALL)
-    _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
-    if not snapshots:
-        raise SettingsError("the load closes no interval: a tick, or reports of one, are needed")
-    last, memory = snapshots[-1], policy.initial_memory(seed)
+    memory = policy.initial_memory(seed)
     view = _with_bundle_counts(view_of([last], memory, policy))
 
     def same_load(now: Sequence[Snapshot], _memory: Memory, _policy: Policy) -> ClusterView:

@@ -1,30 +1,46 @@
-"""Load reports and recordings, read as a log that ends where they end: for commands that decide on recorded load.
+"""Load reports, logs in a folder and recordings, as far as they end: for commands that decide on recorded load.
 
 Ticks that are missing are placed as ``trimtab ticks`` places them; those that are there count as they are.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from controller.adapters.long_work import long_work, pieces
+from controller.adapters.recordings.reading import Recording, is_recording
 from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
+from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.ticks.prepass import PlacedTick, place_ticks
+from controller.aggregate.view import known_brokers
 from controller.model.errors import SettingsError, WireError
 from controller.offline.recording import cluster_of, header_of, lines_of, nothing_of, recorded_files
+from controller.offline.replay import LogReplay
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
-from controller.wire.readable import lasting
-from controller.wire.rows import Located
+from controller.wire.readable import counted, lasting
+from controller.wire.rows import Located, rows_from_records
 
 _ONE_EACH = Partitions(metrics=1, results=1)
 _DEFAULT_CLUSTER = "standalone"
 
 
+#: Nothing is forgotten on the way to the last interval.
+_NEVER_MS: Final = 1 << 60
+#: Keep every topic: one load fits in memory.
+_ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLoad:
-    """A recording as records of a log with one partition, ticked."""
+    """The load of the last interval that was recorded."""
 
     cluster: str
-    records: tuple[Located, ...]
+    #: Length of an interval.
+    period_ms: int
+    last: Snapshot
     #: Broker -> time of its last report or sweep, epoch ms.
     heard: dict[str, int]
     #: One line for each record that could not be used: where it lies, and why.
@@ -32,11 +48,14 @@ class RecordedLoad:
 
 
 def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -> RecordedLoad:
-    """The load in *sources*, each of them a file, a folder of files, or a log in a folder.
+    """The load in *sources*, each of them a file, a folder of files, or a log in a folder; or in one recording.
 
     Records of other clusters are left out; without *cluster* the first record that names one says which it is.
-    Raises SettingsError where nothing in *sources* says anything about a broker.
+    *period_ms*: the length of an interval; a recording has its own.  Raises SettingsError where nothing in *sources*
+    says anything about a broker, and where no interval is closed; RecordingError.
     """
+    if len(sources) == 1 and is_recording(sources[0]):
+        return _read_recording(Recording(sources[0]), cluster)
     recorded = [line for source in sources for path in recorded_files(source) for line in lines_of(path)]
     where = ", ".join(map(str, sources))
     if not recorded:
@@ -62,12 +81,44 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     has_ticks = any(isinstance(record, TickRecord) for record in found)
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
     records = tuple(Located(source=log, partition=0, offset=i, record=record) for i, (log, record) in ticked)
-    return RecordedLoad(cluster=cluster, records=records, heard=heard, refused=tuple(refused))
+    options = FoldOptions(bundle_ttl_ms=_NEVER_MS, detail=_ALL)
+    _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
+    return RecordedLoad(
+        cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=tuple(refused)
+    )
+
+
+def _read_recording(recording: Recording, cluster: str | None) -> RecordedLoad:
+    """The load at the end of *recording*, as its controller had it."""
+    manifest = recording.manifest
+    if cluster not in (None, manifest.cluster):
+        raise SettingsError(
+            f"{recording.where} is a recording of cluster {manifest.cluster!r}, not {cluster!r}: leave out --cluster"
+        )
+    policy = manifest.settings.policy(manifest.cluster)
+    replay = LogReplay(recording, manifest.settings, policy, recording.begin)
+    with long_work("reading the recording, records", replay.size(), pieces) as tell:
+        newest = deque(replay.snapshots(tell), maxlen=1)
+    last = _last(newest)
+    refused = (counted(replay.refused, "record"),) if replay.refused else ()
+    return RecordedLoad(
+        cluster=manifest.cluster,
+        period_ms=policy.period_ms,
+        last=last,
+        heard=dict.fromkeys(known_brokers(last, [last])[0], last.interval),
+        refused=refused,
+    )
+
+
+def _last(snapshots: Sequence[Snapshot]) -> Snapshot:
+    if not snapshots:
+        raise SettingsError("the load closes no interval: a tick, or reports of one, are needed")
+    return snapshots[-1]
 
 
 def notes_on(recorded: RecordedLoad, brokers: Collection[str]) -> list[str]:
     """Notes on the load: one broker alone, brokers not among *brokers*, which count, and records that are not used."""
-    at = max(recorded.heard.values())
+    at = max(recorded.heard.values(), default=0)
     alone = [
         f"a decision needs the reports of all brokers, and this load has that of {broker} alone: give the other files"
         " with --load, too, or a folder that holds all"

@@ -66,9 +66,8 @@ def recorded_files(source: Path) -> list[Path]:
         return [source]
     if is_recording(source):
         raise SettingsError(
-            f"{source} is a recording of `trimtab record`: `trimtab plan --recording`, `explain --recording`,"
-            " `what-if`, `replay` and `audit` take it; here give load"
-            " reports, sweeps as JSON lines, or the folder of a log"
+            f"{source} is a recording of `trimtab record`: it has ticks, and all brokers; --load takes it alone, and"
+            " `replay`, `what-if` and `audit` take it"
         )
     folder = source / "metrics" if (source / "metrics").is_dir() else source
     found = sorted(path for path in folder.glob("*.json*") if path.is_file())  # no pipe, which would be waited for

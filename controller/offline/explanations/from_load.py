@@ -21,7 +21,7 @@ def decision_on_load(
     policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms)
     recorded = read_load(load, cluster=None, period_ms=period_ms)
     listening, heard = heard_policy(policy)
-    found = decide_on_load(recorded.records, listening, rounds=rounds)
+    found = decide_on_load(recorded.last, listening, rounds=rounds)
     # Without the listeners.
     of_strategies = {name: getattr(policy, name) for name in ("shedder", "selection", "membership")}
     made_of = replace(found.made_of, policy=replace(found.made_of.policy, **of_strategies))

@@ -143,13 +143,13 @@ def source_of_load(
     policy = recorded_policy(_SHEDDER, None, broker_conf, split=False, period_ms=period_ms)
     policy = replace(policy, limits=Limits())
     recorded = read_load(load, cluster=cluster, period_ms=period_ms)
-    found = decide_on_load(recorded.records, policy)
+    found = decide_on_load(recorded.last, policy)
     shedder = policy.shedder
     if not isinstance(shedder, PeakShedder):
         raise TrimtabError(f"{_SHEDDER} is not {type(shedder).__name__}")
     return PlanSource(
         cluster=recorded.cluster,
-        period_ms=period_ms,
+        period_ms=recorded.period_ms,
         view=found.view,
         policy=policy,
         memory=policy.initial_memory(0),

@@ -10,11 +10,17 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from controller.adapters.recordings.reading import Recording
 from controller.cli.decide import decide
 from controller.model.errors import SettingsError
+from controller.wire.metrics import TickRecord
+from controller.wire.results import decode_result
+from tests.modelled_log import played, settings_in
+from tests.recordings import recording_of
 from tests.records import SAMPLES
 
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
+RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
 app = typer.Typer()
 app.command()(decide)
 
@@ -145,12 +151,36 @@ def test_a_folder_without_any_says_which_names_count(tmp_path: Path) -> None:
     )
 
 
-def test_a_recording_says_which_commands_take_it() -> None:
-    recording = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
-    error = run("--load", recording, "--strategy", "OverloadShedder").exception
-    assert f"{recording} is a recording of `trimtab record`: `trimtab plan --recording`, `explain --recording`" in str(
-        error
-    )
+def test_the_last_interval_of_a_recording_is_decided_as_that_of_the_log_that_it_is_of(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    last = played(settings, 3)[-1]
+    on_log = answer("--load", tmp_path / "log", "--strategy", "UniformLoadShedder")[1]
+    assert answer("--load", recording_of(settings), "--strategy", "UniformLoadShedder")[1] == on_log
+    assert on_log["interval"] == last.interval
+    assert (on_log["brokers"], on_log["notes"]) == (6, [])
+
+
+def test_a_recording_of_several_partitions_is_decided_where_it_ends_whatever_its_period_is() -> None:
+    code, said = answer("--load", RECORDING, "--strategy", "ThresholdShedder")
+    ends = json.loads((RECORDING / "manifest.json").read_text())
+    newest = Recording(RECORDING)
+    ticks = [
+        tick.interval
+        for each in newest.read("results", newest.extents("results"))
+        if isinstance(tick := decode_result(each.value, cluster=ends["cluster"], period_ms=1), TickRecord)
+    ]
+    assert (code in (0, 3), said["cluster"]) == (True, ends["cluster"])
+    assert said["interval"] - max(ticks) < 60_000, "the next time that bundles are unloaded"
+
+
+def test_a_recording_is_one_cluster_alone() -> None:
+    for words, told in (
+        (("--load", RECORDING, "--load", REPORTS), "it has ticks, and all brokers; --load takes it alone"),
+        (("--load", RECORDING, "--cluster", "other"), "not 'other': leave out --cluster"),
+    ):
+        error = run(*words, "--strategy", "OverloadShedder").exception
+        assert isinstance(error, SettingsError)
+        assert told in str(error)
 
 
 def test_a_broker_heard_of_long_before_the_others_is_told(tmp_path: Path) -> None:
