@@ -80,7 +80,7 @@ def ordered_unloads(
     told = told_of(orders)
     unloads = list[Unload]()
     verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
-    seen, void = set[str](), _void(view, memory, orders, period_ms)
+    seen, void = set[str](), why_void(view, memory, orders, period_ms)
     for move in orders.moves:
         against = _against(view, memory, orders, move) or (_outdated(move, void) if void else None)
         if move.bundle in seen:
@@ -97,7 +97,7 @@ def ordered_unloads(
     return unloads, verdicts
 
 
-def _void(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
+def why_void(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
     """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" where their check holds."""
     changed = changed_since(memory.roster, orders.checked_at)
     if changed:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from controller.cycle.budgets import Held
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
 from controller.cycle.guardrails import switched_off, too_few_brokers
-from controller.cycle.ordered import ordered_unloads
+from controller.cycle.ordered import ordered_unloads, why_void
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
@@ -42,13 +42,14 @@ def unloads_of(
     """The unloads of the interval with their destinations, the memory after them, and why everything else stays.
 
     While a plan is being applied strategies are not asked, so that nothing disturbs it.  Where guardrails hold all of
-    it back, they are asked if a broker cannot wait.
+    it back, or its check is void, they are asked if a broker cannot wait.
     """
     orders = issuing.controls.orders
     if orders is None or not orders.hold_at(view.as_of_ms):
         return _of_strategies(view, untouchable, splitting, memory, issuing)
     ordered = _ordered(view, untouchable, splitting, memory, issuing)
-    if ordered.commands or not orders.held_back or not _hurries(view, issuing.policy):
+    is_idle = orders.held_back or why_void(view, memory, orders, issuing.policy.period_ms)
+    if ordered.commands or not is_idle or not _hurries(view, issuing.policy):
         return ordered
     unloads = _of_strategies(view, untouchable, splitting, memory, issuing)
     unloads.verdicts = [*ordered.verdicts, *unloads.verdicts]

@@ -212,3 +212,13 @@ def test_a_plan_that_is_held_back_leaves_a_broker_that_cannot_wait_to_the_shedde
     assert {command.why.by for command in found.commands} == (
         {"PeakShedder"} if asked else {"plan"} if moves else set()
     )
+
+
+def test_orders_whose_check_is_void_leave_a_broker_that_cannot_wait_to_the_shedder() -> None:
+    policy = replace(POLICY, shedder=PeakShedder())
+    memory = replace(policy.initial_memory(1), last_interval=INTERVAL - 60_000, samples=10)
+    before = Roster(brokers=("a:80", "b:80", "c:80", "d:80"))
+    for roster, by in ((before, "PeakShedder"), (Roster(), "plan")):
+        given = Controls(mode="active", orders=orders((ONE, "a:80", "c:80")))
+        found, _ = decide(UNEVEN, [], replace(memory, roster=roster), given, policy)
+        assert {command.why.by for command in found.commands} == {by}
