@@ -1,6 +1,7 @@
 """A folder as a log system, and a file's lock as an election: no server at all."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from controller.adapters.folder.cluster_file import claim, refuse_another
@@ -12,7 +13,6 @@ from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
-from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings
@@ -71,8 +71,10 @@ class FileElection:
     """ElectionSystem in *folder*, for the processes of one machine."""
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
-        """Each method but ``server`` raises AnotherClusterError where *folder* is another's than *cluster*'s."""
+        """AnotherClusterError where *folder* is another's than *cluster*'s."""
         self._folder, self._cluster = folder, cluster
+        with suppress(OSError):  # whoever uses it says what is wrong
+            refuse_another(folder, cluster)
 
     def server(self) -> None:
         """See ElectionSystem."""
@@ -84,10 +86,6 @@ class FileElection:
 
     def leader(self) -> Leader | None:
         """See ElectionSystem."""
-        try:
-            refuse_another(self._folder, self._cluster)
-        except OSError as error:
-            raise TrimtabError(f"{error.filename}: {error.strerror}") from error
         return leader_in(self._folder)
 
     def collectors(self) -> FileGroup:

@@ -151,7 +151,12 @@ def test_a_folder_of_an_earlier_release_is_no_clusters_until_one_works_there(tmp
     assert other.controls().epoch() == 7, "a person's command does not make the folder theirs"
     one.leadership()
     assert one.controls().epoch() == 7
-    for use in (other.leadership, other.collectors, other.leader, lambda: other.controls().read()):
+    for use in (
+        other.leadership,
+        other.collectors,
+        lambda: other.controls().read(),
+        lambda: FileElection(tmp_path, cluster="other"),
+    ):
         with pytest.raises(
             AnotherClusterError, match=r"that of cluster 'standalone'.*cluster 'other' a folder of its own"
         ):
