@@ -9,16 +9,14 @@ import typer
 
 from controller.adapters.long_work import long_work
 from controller.adapters.recordings.incident_file import refuse_existing, unpacked_incident
-from controller.adapters.recordings.manifest import recorded_settings
-from controller.cli.record import KeyFile, key_of, opened_log
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.record import ConfOfLog, KeyFile, key_of, log_to_copy
+from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
 from controller.offline.pseudonyms.anonymise import Anonymiser
-from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.what_if import IncidentAnswer
 from controller.wire.readable import counted, utc
 
@@ -72,21 +70,21 @@ def make(
         int,
         typer.Option(min=0, max=10_000, help="Read so many intervals before those for averages, if the log has them."),
     ] = 120,
-    conf: Conf = DEFAULT_CONF,
+    conf: ConfOfLog = None,
     anonymise: _Anonymise = False,
     key_file: KeyFile = None,
     as_json: Annotated[bool, json_option("answer.incident")] = False,
 ) -> None:
     """Write one file with the load, the journal, the settings and the versions around a time; and check it.
 
-    It only reads the log. The file holds names of tenants, namespaces, topics and brokers, if --anonymise does not
-    replace them, and no passwords: of broker.conf only the options of strategies.
+    It only reads the log. Of a recording it takes the recording's own settings, unless --conf names others. The file
+    holds names of tenants, namespaces, topics and brokers, if --anonymise does not replace them, and no passwords: of
+    broker.conf only the options of strategies.
 
     Exit codes: 0 written, and the decision comes out the same from it; 1 it failed, or the decision comes out
     otherwise; 2 an option or the settings are invalid.
     """
     key = key_of(anonymise, key_file)
-    settings = read_settings(conf)
     around_ms = time_of(around, now_ms=time.time_ns() // 1_000_000, of="--around")
     span = IncidentSpan(
         around=max(0, around_ms),
@@ -96,7 +94,7 @@ def make(
     )
     require_writable(output, "--output")
     refuse_existing(output)
-    source, kept, cluster = opened_log(settings, log), recorded_settings(settings), settings.cluster.name
+    source, kept, cluster = log_to_copy(log, conf)
     other = None if key is None else partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
     with long_work("reading the log"):
         otherwise = make_incident(source, output, span, kept, cluster, other)

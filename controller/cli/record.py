@@ -1,5 +1,6 @@
 """``trimtab record``: copy a log into a folder of Parquet files, to be replayed."""
 
+import json
 import os
 import re
 import time
@@ -7,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias, get_args
+from typing import Annotated, Final, NamedTuple, TypeAlias, get_args
 
 import typer
 
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system, records_in
 from controller.adapters.outages import Part
-from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
-from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
+from controller.adapters.recordings.manifest import Manifest, RecordedSettings, differences, recorded_settings
+from controller.adapters.recordings.reading import Recording
+from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import SettingsError, TrimtabError
@@ -23,8 +25,9 @@ from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
 from controller.offline.record import KnownBefore, Wanted, record
 from controller.offline.record_texts import FOLDED_TOPICS
+from controller.offline.recording import refuse_other_clusters
 from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.recordings import KnownBeforeAnswer, RecordAnswer
 from controller.wire.readable import counted, utc
 
@@ -33,16 +36,24 @@ _OFFSETS_FORM: Final = "TOPIC/PARTITION=FIRST:END, for example metrics/0=1200:24
 #: Of a key, at least and at most.
 _KEY_BYTES: Final = 16
 _LONGEST_KEY: Final = 4096
+#: Settings that are different, of those that are told.
+_SHOWN: Final = 5
 _TOPICS: Final = ", ".join(RECORDED_TOPICS)
 
 _Log: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="FOLDER",
-        help="A log in a folder.  Default: the log of --conf.",
+        help="A recording, or a log in a folder.  Default: the log of --conf.",
         exists=True,
         file_okay=False,
         show_default=False,
+    ),
+]
+ConfOfLog: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--conf", help="The settings of its controller.", show_default=f"those of a recording, else {DEFAULT_CONF}"
     ),
 ]
 _Into: TypeAlias = Annotated[
@@ -99,7 +110,7 @@ KeyFile: TypeAlias = Annotated[
 def record_log(
     output: _Into,
     log: _Log = None,
-    conf: Conf = DEFAULT_CONF,
+    conf: ConfOfLog = None,
     since: _From = None,
     until: _To = None,
     before: _Before = None,
@@ -111,6 +122,8 @@ def record_log(
 ) -> None:
     """Copy the metrics, results, commands and journal into a folder of Parquet files with a manifest.
 
+    A recording is copied with its own settings, unless --conf names others.
+
     With --from it also keeps what a controller knew then: the log is read from its beginning for that, or as --before
     says. A recording that was broken off goes on when the same command is run again.
 
@@ -118,9 +131,8 @@ def record_log(
     invalid.
     """
     key = key_of(anonymise, key_file)
-    settings = read_settings(conf)
-    wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {settings.cluster.name}", before)
-    cluster, source, kept = settings.cluster.name, opened_log(settings, log), recorded_settings(settings)
+    source, kept, cluster = log_to_copy(log, conf)
+    wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {cluster}", before)
     known = partial(_known, source, wanted, kept, cluster, before) if _can_begin_midway(wanted, before) else None
     if key is None:
         manifest = record(source, output, wanted, kept, cluster, known_before=known)
@@ -155,12 +167,42 @@ def key_of(anonymise: bool, path: Path | None) -> bytes | None:
     return key
 
 
-def opened_log(settings: Settings, folder: Path | None) -> RecordLog:
-    """The log, or recording, in *folder*; without it the log of *settings*."""
-    if folder is not None:
-        return records_in(folder)
-    require(settings, Part.LOG)
-    return log_system(settings).records()
+class LogToCopy(NamedTuple):
+    """A log, and what its copy says of it."""
+
+    records: RecordLog
+    settings: RecordedSettings
+    cluster: str
+
+
+def log_to_copy(folder: Path | None, conf: Path | None) -> LogToCopy:
+    """The log, or recording, in *folder*, or that of the settings *conf*; a recording has its own settings and cluster.
+
+    Those of *conf* count where it is given, and stderr tells what is different from a recording's.  Raises
+    SettingsError where the folder holds records of other clusters alone.
+    """
+    found = None if folder is None else records_in(folder)
+    if conf is None and isinstance(found, Recording):
+        return LogToCopy(found, found.manifest.settings, found.manifest.cluster)
+    settings = read_settings(conf or DEFAULT_CONF)
+    cluster, kept = settings.cluster.name, recorded_settings(settings)
+    if found is None:
+        require(settings, Part.LOG)
+        return LogToCopy(log_system(settings).records(), kept, cluster)
+    refuse_other_clusters(found, cluster)
+    if isinstance(found, Recording):
+        _tell_differences(conf, found.manifest, kept, cluster)
+    return LogToCopy(found, kept, cluster)
+
+
+def _tell_differences(conf: Path | None, recorded: Manifest, kept: RecordedSettings, cluster: str) -> None:
+    different = differences(recorded.settings, kept)
+    if cluster != recorded.cluster:
+        different.insert(0, f"cluster.name = {json.dumps(cluster)}, not {json.dumps(recorded.cluster)}")
+    if different:
+        more = f", and {len(different) - _SHOWN} more" if different[_SHOWN:] else ""
+        shown = ", ".join(different[:_SHOWN])
+        typer.echo(f"{conf} counts, not the recording's own settings; different are {shown}{more}", err=True)
 
 
 def _can_begin_midway(wanted: Wanted, before: int | None) -> bool:

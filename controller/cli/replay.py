@@ -14,6 +14,7 @@ from controller.cli.shared.console import DEFAULT_CONF, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cycle import Policy
 from controller.offline.record_texts import begin_of
+from controller.offline.recording import refuse_other_clusters
 from controller.offline.replay import LogReplay, Replay, Replayed, batches
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
@@ -61,6 +62,7 @@ def replay_log(
         settings, policy = log.manifest.settings, log.manifest.settings.policy(log.manifest.cluster)
     else:
         of_file = read_settings(conf or DEFAULT_CONF)
+        refuse_other_clusters(log, of_file.cluster.name)
         settings, policy = recorded_settings(of_file), read_policy(of_file)
     again = LogReplay(log, settings, policy, begin_of(log))
     replayed = again.run() if fast else _on_spark(again, Replay(log, settings, policy), settings, policy)

@@ -16,6 +16,7 @@ from controller.adapters.recordings.manifest import (
     RecordedExtent,
     RecordedSettings,
 )
+from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
@@ -88,6 +89,7 @@ def record(
     with writer or RecordingWriter(folder) as out:
         if anonymiser_of is not None:
             wanted = replace(wanted, topics=tuple(topic for topic in wanted.topics if topic in ANONYMISED))
+        anonymised = anonymised or _is_anonymised(log)
         if out.begun not in (None, wanted.asked):
             raise SettingsError(
                 f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
@@ -127,6 +129,10 @@ def _copy(log: RecordLog, out: RecordingWriter, other: Anonymiser | None) -> Non
                 if done % _TOLD_EVERY == 0:
                     tell(done)
             out.end_topic(topic)
+
+
+def _is_anonymised(log: RecordLog) -> bool:
+    return isinstance(log, Recording) and log.manifest.anonymised
 
 
 def _about(known: KnownBefore | None, content: bytes) -> KnownBeginning | None:

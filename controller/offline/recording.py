@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.adapters.recordings.reading import is_recording
+from controller.adapters.recordings.reading import Recording, is_recording
 from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
+from controller.ports.records import RecordLog
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
 from controller.wire.readable import utc
 from controller.wire.sweep import SweepHeader
@@ -111,6 +112,24 @@ def nothing_of(where: str, cluster: str, records: Iterable[Recorded]) -> str:
     others = sorted({name for record in records if (name := cluster_of(record)) not in (None, cluster)})
     hint = f"; it holds records of {', '.join(map(repr, others))}: name one with --cluster" if others else ""
     return f"{where} holds neither sweeps nor load reports of cluster {cluster!r}{hint}"
+
+
+def refuse_other_clusters(log: RecordLog, cluster: str) -> None:
+    """Raise SettingsError where *log* has records of other clusters, and none of *cluster*; it names those."""
+    if isinstance(log, Recording) and log.manifest.cluster == cluster:
+        return
+    others = set[str]()
+    for number, stored in enumerate(log.read("metrics", log.extents("metrics"))):
+        name = cluster_of(Recorded(Path(log.where), number, stored.value))
+        if name == cluster:
+            return
+        others |= {name} if name is not None else set()
+    if others:
+        known = ", ".join(map(repr, sorted(others)))
+        raise SettingsError(
+            f"{log.where} holds no record of cluster {cluster!r}; it holds records of {known}: give the settings of its"
+            " controller with --conf"
+        )
 
 
 def cluster_of(record: Recorded) -> str | None:

@@ -1,6 +1,7 @@
 """The log in a folder, record by record.  A folder is one partition; a record's offset is its number in its topic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 from controller.model.errors import TrimtabError
@@ -38,7 +39,7 @@ class FolderRecords:
         """See RecordLog.  A file's time is the interval that it is named after."""
         if not (self._folder / topic).is_dir():
             return {}
-        earlier = [path for path in self._files(topic) if _interval_of(path) < time_ms]
+        earlier = takewhile(lambda path: _interval_of(path) < time_ms, self._files(topic))
         return {0: sum(len(_records_in(path, topic)) for path in earlier)}
 
     def size(self, topic: RecordedTopic, extents: Extents) -> int:  # noqa: ARG002  # alike in all topics
@@ -48,14 +49,17 @@ class FolderRecords:
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""
         wanted, offset = extents.get(0, Extent(0, 0)), 0
-        for path in self._files(topic):
+        paths = self._files(topic)
+        before = _next_intervals(paths)
+        for path in paths:
             if offset >= wanted.end:
                 return
             lines = _records_in(path, topic)
-            modified_ms = path.stat().st_mtime_ns // 1_000_000
+            # A copy was modified later than its records were written, and the demo's log has a clock of its own.
+            written_ms = min(_modified_ms(path), before.get(_interval_of(path), _modified_ms(path)))
             for number, line in enumerate(lines, start=offset):
                 if wanted.first <= number < wanted.end:
-                    yield StoredRecord(partition=0, offset=number, timestamp_ms=modified_ms, key=None, value=line)
+                    yield StoredRecord(partition=0, offset=number, timestamp_ms=written_ms, key=None, value=line)
             offset += len(lines)
 
     def _files(self, topic: RecordedTopic) -> list[Path]:
@@ -65,7 +69,23 @@ class FolderRecords:
 def _interval_of(path: Path) -> int:
     """The interval that *path* is named after; of a leadership's file, which has none, when it was written."""
     number = path.stem.partition("-")[0]
-    return int(number) if number.isdecimal() else path.stat().st_mtime_ns // 1_000_000
+    return int(number) if number.isdecimal() else _modified_ms(path)
+
+
+def _next_intervals(paths: Sequence[Path]) -> dict[int, int]:
+    """Interval that *paths* are named after -> the last ms before the next one, when such a file was complete.
+
+    After the newest interval one as long as the one before it is assumed; of a single interval nothing is known.
+    """
+    named = sorted({_interval_of(path) for path in paths if path.stem[:1].isdecimal()})
+    ends = {interval: following - 1 for interval, following in pairwise(named)}
+    if len(ends) > 1 or (ends and named[0] > 0):
+        ends[named[-1]] = 2 * named[-1] - named[-2] - 1
+    return ends
+
+
+def _modified_ms(path: Path) -> int:
+    return path.stat().st_mtime_ns // 1_000_000
 
 
 def _records_in(path: Path, topic: RecordedTopic) -> list[bytes]:

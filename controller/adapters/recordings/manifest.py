@@ -1,11 +1,12 @@
 """The manifest of a recording: what it holds, each file's SHA-256, and the settings that its decisions depend on."""
 
+import json
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -17,7 +18,7 @@ from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.policy import known_keys, policy_of
+from controller.settings.policy import known_keys, options_table, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, Settings
 from controller.strategies.catalogue import is_python_name
@@ -204,6 +205,30 @@ def recorded_settings(settings: Settings) -> RecordedSettings:
         whole_every_intervals=settings.journal.whole_every_intervals,
         broker_conf={key: conf[key] for key in sorted(conf) if key in known},
     )
+
+
+def differences(ours: RecordedSettings, other: RecordedSettings) -> list[str]:
+    """What *other* has in place of *ours*, as "guardrails.in_flight = 100, not 200"; those of broker.conf come last."""
+    mine, theirs = _by_key(ours), _by_key(other)
+    defaults = {f"broker_conf.{row.key}": row.default for row in options_table() if row.file == "broker.conf"}
+    changed = list[tuple[str, object, object]]()
+    for key in sorted(mine.keys() | theirs.keys(), key=lambda key: (key.startswith("broker_conf."), key)):
+        before, now = (values.get(key, defaults.get(key, "")) for values in (mine, theirs))
+        if before != now:
+            changed.append((key, now, before))
+    return [f"{key} = {json.dumps(now)}, not {json.dumps(before)}" for key, now, before in changed]
+
+
+def _by_key(settings: RecordedSettings) -> dict[str, Any]:
+    return dict(_values(settings.model_dump(mode="json")))
+
+
+def _values(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in section.items():
+        if isinstance(value, dict):
+            yield from _values(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -14,7 +14,7 @@ from controller.model.errors import SettingsError
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.record_texts import begin_of
-from controller.offline.recording import Recorded, cluster_of
+from controller.offline.recording import Recorded, cluster_of, refuse_other_clusters
 from controller.offline.scenarios.shipped import strategy_options
 from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
@@ -93,6 +93,7 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
     records = records_in(folder)
     if conf is not None:
         given = read_settings(conf)
+        refuse_other_clusters(records, given.cluster.name)
         return _opened(records, given.cluster.name, recorded_settings(given), known=True)
     if isinstance(records, Recording):
         manifest = records.manifest

@@ -1,0 +1,136 @@
+"""A recording that is cut, or made an incident of, keeps its settings and its cluster; and is cut by its intervals."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controller.adapters.folder.records import FolderRecords
+from controller.adapters.recordings.reading import Recording
+from controller.cli.app import app
+from controller.model.errors import SettingsError
+from tests.modelled_log import played, settings_in
+from tests.records import CLUSTER, PERIOD, T
+
+SPAN = ("--from", "2025-01-01T00:02Z", "--to", "2025-01-01T00:04Z")
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of six intervals, and a recording of it: rec."""
+    folder = tmp_path_factory.mktemp("controller")
+    path = settings_in(folder, broker_conf="loadBalancerBrokerMaxTopics=77\n", more="decisions.seed = 7")
+    played(path, 6)
+    assert run("record", folder / "log", "--conf", path, "-o", folder / "rec").exit_code == 0
+    return path
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings of another cluster, in conf/trimtab.toml of the folder that commands run in."""
+    (tmp_path / "conf").mkdir()
+    path = settings_in(tmp_path / "conf")
+    path.write_text(path.read_text().replace(f'"{CLUSTER}"', '"other"'))
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def replayed(folder: Path) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(run("replay", folder, "--fast", "--json").stdout)
+    return said
+
+
+def test_a_copy_has_the_recordings_own_settings_and_decides_the_same(conf: Path, tmp_path: Path) -> None:
+    assert run("record", conf.parent / "rec", "-o", tmp_path / "copy").exit_code == 0
+    own, copy = Recording(conf.parent / "rec").manifest, Recording(tmp_path / "copy").manifest
+    assert (copy.cluster, copy.settings) == (own.cluster, own.settings)
+    assert replayed(tmp_path / "copy")["equal"] == 6
+
+
+def test_an_incident_of_a_recording_has_its_settings_too(conf: Path, tmp_path: Path) -> None:
+    options = ("--around", "2025-01-01T00:04Z", "--minutes", "1", "-o", tmp_path / "i.tar")
+    answer = run("incident", "make", conf.parent / "rec", *options)
+    assert answer.exit_code == 0, answer.output
+    assert f"cluster     {CLUSTER}, names are as they are" in answer.stdout
+
+
+def test_settings_that_are_given_count_and_what_is_different_is_said(conf: Path, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    given = settings_in(tmp_path / "theirs", more="guardrails.in_flight = 3")
+    answer = run("record", conf.parent / "rec", "--conf", given, "-o", tmp_path / "copy")
+    assert answer.exit_code == 0, answer.output
+    assert answer.stderr == (
+        f"{given} counts, not the recording's own settings; different are decisions.seed = 0, not 7,"
+        ' guardrails.in_flight = 3, not 200, broker_conf.loadBalancerBrokerMaxTopics = "50000", not "77"\n'
+    )
+    settings = Recording(tmp_path / "copy").manifest.settings
+    assert (settings.decisions.seed, settings.guardrails.in_flight) == (0, 3)
+    assert run("record", conf.parent / "rec", "--conf", conf, "-o", tmp_path / "same").stderr == ""
+
+
+def test_a_log_without_records_of_the_cluster_is_refused_and_those_that_it_has_are_named(
+    conf: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    log, rec = conf.parent / "log", conf.parent / "rec"
+    around = ("--around", "2025-01-01T00:04Z", "-o", tmp_path / "i.tar")
+    for words in (
+        ("record", log, "-o", tmp_path / "new"),
+        ("record", rec, "--conf", elsewhere, "-o", tmp_path / "new"),
+        ("incident", "make", log, *around),
+        ("replay", log, "--fast"),
+        ("audit", rec, "--conf", elsewhere),
+    ):
+        answer = run(*words)
+        assert isinstance(answer.exception, SettingsError), words
+        assert f"no record of cluster 'other'; it holds records of '{CLUSTER}': give" in str(answer.exception)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_copy_of_a_recording_without_names_is_still_one(conf: Path, tmp_path: Path) -> None:
+    assert run("record", conf.parent / "rec", "-o", tmp_path / "hidden", "--anonymise").exit_code == 0
+    assert run("record", tmp_path / "hidden", "-o", tmp_path / "copy").exit_code == 0
+    assert Recording(tmp_path / "copy").manifest.anonymised
+
+
+def test_a_part_of_a_recording_is_that_part_of_the_log(conf: Path, tmp_path: Path) -> None:
+    assert run("record", conf.parent / "log", "--conf", conf, *SPAN, "-o", tmp_path / "of_log").exit_code == 0
+    assert run("record", conf.parent / "rec", *SPAN, "-o", tmp_path / "of_rec").exit_code == 0
+    of_log, of_rec = (Recording(tmp_path / name) for name in ("of_log", "of_rec"))
+    for topic in ("metrics", "results", "journal"):
+        assert of_rec.manifest.topics[topic] == of_log.manifest.topics[topic], topic
+    assert (replayed(tmp_path / "of_rec")["decided"], replayed(tmp_path / "of_rec")["equal"]) == (2, 2)
+    said = json.loads(run("record", conf.parent / "rec", "-o", tmp_path / "all", "--json").stdout)
+    assert said["firstMs"] == T - 1, "what was written before the first tick"
+
+
+def test_records_were_written_when_their_file_was_but_before_the_next_interval(tmp_path: Path) -> None:
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    times = {
+        "000000000000000-000001.jsonl": T + 9 * PERIOD,
+        f"{T:015d}-000000.jsonl": T + 5,
+        f"{T:015d}-000001.jsonl": T + 9 * PERIOD,
+        f"{T + 3 * PERIOD:015d}-000000.jsonl": T + 9 * PERIOD,
+    }
+    for name, modified_ms in times.items():
+        (folder / name).write_text("{}\n")
+        os.utime(folder / name, ns=(modified_ms * 1_000_000,) * 2)
+    log = FolderRecords(tmp_path)
+    found = [record.timestamp_ms for record in log.read("metrics", log.extents("metrics"))]
+    assert found == [T - 1, T + 5, T + 3 * PERIOD - 1, T + 6 * PERIOD - 1]
+
+
+def test_leaderships_that_were_written_early_move_no_entry_of_the_journal(tmp_path: Path) -> None:
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    for name in (f"{T:015d}.json", f"{T + PERIOD:015d}.json", "epoch-000000001.json"):
+        (folder / name).write_text("{}")
+    os.utime(folder / "epoch-000000001.json", ns=((T - 1) * 1_000_000,) * 2)
+    assert FolderRecords(tmp_path).since("journal", T + PERIOD) == {0: 1}
