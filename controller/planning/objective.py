@@ -4,7 +4,7 @@ Lexicographic: first, how far any broker is above its capacity in any resource; 
 brokers and resources; then the disturbance of the moves; then the spread.  docs/objective.md gives the reasons.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,6 +16,9 @@ from controller.planning.problem import BalanceProblem, PlannedMove
 DISTURBANCE_OF_A_MOVE: Final = 10.0
 #: So many messages/s, which wait while the bundle moves, disturb as much as one connection.
 MESSAGES_OF_A_CONNECTION: Final = 1000.0
+
+
+_ROUNDING: Final = 1e-9
 
 
 class Score(NamedTuple):
@@ -56,12 +59,34 @@ def highest(load: Floats, capacity: Floats) -> Floats:
     return found
 
 
-def score(problem: BalanceProblem, moves: Iterable[PlannedMove]) -> Score:
-    """The score of the cluster after *moves*."""
-    owner, cost = problem.owner.copy(), 0.0
+def owner_after(problem: BalanceProblem, moves: Iterable[PlannedMove]) -> Ints:
+    """(m,) the owner of each bundle after *moves*."""
+    owner = problem.owner.copy()
     for move in moves:
         owner[move.bundle] = move.destination
-        cost += float(problem.disturbance[move.bundle])
-    after = highest(loads(problem, owner), problem.capacity)
+    return owner
+
+
+def load_after(problem: BalanceProblem, moves: Iterable[PlannedMove]) -> Floats:
+    """(n, R) the load of the brokers after *moves*."""
+    return loads(problem, owner_after(problem, moves))
+
+
+def ceilings(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
+    """(n,) how full brokers may be on the way of *moves*: their capacity, or what they have before or after all.
+
+    No more in any case than the fullest one has after all.
+    """
+    before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), moves))
+    most = np.minimum(np.maximum(before, after), after.max(initial=0.0))
+    # Loads that were added up in another order differ in their last bits.
+    found: Floats = np.where(most > 1.0, most + _ROUNDING, 1.0)
+    return found
+
+
+def score(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Score:
+    """The score of the cluster after *moves*."""
+    cost = sum((float(problem.disturbance[move.bundle]) for move in moves), 0.0)
+    after = highest(load_after(problem, moves), problem.capacity)
     peak = float(after.max(initial=0.0))
     return Score(max(0.0, peak - 1.0), peak, cost, float(after.std()) if len(after) else 0.0)

@@ -1,6 +1,5 @@
 """Puts the moves of a plan one after another; knows how full the brokers are in between."""
 
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from controller.model.load import Bools, Floats, Ints
@@ -32,12 +31,16 @@ class MoveSequence:
         """Whether the bundle may go there after the moves that were taken."""
         return self._allowed is None or bool(self._allowed(move.bundle, self.taken)[move.destination])
 
-    def take_all(self, ceiling: float = math.inf) -> tuple[PlannedMove, ...]:
+    def take_all(self, ceiling: Floats | None = None) -> tuple[PlannedMove, ...]:
         """Take the moves that wait, as far as filters allow each after those before it; returns all that were taken.
 
-        No broker is above *ceiling* when a bundle has come to it.
+        No broker is above its *ceiling* (n,) when a bundle has come to it.
         """
-        while self.take_first(move for move in self.waiting if self.full(move) <= ceiling and self.may_follow(move)):
+
+        def fits(move: PlannedMove) -> bool:
+            return ceiling is None or self.full(move) <= ceiling[move.destination]
+
+        while self.take_first(move for move in self.waiting if fits(move) and self.may_follow(move)):
             pass
         return tuple(self.taken)
 

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from controller.offline.plans.filters import named
 from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import StatedProblem
+from controller.planning.objective import highest, load_after
 from controller.planning.plans.plan import PlanStep
 from controller.planning.plans.plan_steps import MOST_MOVES, PlanLimits
 from controller.planning.problem import CertifiedPlan
@@ -29,7 +32,7 @@ def shortfall(source: PlanSource, found: StatedProblem, step: PlanStep, to: floa
     wanted, proof = mean_level(found.problem) * to, step.certificate
     if proof.reached <= wanted + _ROUNDING:
         return []
-    said = [f"a highest usage of {wanted:.1%}, {to:g} times the mean, is not reached: {proof.reached:.1%}"]
+    said = [f"a highest usage of {wanted:.1%}, {to:g} times the mean, is not reached: {_fullest(source, found, step)}"]
     if proof.bound > wanted + _ROUNDING:
         most = "" if limits.max_moves >= MOST_MOVES else f" of at most {counted(limits.max_moves, 'move')}"
         said.append(f"no plan{most} gets there: none ends below {proof.bound:.1%} ({proof.kind})")
@@ -59,6 +62,16 @@ def _in_the_way(
             yield f"the filter {named(each)} is in the way: without it {_end(plan)}"
     if not told:
         yield f"the filters together are in the way: without any of them {_end(free)}"
+
+
+def _fullest(source: PlanSource, found: StatedProblem, step: PlanStep) -> str:
+    """Which brokers are fullest in the end."""
+    after = highest(load_after(found.problem, step.moves), found.problem.capacity)
+    first, *others = np.argsort(-after, kind="stable")[:2].tolist()
+    names = source.view.brokers.names
+    return f"{names[first]} ends at {after[first]:.1%}" + "".join(
+        f", the next fullest, {names[other]}, at {after[other]:.1%}" for other in others
+    )
 
 
 def _end(plan: CertifiedPlan) -> str:

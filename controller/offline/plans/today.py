@@ -11,7 +11,7 @@ from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.from_view import StatedProblem
-from controller.planning.objective import highest, loads
+from controller.planning.objective import highest, load_after, loads
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.planning.problem import PlannedMove
 
@@ -43,7 +43,7 @@ class _Comparison:
     """Compares one step with the cluster of *source*."""
 
     def __init__(self, plan: Plan, number: int, source: PlanSource, tolerance: float, issued: Set[str]) -> None:
-        self._plan, self._step = plan, plan.steps[number]
+        self._plan, self._number, self._step = plan, number, plan.steps[number]
         self._source, self._view, self._tolerance, self._issued = source, source.view, tolerance, issued
         self._found: StatedProblem = source.problem(plan.kind, plan.own)
         self._row_of = {source.view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
@@ -140,14 +140,24 @@ class _Comparison:
                     yield f"{move.bundle} may not go to {move.destination}: filters are against it"
                 before.append(planned)
                 of_today[-1].append(planned)
-        # The plan's own figure is no leave to fill brokers above what any of them has today.
-        problem = self._found.problem
-        peak = float(highest(loads(problem, problem.owner), problem.capacity).max(initial=0.0))
-        ceiling = self._plan.ceiling if step.task == EMPTY else max(1.0, min(step.certificate.reached, peak))
         names = self._view.brokers.names
-        for flaw in wave_flaws(self._found.problem, of_today, ceiling):
+        for flaw in wave_flaws(self._found.problem, of_today, self._ceilings()):
             # The checker knows rows.
             yield f"by today's load, {_with_names(flaw, names)}"
+
+    def _ceilings(self) -> list[float]:
+        """How full brokers may be on the way: above their capacity only where they are today, or are to end.
+
+        The plan's own figure is no leave to fill a broker above what any of them has today.
+        """
+        problem, plan, names = self._found.problem, self._plan, self._view.brokers.names
+        if self._step.task == EMPTY:
+            return [plan.ceiling] * len(names)
+        today = highest(loads(problem, problem.owner), problem.capacity)
+        after = highest(load_after(plan.before(self._number), self._step.moves), plan.problem.capacity)
+        ends = dict(zip(plan.brokers, after.tolist(), strict=True))
+        most = float(today.max(initial=0.0))
+        return [max(1.0, now, min(ends.get(name, 0.0), most)) for name, now in zip(names, today.tolist(), strict=True)]
 
 
 def _with_names(flaw: str, names: tuple[str, ...]) -> str:

@@ -45,7 +45,7 @@ def _after(problem: BalanceProblem, step: PlanStep) -> Ints:
 def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str]:
     """What is wrong with *step*, which begins with *problem*."""
     emptied = step.brokers if step.task == EMPTY else ()
-    allowed = plan.ceiling if step.task == EMPTY else max(1.0, step.certificate.reached)
+    allowed = [plan.ceiling] * len(plan.brokers) if step.task == EMPTY else _ceilings(problem, step)
     found = flaws(problem, step.moves, step.certificate, *_easier(problem, step))
     found += wave_flaws(problem, step.waves, allowed, emptied, _at_once(plan))
     if found:
@@ -77,6 +77,19 @@ def _easier(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem]:
         return [held]  # the others ask who has the bundles
     open_to_them = np.setdiff1d(np.arange(len(problem.capacity)), step.brokers)
     return [held, replace(held, capacity=problem.capacity[open_to_them], fixed=fixed[open_to_them])]
+
+
+def _ceilings(problem: BalanceProblem, step: PlanStep) -> list[float]:
+    """How full each broker may be during *step*: its capacity, or as it is before the step or after it.
+
+    No fuller in any case than the step says that the fullest one is in the end.
+    """
+    most = np.zeros(len(problem.capacity))
+    for owner in (problem.owner, _after(problem, step)):
+        load = problem.fixed.copy()
+        np.add.at(load, owner, problem.size)
+        most = np.maximum(most, (load / problem.capacity).max(axis=1, initial=0.0))
+    return [max(1.0, min(float(each), step.certificate.reached)) for each in most]
 
 
 def _at_once(plan: Plan) -> float:

@@ -15,16 +15,17 @@ _ROUNDING: Final = 1e-7
 def wave_flaws(
     problem: nouns.BalanceProblem,
     waves: Sequence[Sequence[nouns.PlannedMove]],
-    ceiling: float,
+    ceiling: Sequence[float],
     emptied: Sequence[int] = (),
     most_connections: float = math.inf,
 ) -> list[str]:
     """What is wrong with *waves*, a sentence each; empty: nothing.
 
-    No receiving broker may be above *ceiling* during a wave, with the bundles that come and without any that leave.  No
-    bundle may come to a broker of *emptied*.  The bundles of a wave have at most *most_connections*, but for one alone.
+    No receiving broker may be above its *ceiling* during a wave, with the bundles that come and without any that leave.
+    No bundle may come to a broker of *emptied*.  The bundles of a wave have at most *most_connections*, but for one
+    alone.
     """
-    if not math.isfinite(ceiling) or ceiling < 0:
+    if not all(math.isfinite(each) and each >= 0 for each in ceiling):
         return ["the capacity that brokers are kept under is no number"]
     n, m = problem.capacity.shape[0], len(problem.owner)
     load, owner, found = problem.fixed.copy(), problem.owner.tolist(), list[str]()
@@ -47,6 +48,6 @@ def wave_flaws(
             found.append(f"wave {number}: {at_once:g} connections at once, {most_connections:g} are allowed")
         for to in sorted({move[2] for move in wave}):
             full = float((during[to] / problem.capacity[to]).max(initial=0.0))
-            if not full <= ceiling + _ROUNDING:  # nor is a utilisation that no number can hold
-                found.append(f"wave {number}: broker {to} is at {full:g} of its capacity, {ceiling:g} is allowed")
+            if not full <= ceiling[to] + _ROUNDING:  # nor is a utilisation that no number can hold
+                found.append(f"wave {number}: broker {to} is at {full:g} of its capacity, {ceiling[to]:g} is allowed")
     return found

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from controller.model.load import Floats
-from controller.planning.objective import highest, loads
+from controller.planning.objective import highest, loads, owner_after
 from controller.planning.plans.waves import Wave, WavePace
 from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
 
@@ -76,11 +76,8 @@ class Plan:
 
     def before(self, step: int) -> BalanceProblem:
         """The problem as it is when the steps before *step* (from 0) are done."""
-        owner = self.problem.owner.copy()
-        for done in self.steps[:step]:
-            for move in done.moves:
-                owner[move.bundle] = move.destination
-        return replace(self.problem, owner=owner)
+        done = chain.from_iterable(each.moves for each in self.steps[:step])
+        return replace(self.problem, owner=owner_after(self.problem, done))
 
     @property
     def moves(self) -> tuple[PlannedMove, ...]:

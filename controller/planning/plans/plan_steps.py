@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.model.load import Bools, Ints
-from controller.planning.objective import highest, loads, score
+from controller.model.load import Bools, Floats
+from controller.planning.objective import ceilings, highest, load_after, loads, owner_after, score
 from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.plans.emptying_bound import emptying_bound
 from controller.planning.plans.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
@@ -44,36 +44,38 @@ class PlanLimits:
 def spread_step(problem: BalanceProblem, limits: PlanLimits, to: float, allowed: Allowed | None = None) -> PlanStep:
     """Lower the fullest brokers until the highest usage is *to* times the mean, or as low as the moves bring it.
 
-    With filters, a search for a low goal may end above one for a higher goal: the best one counts.
+    With filters, a search for one goal may end where a search for another one does not: the best one counts.
     """
-    found = _searched(problem, limits, to, allowed)
-    for looser in _LOOSER if allowed is not None else ():
-        if found.certificate.reached <= mean_level(problem) * max(to, looser) + _ROUNDING:
+    mean = mean_level(problem)
+    found = _searched(problem, limits, mean * to, allowed)
+    for other in (1.0, (1.0 + to) / 2, *_LOOSER) if allowed is not None else ():
+        if found.certificate.reached <= mean * max(to, other) + _ROUNDING:
             break
-        found = min(found, _searched(problem, limits, looser, allowed), key=lambda each: _rank(problem, each))
-    ceiling = max(1.0, found.certificate.reached)
-    return _step(problem, found.moves, limits, ceiling, SPREAD, allowed=allowed, max_moves=limits.max_moves)
+        tried = _searched(problem, limits, mean * other, allowed)
+        found = min(found, tried, key=lambda plan: _rank(problem, plan.moves, mean * to))
+    return _balanced(problem, found.moves, limits, SPREAD, allowed=allowed, max_moves=limits.max_moves)
 
 
-def _searched(problem: BalanceProblem, limits: PlanLimits, to: float, allowed: Allowed | None) -> CertifiedPlan:
-    goal = mean_level(problem) * to
+def _searched(problem: BalanceProblem, limits: PlanLimits, goal: float, allowed: Allowed | None) -> CertifiedPlan:
     search = SearchLimits(max_moves=limits.max_moves, begin=goal, goal=goal, effort=limits.effort)
     return planned(problem, search, allowed)
 
 
-def _rank(problem: BalanceProblem, plan: CertifiedPlan) -> tuple[float, float]:
-    found = score(problem, plan.moves)
-    return round(found.peak, 9), found.disturbance
+def _rank(problem: BalanceProblem, moves: Sequence[PlannedMove], goal: float) -> tuple[float, float, float]:
+    """How far above *goal* brokers end: the fullest, and the sum of the squares of all; then what the moves disturb.
+
+    The fullest alone would say nothing where no move can relieve it.
+    """
+    above = np.maximum(highest(load_after(problem, moves), problem.capacity) - goal, 0.0)
+    most, squares = float(above.max(initial=0.0)), float((above * above).sum())
+    return round(most, 9), round(squares, 9), score(problem, moves).disturbance
 
 
 def kept_step(
     problem: BalanceProblem, moves: Sequence[PlannedMove], limits: PlanLimits, allowed: Allowed | None = None
 ) -> PlanStep:
     """Those of *moves* that capacity and filters allow one after the other."""
-    ceiling, sequence = max(1.0, score(problem, moves).peak), MoveSequence(problem, moves, allowed)
-    taken = sequence.take_all(ceiling)
-    ceiling = max(1.0, score(problem, taken).peak)
-    return _step(problem, taken, limits, ceiling, SPREAD, allowed=allowed)
+    return _balanced(problem, moves, limits, SPREAD, allowed=allowed)
 
 
 def empty_step(
@@ -94,7 +96,8 @@ def emptied_step(
     """*found*, which empties *brokers*, as a step."""
     stuck = tuple(each.bundle for each in found.stuck)
     allowed = None if closing is None else closing(brokers, problem.owner)
-    step = _step(problem, found.moves, limits, limits.ceiling, EMPTY, brokers=tuple(brokers), allowed=allowed)
+    ceiling = np.full(len(problem.capacity), limits.ceiling)
+    step = _step(problem, found.moves, limits, ceiling, EMPTY, brokers=tuple(brokers), allowed=allowed)
     return replace(step, stuck=stuck)
 
 
@@ -118,10 +121,8 @@ def fill_step(
     begin = highest(loads(problem, problem.owner), problem.capacity).min(initial=np.inf)
     search = SearchLimits(max_moves=limits.max_moves, begin=min(goal, float(begin)), goal=goal, effort=limits.effort)
     plan = planned(problem, search, to_them)
-    ceiling = max(1.0, plan.certificate.reached)
-    return _step(
-        problem, plan.moves, limits, ceiling, FILL, brokers=tuple(brokers), allowed=to_them, max_moves=limits.max_moves
-    )
+    filled = tuple(brokers)
+    return _balanced(problem, plan.moves, limits, FILL, brokers=filled, allowed=to_them, max_moves=limits.max_moves)
 
 
 def restart_steps(
@@ -132,7 +133,7 @@ def restart_steps(
     steps, now = list[PlanStep](), problem
     for step in found.steps:
         steps.append(emptied_step(now, step.brokers, Emptied(moves=step.moves, stuck=step.stuck), limits, closing))
-        now = replace(now, owner=_moved(now.owner, step.moves))
+        now = replace(now, owner=owner_after(now, step.moves))
     if found.steps:
         last = found.steps[-1].brokers
         before = float(highest(loads(problem, problem.owner), problem.capacity).max(initial=0.0))
@@ -142,18 +143,32 @@ def restart_steps(
     return found, steps
 
 
-def _moved(owner: Ints, moves: Sequence[PlannedMove]) -> Ints:
-    found = owner.copy()
-    for move in moves:
-        found[move.bundle] = move.destination
-    return found
+def _balanced(
+    problem: BalanceProblem,
+    moves: Sequence[PlannedMove],
+    limits: PlanLimits,
+    task: StepTask,
+    *,
+    brokers: tuple[int, ...] = (),
+    allowed: Allowed | None = None,
+    max_moves: int | None = None,
+) -> PlanStep:
+    """Those of *moves* that are possible one after the other, as a step."""
+    while True:
+        taken = MoveSequence(problem, moves, allowed).take_all(ceilings(problem, moves))
+        if len(taken) == len(moves):
+            break
+        # Without the others, brokers end elsewhere.
+        moves = taken
+    ceiling = ceilings(problem, taken)
+    return _step(problem, taken, limits, ceiling, task, brokers=brokers, allowed=allowed, max_moves=max_moves)
 
 
 def _step(
     problem: BalanceProblem,
     moves: Sequence[PlannedMove],
     limits: PlanLimits,
-    ceiling: float,
+    ceiling: Floats,
     task: StepTask,
     *,
     brokers: tuple[int, ...] = (),

@@ -7,12 +7,12 @@ fewest bundles are.  Then the bundles of each next broker go to those that were 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from controller.model.load import Ints
-from controller.planning.objective import highest, loads
+from controller.planning.objective import highest, loads, owner_after
 from controller.planning.plans.emptying import Stuck, emptied
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Closing
@@ -73,9 +73,8 @@ def rolling_restart(
     owner, steps, waiting = problem.owner.copy(), list[RestartStep](), _ordered(problem, groups)
     for at, group in enumerate(waiting):
         later = {row for other in waiting[at + 1 :] for row in other}
-        found = emptied(problem, group, ceiling, owner=owner.copy(), last_choice=later, closing=closing)
-        for move in found.moves:
-            owner[move.bundle] = move.destination
+        found = emptied(problem, group, ceiling, owner=owner, last_choice=later, closing=closing)
+        owner = owner_after(replace(problem, owner=owner), found.moves)
         steps.append(RestartStep(brokers=tuple(group), moves=found.moves, stuck=found.stuck))
     return RollingRestart(steps=tuple(steps), fewest=fewest_restart_moves(problem, groups), owner=owner)
 

@@ -56,7 +56,7 @@ class WavePace:
 class _Cut:
     """The waves that are being made."""
 
-    def __init__(self, problem: BalanceProblem, limits: WaveLimits, ceiling: float) -> None:
+    def __init__(self, problem: BalanceProblem, limits: WaveLimits, ceiling: Floats) -> None:
         self._problem, self._limits, self._ceiling = problem, limits, ceiling
         #: (n, R) the load of the brokers: bundles count where they came from, and where they go to.
         self._during: Floats = loads(problem, problem.owner)
@@ -84,7 +84,7 @@ class _Cut:
             return False
         there = self._during[move.destination] + self._problem.size[move.bundle]
         full = float((there / self._problem.capacity[move.destination]).max(initial=0.0))
-        return full <= self._ceiling + _ROUNDING
+        return full <= float(self._ceiling[move.destination]) + _ROUNDING
 
     def take(self, move: PlannedMove) -> None:
         """Make *move* a part of the wave."""
@@ -107,13 +107,13 @@ def waves_of(
     problem: BalanceProblem,
     moves: Sequence[PlannedMove],
     limits: WaveLimits,
-    ceiling: float,
+    ceiling: Floats,
     allowed: Allowed | None = None,
 ) -> tuple[Wave, ...]:
     """*moves*, in an order that is possible one after the other, in few waves.
 
-    No broker that receives a bundle gets above *ceiling* during a wave.  A move may overtake another one where that
-    takes nothing from it; *allowed* is asked for every move in the new order, and where it is against one, no move
+    No broker that receives a bundle gets above its *ceiling* (n,) during a wave.  A move may overtake another one where
+    that takes nothing from it; *allowed* is asked for every move in the new order, and where it is against one, no move
     overtakes.
     """
     waves = _cut(problem, moves, limits, ceiling, overtaking=True)
@@ -123,7 +123,7 @@ def waves_of(
 
 
 def _cut(
-    problem: BalanceProblem, moves: Sequence[PlannedMove], limits: WaveLimits, ceiling: float, *, overtaking: bool
+    problem: BalanceProblem, moves: Sequence[PlannedMove], limits: WaveLimits, ceiling: Floats, *, overtaking: bool
 ) -> tuple[Wave, ...]:
     cut, waiting, waves = _Cut(problem, limits, ceiling), list(moves), list[Wave]()
     while waiting:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from controller.model.load import Bools
+from controller.planning.objective import ceilings
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.limits import Effort, SearchLimits
@@ -52,13 +53,8 @@ class Draft:
         return float(self.standing.highest[self.gives & ~self.stuck].max(initial=0.0))
 
     def in_order(self) -> tuple[PlannedMove, ...]:
-        """The moves that have a place in an order that filters allow, in which no broker gets above its capacity.
-
-        Nor, where a broker is above it after all moves, above the utilisation of that one.
-        """
-        peak = self.standing.peak
-        # Loads that were added up in another order differ in their last bits.
-        return self.standing.ordered(1.0 if peak <= 1.0 else peak + EPSILON, self._allowed)
+        """The moves that have a place in an order that filters allow, in which no broker gets fuller than it may be."""
+        return self.standing.ordered(ceilings(self.problem, self.standing.moves), self._allowed)
 
     def orderable(self) -> tuple[PlannedMove, ...]:
         """The moves so far that capacity and filters allow in some order; none where there is no filter to ask."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.planning.objective import highest, score
+from controller.planning.objective import ceilings, highest
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed, MoveSequence
 
@@ -55,7 +55,7 @@ def _off_the_fullest(
     problem: BalanceProblem, moves: tuple[PlannedMove, ...], limits: PartLimits, allowed: Allowed | None
 ) -> tuple[PlannedMove, ...]:
     """A part of *moves* that leaves the fullest brokers first."""
-    ceiling = max(1.0, score(problem, moves).peak)
+    ceiling = ceilings(problem, moves)
     sequence, left = MoveSequence(problem, moves, allowed), True
     while left and len(sequence.taken) < limits.max_moves:
         usage = highest(sequence.load, problem.capacity)
@@ -64,7 +64,7 @@ def _off_the_fullest(
             move
             for move in fullest
             if sequence.full(move) < float(usage[move.source])
-            and sequence.full(move) <= ceiling
+            and sequence.full(move) <= ceiling[move.destination]
             and _fits(problem, (*sequence.taken, move), limits)
             and sequence.may_follow(move)
         )

@@ -67,8 +67,8 @@ class Standing:
         for move in moves:
             self.move(*move)
 
-    def ordered(self, ceiling: float, allowed: Allowed | None = None) -> tuple[PlannedMove, ...]:
-        """The moves in an order in which no broker is above *ceiling* when a bundle has come to it.
+    def ordered(self, ceiling: Floats, allowed: Allowed | None = None) -> tuple[PlannedMove, ...]:
+        """The moves in an order in which no broker is above its *ceiling* (n,) when a bundle has come to it.
 
         *allowed* lets each move go where it goes after those before it.  A move that has no place in such an order is
         left out.

@@ -256,10 +256,12 @@ def test_prices_prove_what_the_load_costs_less_what_the_moves_may_save() -> None
 def test_a_wave_begins_where_the_one_before_ended() -> None:
     two = problem([[10.0], [10.0]], [(0, [4.0]), (0, [3.0]), (1, [4.0])])
     first, second = PlannedMove(0, 0, 1), PlannedMove(1, 0, 1)
-    assert wave_flaws(two, [(first,)], 0.8) == []
-    assert wave_flaws(two, [(first,), (second,)], 1.0) == ["wave 2: broker 1 is at 1.1 of its capacity, 1 is allowed"]
+    assert wave_flaws(two, [(first,)], [0.8, 0.8]) == []
+    assert wave_flaws(two, [(first,), (second,)], [1.0, 1.0]) == [
+        "wave 2: broker 1 is at 1.1 of its capacity, 1 is allowed"
+    ]
     back = PlannedMove(2, 1, 0)
-    assert wave_flaws(two, [(first,), (back,), (second,)], 1.0) == []
+    assert wave_flaws(two, [(first,), (back,), (second,)], [1.0, 1.0]) == []
 
 
 def test_a_ceiling_is_above_0_and_at_most_1_and_rates_are_no_less_than_0() -> None:

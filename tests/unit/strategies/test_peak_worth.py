@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from controller.planning.from_view import StatedProblem
+from controller.planning.objective import load_after
 from controller.planning.problem import PlannedMove
-from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, load_after, share_disturbed
+from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
 from tests.balance_problems import problem
 
 MOVE: Final = PlannedMove(0, 0, 1)

@@ -27,6 +27,7 @@ from controller.planning.checking.checker import flaws
 from controller.planning.foresight.bundle_history import BundleHistory
 from controller.planning.foresight.foresee import error_of, followed, foreseen
 from controller.planning.from_view import stated
+from controller.planning.objective import load_after
 from controller.planning.problem import CertifiedPlan, PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.bounds import LowerBound, lower_bounds, plain_bound
@@ -51,7 +52,7 @@ from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, 
 from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, pressed_now, situation_of
 from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
-from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, load_after, share_disturbed
+from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

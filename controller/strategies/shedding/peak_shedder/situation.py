@@ -10,14 +10,13 @@ from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats
 from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
-from controller.planning.objective import highest, loads
+from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
 from controller.strategies.shedding.peak_shedder.told import BY
-from controller.strategies.shedding.peak_shedder.worth import load_after
 
 #: A broker is so many errors of the estimate above the goal before it gives.
 _ERRORS: Final = 2.0

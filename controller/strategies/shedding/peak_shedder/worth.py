@@ -6,19 +6,11 @@ import numpy as np
 
 from controller.model.load import Floats
 from controller.planning.from_view import StatedProblem
-from controller.planning.objective import highest, loads
+from controller.planning.objective import highest
 from controller.planning.problem import BalanceProblem, PlannedMove
 
 #: Without a forecast, what is gained now counts for so long, minutes.
 _NO_FORECAST = 60.0
-
-
-def load_after(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
-    """(n, R) the load of the brokers after *moves*."""
-    owner = problem.owner.copy()
-    for move in moves:
-        owner[move.bundle] = move.destination
-    return loads(problem, owner)
 
 
 def gain_of(before: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
