@@ -15,10 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
-from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.adapters.opened import election_system, log_system
+from controller.adapters.opened import election_system, log_system, verdict_store
 from controller.adapters.recent import last_tick
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.ticks.backlog import Backlog
@@ -150,7 +149,8 @@ class Assembly:
         *letters* keeps its dead letters.  *has_begun*: Spark has committed batches, before which a leadership was
         journalled.
         """
-        settings, kept = self._settings, self._settings.journal
+        settings = self._settings
+        verdicts = verdict_store(settings, writes=True)
         journal = self.metrics.traces.of_journal(self._log.journal())
         engine = take_over(
             policy=self.policy,
@@ -163,10 +163,7 @@ class Assembly:
         )
         auditor = MoveAuditor(period_ms=self.policy.period_ms, weights=weights_of(self.policy.shedder))
         auditor.remember(engine.memory)
-        verdicts = VerdictStore(
-            Path(settings.verdicts_folder), keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20
-        )
-        retention_ms = kept.retention_days * _DAY_MS
+        retention_ms = settings.journal.retention_days * _DAY_MS
         return DecisionSink(
             engine,
             journal=journal,

@@ -3,9 +3,12 @@
 A new system is a folder beside this file and a case here.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
+from controller.adapters.disk.cluster_file import claim, refuse_another
+from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.system import FileElection, FolderSystem
 from controller.adapters.folder.tail import FolderTail
@@ -44,6 +47,17 @@ def election_system(settings: Settings) -> ElectionSystem:
             return FileElection(Path(election.path), cluster=settings.cluster.name)
         case other:
             assert_never(other)
+
+
+def verdict_store(settings: Settings, *, writes: bool = False) -> VerdictStore:
+    """Where verdicts are kept; AnotherClusterError where the folder is another cluster's.
+
+    *writes*: the folder becomes this cluster's.
+    """
+    folder, kept, cluster = Path(settings.verdicts_folder), settings.journal, settings.cluster.name
+    with suppress(OSError):  # verdicts are for people: a folder that cannot be used keeps nobody from deciding
+        (claim if writes else refuse_another)(folder, cluster, key="journal.verdicts_path")
+    return VerdictStore(folder, keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20)
 
 
 def recording(folder: Path) -> LogTail:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
-from controller.adapters.disk.verdicts import VerdictStore
+from controller.adapters.opened import verdict_store
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, recent_results
 from controller.model.decision import CLUSTER, Command, Verdict
@@ -78,10 +77,7 @@ def last_verdicts(settings: Settings) -> tuple[int | None, tuple[Verdict, ...]]:
     They lie beside the checkpoint, or where [journal] verdicts_path says, so another machine's are only seen where
     that is shared.
     """
-    folder = Path(settings.verdicts_folder)
-    if not folder.is_dir():
-        return None, ()
-    store = VerdictStore(folder)
+    store = verdict_store(settings)
     for interval in reversed(store.intervals()):
         try:
             return interval, store.read(interval)

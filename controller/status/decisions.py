@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
-from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.opened import log_system
+from controller.adapters.opened import log_system, verdict_store
 from controller.adapters.recent import ReadEntry, entries_backwards, recent_results
 from controller.model.decision import Command, Reason, Verdict
 from controller.settings.trimtab_toml import Settings
@@ -91,7 +89,7 @@ def decisions(settings: Settings, wanted: DecisionFilter, most: int) -> list[Fou
 def kept_verdicts(settings: Settings, interval: int) -> tuple[Verdict, ...] | None:
     """The verdicts of *interval*, epoch ms; None where they are not kept, or are on another machine."""
     try:
-        return VerdictStore(Path(settings.verdicts_folder)).read(interval)
+        return verdict_store(settings).read(interval)
     except FileNotFoundError:
         return None
 

@@ -6,6 +6,7 @@ PySpark ships Ivy, so neither Maven nor Docker is needed.  Each jar is fetched b
 what a set consists of does not change behind our back.
 """
 
+import errno
 import hashlib
 import importlib.util
 import os
@@ -30,6 +31,8 @@ LOCK: Final = SHIPPED / "jars.lock"
 FOLDER: Final = cache_folder()
 #: Environment variable: URL of a Maven repository to fetch from instead of Ivy's default.
 MIRROR: Final = "TRIMTAB_MAVEN_MIRROR"
+#: What stays so however often it is tried.
+_NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 _OLDEST_JAVA: Final = 17
 _FETCH_SECONDS: Final = 900
@@ -97,7 +100,7 @@ def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]
             with scratch_folder(".fetch-", folder) as temporary:
                 _fetch_into(target, set_name, missing, temporary)
         except OSError as error:
-            raise TrimtabError(
+            raise (SettingsError if error.errno in _NOT_ALLOWED else TrimtabError)(
                 f"the jars of {set_name!r} cannot be written to {target}: {error.strerror or error}.  Set {CACHE} to a"
                 " folder that can be written to, or that holds them"
             ) from error
@@ -166,7 +169,7 @@ _INSTALL: Final = (
 
 def _accept(jar: Jar, fetched: Path, path: Path) -> None:
     if not jar.is_at(fetched):
-        raise TrimtabError(
+        raise SettingsError(
             f"{jar.file_name} as fetched is not the jar of conf/jars.lock (SHA-256 {jar.sha256}): "
             "the repository holds something else under its name, so it is not used"
         )

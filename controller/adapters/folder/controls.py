@@ -6,14 +6,18 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from controller.adapters.disk import files
-from controller.adapters.folder.cluster_file import claim, refuse_another
+from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
 from controller.ports.controls import ABSENT
 from controller.wire.controls import encode_controls, stored_controls
+
+#: The setting that names the folder of a file election.
+ELECTION_PATH: Final = "election.path"
 
 
 class FileControls:
@@ -49,7 +53,7 @@ class FileControls:
     def epoch(self) -> int:
         """See ControlStore."""
         try:
-            refuse_another(self._folder, self._cluster)
+            refuse_another(self._folder, self._cluster, key=ELECTION_PATH)
             return epoch_in(self._epoch) or 0
         except OSError as error:
             raise ControlsUnreachableError(f"{self._epoch}: {error.strerror}") from error
@@ -65,7 +69,7 @@ class FileControls:
 
     def _value(self) -> bytes | None:
         try:
-            refuse_another(self._folder, self._cluster)
+            refuse_another(self._folder, self._cluster, key=ELECTION_PATH)
             return self._file.read_bytes()
         except FileNotFoundError:
             return None
@@ -78,7 +82,7 @@ class FileControls:
             self._folder.mkdir(parents=True, exist_ok=True)
             if not (self._file.exists() or self._epoch.exists()):
                 # Nobody has worked here yet.  A folder of an earlier release is claimed by who leads there.
-                claim(self._folder, self._cluster)
+                claim(self._folder, self._cluster, key=ELECTION_PATH)
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise ControlsUnreachableError(f"{self._lock}: {error.strerror}") from error

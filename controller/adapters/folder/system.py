@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from controller.adapters.folder.cluster_file import claim, refuse_another
+from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.folder.collectors import FileGroup, FolderCollectorLog
-from controller.adapters.folder.controls import FileControls
+from controller.adapters.folder.controls import ELECTION_PATH, FileControls
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal, read_journal, refuse_another_journal
 from controller.adapters.folder.leadership import FileLeadership, leader_in
@@ -74,14 +74,14 @@ class FileElection:
         """AnotherClusterError where *folder* is another's than *cluster*'s."""
         self._folder, self._cluster = folder, cluster
         with suppress(OSError):  # whoever uses it says what is wrong
-            refuse_another(folder, cluster)
+            refuse_another(folder, cluster, key=ELECTION_PATH)
 
     def server(self) -> None:
         """See ElectionSystem."""
 
     def leadership(self) -> FileLeadership:
         """See ElectionSystem."""
-        claim(self._folder, self._cluster)
+        claim(self._folder, self._cluster, key=ELECTION_PATH)
         return FileLeadership(self._folder)
 
     def leader(self) -> Leader | None:
@@ -90,7 +90,7 @@ class FileElection:
 
     def collectors(self) -> FileGroup:
         """See ElectionSystem."""
-        claim(self._folder, self._cluster)
+        claim(self._folder, self._cluster, key=ELECTION_PATH)
         return FileGroup(self._folder / "collectors")
 
     def controls(self) -> FileControls:

@@ -158,7 +158,7 @@ def test_a_folder_of_an_earlier_release_is_no_clusters_until_one_works_there(tmp
         lambda: FileElection(tmp_path, cluster="other"),
     ):
         with pytest.raises(
-            AnotherClusterError, match=r"that of cluster 'standalone'.*cluster 'other' a folder of its own"
+            AnotherClusterError, match=r"is of cluster 'standalone'.*cluster 'other' a folder of its own"
         ):
             use()
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.opened import election_system
+from controller.adapters.opened import election_system, verdict_store
 from controller.cli import app as cli
 from controller.cli.lookup import lookup
 from controller.cli.status import status
@@ -22,6 +22,7 @@ from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import AnotherClusterError
 from controller.model.names import topic_hash
 from controller.settings.trimtab_toml import read_settings
+from controller.status.bundle import last_verdicts
 from controller.status.cluster import imbalance
 from controller.wire.readable import utc
 from tests.admin_servers import REPORT, AdminServer, admin_servers
@@ -306,3 +307,14 @@ def test_another_clusters_folder_is_refused_and_never_taken_for_ones_own(conf: P
         assert isinstance(error, AnotherClusterError), words
         assert f"is of cluster '{CLUSTER}': give cluster 'other' a folder of its own" in str(error)
     assert not (conf.parent / "election").exists()
+
+
+def test_verdicts_of_another_cluster_are_refused(conf: Path) -> None:
+    journal(conf.parent)
+    assert last_verdicts(read_settings(conf))[0] == T + PERIOD, "those of an earlier release, which do not say whose"
+    settings = read_settings(conf)
+    verdict_store(settings, writes=True)
+    assert last_verdicts(settings)[0] == T + PERIOD
+    other = settings.model_copy(update={"cluster": settings.cluster.model_copy(update={"name": "other"})})
+    with pytest.raises(AnotherClusterError, match=r"of its own with journal\.verdicts_path"):
+        last_verdicts(other)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.disk import jars
+from controller.adapters.disk.places import CACHE
 from controller.model.errors import SettingsError, TrimtabError
 
 needs_ivy = pytest.mark.integration
@@ -86,6 +87,12 @@ def test_a_jar_other_than_the_locks_is_refused_and_not_put_in_place(
     with pytest.raises(TrimtabError, match=r"two_2\.13-2\.5-3\.jar as fetched is not the jar"):
         jars.fetch("some", tmp_path, lock)
     assert not (tmp_path / "some" / "two_2.13-2.5-3.jar").exists()
+
+
+def test_a_place_where_no_jar_can_be_written_is_a_setting_to_change(lock: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError, match=rf"cannot be written to .*Set {CACHE} to a folder"):
+        jars.fetch("some", tmp_path / "file", lock)
 
 
 @needs_ivy

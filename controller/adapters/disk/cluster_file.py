@@ -1,4 +1,4 @@
-"""Which cluster the folder of a file election is of: its file ``cluster`` has the name.
+"""Which cluster a folder is of that one cluster alone may use: its file ``cluster`` has the name.
 
 Folders of earlier releases have none: the first process that works there writes it.
 """
@@ -14,17 +14,20 @@ _NAME: Final = "cluster"
 _MOST_BYTES: Final = 1_000
 
 
-def claim(folder: Path, cluster: str) -> None:
-    """Make *folder* the one of *cluster*.  AnotherClusterError where it is another's; OSError."""
+def claim(folder: Path, cluster: str, *, key: str) -> None:
+    """Make *folder*, which the setting *key* names, the one of *cluster*.
+
+    AnotherClusterError where it is another's; OSError.
+    """
     if not (folder / _NAME).exists():
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # another process came first
             files.create(folder / _NAME, f"{cluster}\n".encode())
-    refuse_another(folder, cluster)
+    refuse_another(folder, cluster, key=key)
 
 
-def refuse_another(folder: Path, cluster: str) -> None:
-    """AnotherClusterError where *folder* is another's than *cluster*'s; OSError where that cannot be read."""
+def refuse_another(folder: Path, cluster: str, *, key: str) -> None:
+    """AnotherClusterError where *folder*, which *key* names, is another's than *cluster*'s; OSError."""
     try:
         with (folder / _NAME).open("rb") as file:
             of = file.read(_MOST_BYTES).decode(errors="replace").strip()
@@ -32,6 +35,6 @@ def refuse_another(folder: Path, cluster: str) -> None:
         return
     if of != cluster:
         raise AnotherClusterError(
-            f"the election in {folder} is that of cluster {of!r}, as its file {_NAME} says: give cluster {cluster!r} a"
-            " folder of its own with election.path"
+            f"{folder} is of cluster {of!r}, as its file {_NAME} says: give cluster {cluster!r} a folder of its own"
+            f" with {key}"
         )
