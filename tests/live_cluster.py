@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -56,6 +57,8 @@ class LiveCluster:
         #: Brokers that have left.
         self.left: set[str] = set()
         self.said: list[str] = []
+        #: So many looks of `trimtab apply` are an interval.
+        self.looks = 1
         #: Whether no controller runs.
         self.is_down = False
         #: Called before each interval.
@@ -158,13 +161,14 @@ class LiveCluster:
         return self.store.read()[0]
 
     def run(self, plan: Plan, number: int = 0, *, holder: str = "this", tolerance: float = 1.0) -> PlanRun:
-        """A run of *plan*, for which an interval passes whenever it sleeps."""
+        """A run of *plan*, for which an interval passes when it has slept ``looks`` times."""
+        slept = count(1)
         around = Surroundings(
             change=lambda how: self._changed(holder, how),
             source=self.source,
             progress=lambda sha256, since: plan_progress(self.settings, sha256, since),
             now_ms=lambda: self.interval,
-            sleep=lambda _: self.advance(),
+            sleep=lambda _: None if next(slept) % self.looks else self.advance(),
             say=self.said.append,
             command=command_line,
             by="ada",
