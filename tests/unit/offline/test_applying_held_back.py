@@ -203,19 +203,21 @@ class Over(BaseException):
 
 
 @pytest.mark.parametrize(
-    "guardrails",
+    ("guardrails", "rate"),
     [
-        "",
-        "guardrails.interval.unloads = 2\n",
-        "guardrails.window_seconds = 660\nguardrails.window.unloads_per_source = 2\n",
-        "guardrails.in_flight_per_broker = 1\n",
-        'guardrails.maintenance.allowed = ["30 0 * * * for 1h"]\n',
+        ("", None),
+        ("guardrails.interval.unloads = 2\n", None),
+        ("guardrails.interval.unloads = 1\n", 1.5),
+        ("guardrails.window_seconds = 660\nguardrails.window.unloads_per_source = 2\n", None),
+        ("guardrails.in_flight_per_broker = 1\n", None),
+        ('guardrails.maintenance.allowed = ["30 0 * * * for 1h"]\n', None),
     ],
 )
-def test_a_plan_takes_as_long_as_it_says(tmp_path: Path, guardrails: str) -> None:
+def test_a_plan_takes_as_long_as_it_says(tmp_path: Path, guardrails: str, rate: float | None) -> None:
     live = cluster(tmp_path, SETTINGS + guardrails)
     live.looks = 3
-    found = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3))
+    asked = Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3, connections_per_second=rate)
+    found = planned_cluster(live.source(), asked)
     begun = live.interval
     assert live.run(found.plan).run().done == len(found.plan.moves)
     assert (live.interval - begun) / 1000 == found.time.seconds

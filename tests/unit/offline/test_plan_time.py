@@ -90,6 +90,9 @@ def test_outside_of_maintenance_windows_nothing_moves() -> None:
     found = plan_time(drain(), NONE, Maintenance(allowed=["0 23 * * * for 1h"]))
     assert minutes(found) == 46 + 2 + 1
     assert found.slowed.startswith("49 min instead of 5 min, because of guardrails.maintenance (outside of the allowed")
+    before = Issued(action="unload", namespace="acme/x", source="b", destination="c", connections=1, interval=LOAD)
+    also = plan_time(drain(), Limits(window=Budget(unloads=9)), Maintenance(allowed=["0 23 * * * for 1h"]), [before])
+    assert minutes(also) == 49, "what is in the rolling window says nothing of when the window opens"
     hourly = replace(drain(), period_ms=60 * MINUTES)
     never = plan_time(hourly, NONE, Maintenance(allowed=["0 0 1 1 * for 1h"]))
     assert len(never.never) == 2
