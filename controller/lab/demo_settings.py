@@ -1,5 +1,6 @@
 """The settings of a run of the demo.  Little is imported here: Spark starts by them while the rest is loaded."""
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,8 @@ from controller.settings.trimtab_toml import Settings, read_settings
 
 #: The demo's settings, with a broker.conf beside them.
 SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
+#: The folder of a run; others may lie beside it.
+_RUN: Final = re.compile(r"[0-9]{4,9}")
 
 
 def demo_settings(base: Path) -> Settings:
@@ -26,7 +29,7 @@ def demo_settings(base: Path) -> Settings:
 
 def new_run(base: Path) -> Path:
     """A new folder for one run under *base*."""
-    number = 1 + max((int(run.name) for run in base.glob("[0-9]*")), default=0)
+    number = 1 + max((int(run.name) for run in base.glob("[0-9]*") if _RUN.fullmatch(run.name)), default=0)
     folder = (base / f"{number:04d}").resolve()
     folder.mkdir(parents=True)
     return folder

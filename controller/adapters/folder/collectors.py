@@ -5,6 +5,7 @@ from pathlib import Path
 
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.folder.names import interval_and_number
 from controller.ports.collectors import GroupView
 from controller.wire.chunks import Arrived, KeyValue, glance
 
@@ -53,8 +54,8 @@ class FolderCollectorLog:
     def lead(self, since_ms: int) -> None:  # noqa: ARG002
         """See CollectorLog.  The newest files are enough: they begin with the last tick."""
         self._log = FolderMetricsLog(self._folder, cluster=self._cluster)  # others may have written since
-        newest = max((path.name.partition("-")[0] for path in self._metrics.glob("*.jsonl")), default="")
-        files = sorted(self._metrics.glob(f"{newest}-*.jsonl")) if newest else []
+        named = sorted((found, path) for path in self._metrics.glob("*.jsonl") if (found := interval_and_number(path)))
+        files = [path for (interval, _), path in named if interval == named[-1][0][0]]
         lines = (line for path in files for line in path.read_bytes().splitlines())
         self._arrived = [Arrived(head, None) for line in lines if (head := glance(line)) is not None]
 

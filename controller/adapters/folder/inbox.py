@@ -9,6 +9,7 @@ from typing import Final
 from controller.adapters.disk import files
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.folder.names import command_files
 from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.wire.base import Count, Items, Record, encode, validate
@@ -68,7 +69,7 @@ class FolderInbox:
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:  # noqa: ARG002
         """See Inbox.  Returns at once."""
         taken: list[Delivery] = []
-        for path in sorted((self._folder / "commands").glob("*.jsonl")):
+        for path in command_files(self._folder):
             if path.name < self._file:
                 continue
             lines = path.read_bytes().splitlines()

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from controller.adapters.disk import files
-from controller.adapters.folder.log import DIGITS, as_lines
+from controller.adapters.folder.log import as_lines
+from controller.adapters.folder.names import DIGITS, decision_files, leadership_files, number_of
 from controller.adapters.process.failpoints import failpoint
 from controller.model.errors import (
     AnotherClusterError,
@@ -85,20 +86,17 @@ class FolderJournal:
 
     def prune(self, *, committed: int, before: int) -> None:
         """See Journal.  Commands go with their entries, and so do all epochs but the newest."""
-        old = [path for path in _entries(self._folder) if (t := _number(path)) < before and t <= committed]
+        old = [path for path in decision_files(self._folder) if (t := number_of(path)) < before and t <= committed]
         kept = next((number for number in reversed(range(len(old))) if _is_whole(old[number])), 0)
         try:
             # The oldest first: if this is interrupted, the remaining entries have no gap.
             for path in old[:kept]:
-                self._commands_of(_number(path)).unlink(missing_ok=True)
+                self._commands_of(number_of(path)).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
-            for path in self._epochs()[:-1]:
+            for path in leadership_files(self._folder)[:-1]:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise JournalError(f"{self._journal}: {error.strerror}") from error
-
-    def _epochs(self) -> list[Path]:
-        return sorted(self._journal.glob("epoch-*.json"))
 
     def _issue(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int) -> None:
         commands = entry.decision.commands
@@ -116,8 +114,7 @@ def refuse_another_journal(folder: Path, cluster: str) -> None:
 
     A log in a folder is one cluster's, so its newest file tells.  One that cannot be read is found by who reads it.
     """
-    epochs = sorted((folder / "journal").glob("epoch-*.json"))
-    for path in (*_entries(folder)[-1:], *epochs[-1:]):
+    for path in (*decision_files(folder)[-1:], *leadership_files(folder)[-1:]):
         try:
             of = read_object(path.read_bytes()).get("cluster")
         except (OSError, WireError):
@@ -128,13 +125,13 @@ def refuse_another_journal(folder: Path, cluster: str) -> None:
 
 def newest_epoch(folder: Path) -> int:
     """The number of the newest leadership in the log at *folder*; 0 before the first."""
-    return max(map(_number, (folder / "journal").glob("epoch-*.json")), default=0)
+    return max(map(number_of, leadership_files(folder)), default=0)
 
 
 def read_journal(folder: Path) -> Iterator[JournalEntry]:
     """Every decision in the log at *folder*, oldest first, from the first one with its whole memory on."""
     reader, begun = EntryReader(None), False
-    for path in _entries(folder):
+    for path in decision_files(folder):
         decided = _read_entry(path, reader)
         begun = begun or decided.missing is None
         if begun:
@@ -143,24 +140,15 @@ def read_journal(folder: Path) -> Iterator[JournalEntry]:
 
 def newest_decision(folder: Path) -> Decided | None:
     """The last decision in the log at *folder*, with its memory; None before the first."""
-    paths, reader, newest = _entries(folder), EntryReader(None), None
+    paths, reader, newest = decision_files(folder), EntryReader(None), None
     whole = next((number for number in reversed(range(len(paths))) if _is_whole(paths[number])), 0)
     for path in paths[whole:]:
         newest = _read_entry(path, reader)
     return newest
 
 
-def _entries(folder: Path) -> list[Path]:
-    return sorted((folder / "journal").glob("[0-9]*.json"))
-
-
 def _entry_path(journal: Path, interval: int) -> Path:
     return journal / f"{interval:0{DIGITS}d}.json"
-
-
-def _number(path: Path) -> int:
-    """The interval or the epoch that *path* is named after."""
-    return int(path.stem.removeprefix("epoch-"))
 
 
 def _is_whole(path: Path) -> bool:

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.names import DIGITS, command_files, interval_and_number
 from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
 from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
-#: Digits of T, epoch ms, in names: enough for some thousands of years.
-DIGITS: Final = 15
 _ONE_EACH: Final = Partitions(metrics=1, results=1)
 
 
@@ -56,10 +55,11 @@ class _LineFiles:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._interval, self._number, self._modified_ms = 0, 0, 0
-        newest = max(folder.glob("*.jsonl"), default=None)
+        named = ((found, path) for path in folder.glob("*.jsonl") if (found := interval_and_number(path)))
+        newest = max(named, default=None)
         if newest is not None:
-            self._interval, self._number = map(int, newest.stem.split("-"))
-            self._modified_ms = newest.stat().st_mtime_ns // 1_000_000
+            (self._interval, self._number), path = newest
+            self._modified_ms = path.stat().st_mtime_ns // 1_000_000
 
     def append(self, lines: Sequence[bytes], interval: int = 0) -> None:
         """Write *lines* to a new file, the last by name; *interval* is the one they tick, if any."""
@@ -83,21 +83,24 @@ def files_of(folder: Path, intervals: int) -> int | None:
 
     By their names, as FolderMetricsLog gives them; others do not count.
     """
-    names = [path.stem for part in ("metrics", "results") for path in (folder / part).glob("*-*.jsonl")]
-    ticked = {name.partition("-")[0] for name in names}
-    return None if len(ticked) <= intervals else max(1, intervals * len(names) // len(ticked))
+    paths = (path for part in ("metrics", "results") for path in (folder / part).glob("*-*.jsonl"))
+    named = [found for path in paths if (found := interval_and_number(path))]
+    ticked = {interval for interval, _ in named}
+    return None if len(ticked) <= intervals else max(1, intervals * len(named) // len(ticked))
 
 
 class FolderCommandLog:
     """CommandLog on a folder, from its first command on."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "commands"
+        self._folder = folder
         self._read_to = ""
 
     def read(self) -> Iterator[IssuedEvent]:
         """See CommandLog.  Where a file is read, all of it counts as read."""
-        for path in sorted(path for path in self._folder.glob("*.jsonl") if path.name > self._read_to):
+        for path in command_files(self._folder):
+            if path.name <= self._read_to:
+                continue
             lines = path.read_bytes().splitlines()
             self._read_to = path.name
             for number, line in enumerate(lines):

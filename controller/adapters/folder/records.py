@@ -4,16 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
 
+from controller.adapters.folder.names import command_files, decision_files, interval_in, leadership_files
 from controller.model.errors import TrimtabError
 from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 
-_PATTERNS: Mapping[RecordedTopic, str] = {
-    "metrics": "*.jsonl",
-    "results": "*.jsonl",
-    "commands": "*.jsonl",
-    # A file for each entry; leaderships ("epoch-...") come behind all entries.
-    "journal": "*.json",
-}
 #: Bytes of a file at most.
 _LARGEST: int = 1 << 30
 
@@ -63,13 +57,17 @@ class FolderRecords:
             offset += len(lines)
 
     def _files(self, topic: RecordedTopic) -> list[Path]:
-        return sorted(path for path in (self._folder / topic).glob(_PATTERNS[topic]) if not path.name.startswith("."))
+        if topic == "journal":  # a file for each entry; leaderships come behind all entries
+            return [*decision_files(self._folder), *leadership_files(self._folder)]
+        if topic == "commands":
+            return command_files(self._folder)
+        return sorted(path for path in (self._folder / topic).glob("*.jsonl") if not path.name.startswith("."))
 
 
 def _interval_of(path: Path) -> int:
-    """The interval that *path* is named after; of a leadership's file, which has none, when it was written."""
-    number = path.stem.partition("-")[0]
-    return int(number) if number.isdecimal() else _modified_ms(path)
+    """The interval that *path* is named after; of a leadership, or another name, when it was written."""
+    interval = interval_in(path)
+    return _modified_ms(path) if interval is None else interval
 
 
 def _next_intervals(paths: Sequence[Path]) -> dict[int, int]:
@@ -77,7 +75,7 @@ def _next_intervals(paths: Sequence[Path]) -> dict[int, int]:
 
     After the newest interval one as long as the one before it is assumed; of a single interval nothing is known.
     """
-    named = sorted({_interval_of(path) for path in paths if path.stem[:1].isdecimal()})
+    named = sorted({interval for path in paths if (interval := interval_in(path)) is not None})
     ends = {interval: following - 1 for interval, following in pairwise(named)}
     if len(ends) > 1 or (ends and named[0] > 0):
         ends[named[-1]] = 2 * named[-1] - named[-2] - 1

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from controller.adapters.folder.journal import newest_decision, newest_epoch
+from controller.adapters.folder.names import decision_files
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.ports.systems import JournalTail, ReadTopic
@@ -27,8 +28,7 @@ class FolderTail:
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail.  A folder without files has no records."""
         # An entry of the journal is a file; of other topics each line is a record.
-        names = "[0-9]*.json" if topic == "journal" else "*.jsonl"
-        for path in sorted((self._folder / topic).glob(names), reverse=True):
+        for path in reversed(self._files(topic)):
             for line in reversed(path.read_bytes().splitlines()):
                 if any(text in line for text in wanted):
                     yield line
@@ -43,8 +43,11 @@ class FolderTail:
         return JournalTail(tuple(self._newest(most, about)), newest_epoch(self._folder))
 
     def _newest(self, most: int, about: bytes) -> Iterator[Decision]:
-        for path in sorted((self._folder / "journal").glob("[0-9]*.json"), reverse=True)[:most]:
+        for path in decision_files(self._folder)[: -most - 1 : -1]:
             value = path.read_bytes()
             record = record_at(value, path) if about in value else None
             if isinstance(record, DecisionEntry | DeltaEntry):
                 yield to_decision(record)
+
+    def _files(self, topic: ReadTopic) -> list[Path]:
+        return decision_files(self._folder) if topic == "journal" else sorted((self._folder / topic).glob("*.jsonl"))

@@ -55,7 +55,7 @@ class Owners:
 
 def write(folder: Path, name: str, *events: bytes) -> None:
     (folder / "commands").mkdir(exist_ok=True)
-    (folder / "commands" / f"{name}.jsonl").write_bytes(b"\n".join(events) + b"\n")
+    (folder / "commands" / f"{name:0>15}.jsonl").write_bytes(b"\n".join(events) + b"\n")
 
 
 def executor(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> tuple[Executor, FolderInbox]:

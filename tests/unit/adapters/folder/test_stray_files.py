@@ -1,0 +1,143 @@
+"""Files that are not trimtab's, in the folder of a log: they are passed over, and told of once."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.adapters.folder.collectors import FolderCollectorLog
+from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.folder.journal import FolderJournal, newest_decision, newest_epoch, read_journal
+from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, files_of
+from controller.adapters.folder.records import FolderRecords
+from controller.adapters.folder.tail import FolderTail
+from controller.cli.app import app
+from controller.lab.demo_settings import new_run
+from tests.modelled_log import played, settings_in
+from tests.records import CLUSTER, PERIOD, T
+
+LAST = T + 3 * PERIOD
+STRAYS = (
+    "journal/epoch-000000001 copy.json",
+    "journal/epoch-9.json",
+    "journal/epoch-.json",
+    f"journal/{LAST:015d} (copy).json",
+    "journal/2024-backup.json",
+    f"commands/{LAST:015d} copy.jsonl",
+    "commands/old.jsonl",
+)
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    """A log of four intervals, and a file of commands."""
+    path = settings_in(tmp_path)
+    played(path, 4)
+    (tmp_path / "log" / "commands" / f"{LAST:015d}.jsonl").write_bytes(b"{}\n[]\n")
+    return path
+
+
+def spoilt(log: Path) -> None:
+    """Put strays into *log*; each holds what one of trimtab's files holds."""
+    contents = {topic: min((log / topic).iterdir()).read_bytes() for topic in ("journal", "commands")}
+    for name in STRAYS:
+        (log / name).write_bytes(contents[name.partition("/")[0]])
+
+
+def test_the_journal_and_the_commands_are_those_without_the_strays(
+    conf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = conf.parent / "log"
+
+    def all_of_it() -> list[object]:
+        newest, records = newest_decision(log), FolderRecords(log)
+        return [
+            newest_epoch(log),
+            [entry.interval for entry in read_journal(log)],
+            None if newest is None else newest.interval,
+            FolderCommandLog(log).poll(),
+            [*FolderTail(log).backwards("journal", (b"",))],
+            FolderTail(log).journal_tail(CLUSTER, 2, b""),
+            [[*records.read(topic, records.extents(topic))] for topic in ("journal", "commands")],
+        ]
+
+    before = all_of_it()
+    assert before[:3] == [1, [T + n * PERIOD for n in range(4)], LAST]
+    spoilt(log)
+    with caplog.at_level(logging.WARNING):
+        assert all_of_it() == before
+        assert all_of_it() == before
+    (log / "journal" / "zzz.json").write_bytes(b"nobody looks at it")
+    assert all_of_it() == before
+    told = [message.partition(": ")[0] for message in caplog.messages]
+    assert sorted(told) == sorted(str(log / name) for name in STRAYS), "each once"
+
+
+def test_a_controller_goes_on_with_the_journal_and_deletes_no_stray(conf: Path) -> None:
+    log = conf.parent / "log"
+    spoilt(log)
+    journal = FolderJournal(log, cluster=CLUSTER)
+    assert journal.open().epoch == 1
+    journal.begin_epoch(2)
+    journal.prune(committed=LAST, before=LAST)
+    assert all((log / name).exists() for name in STRAYS)
+
+
+def test_commands_read_the_log_as_if_they_were_not_there(conf: Path) -> None:
+    log = conf.parent / "log"
+    before = CliRunner().invoke(app, ["journal", "--conf", str(conf), "--json"]).stdout
+    spoilt(log)
+    assert before.count("\n") == 4
+    assert CliRunner().invoke(app, ["journal", "--conf", str(conf), "--json"]).stdout == before
+    answer = CliRunner().invoke(app, ["replay", str(log), "--conf", str(conf), "--fast", "--json"])
+    assert json.loads(answer.stdout)["equal"] == 4
+
+
+def test_an_executor_takes_no_commands_from_a_copy(conf: Path) -> None:
+    log = conf.parent / "log"
+    inbox = FolderInbox(log, cluster=CLUSTER)
+    before = inbox.take(1000, 0)
+    inbox.close()
+    assert before
+    spoilt(log)
+    again = FolderInbox(log, cluster=CLUSTER)
+    assert again.take(1000, 0) == before
+    again.close()
+
+
+def test_who_writes_metrics_goes_on_behind_its_own_files(conf: Path) -> None:
+    log = conf.parent / "log"
+    metrics = log / "metrics"
+    known = {path.name for path in metrics.glob("*.jsonl")}
+    intervals = files_of(log, 1)
+    last = max(metrics.glob("*.jsonl"))
+    collector = FolderCollectorLog(log, cluster=CLUSTER)
+    collector.lead(0)
+    arrived = [*collector.arrived()]
+    strays = {f"{last.stem} copy.jsonl", "2024-backup.jsonl", "zzz.jsonl"}
+    for name in strays:
+        (metrics / name).write_bytes(last.read_bytes())
+    collector.lead(0)
+    assert [*collector.arrived()] == arrived
+    assert files_of(log, 1) == intervals
+    FolderMetricsLog(log, cluster=CLUSTER).publish([("", b"{}")])
+    (new,) = {path.name for path in metrics.glob("*.jsonl")} - known - strays
+    assert new == f"{last.stem[:15]}-{int(last.stem[16:]) + 1:06d}.jsonl"
+
+
+def test_a_copy_among_the_metrics_moves_no_time(conf: Path) -> None:
+    log = FolderRecords(conf.parent / "log")
+    before = log.since("metrics", T + 2 * PERIOD)
+    first = min((conf.parent / "log" / "metrics").glob("*.jsonl"))
+    lines = len(first.read_bytes().splitlines())
+    first.with_name(f"{first.stem} copy.jsonl").write_bytes(first.read_bytes())
+    first.with_name("zzz.jsonl").write_bytes(first.read_bytes())
+    assert log.since("metrics", T + 2 * PERIOD) == {0: before[0] + lines}
+
+
+def test_a_run_of_the_demo_has_the_next_number_whatever_lies_beside_the_runs(tmp_path: Path) -> None:
+    for name in ("0007", "2024-backup", "3rd", "0007 copy", "99999999999999999999"):
+        (tmp_path / name).mkdir()
+    assert new_run(tmp_path).name == "0008"
