@@ -23,7 +23,9 @@ from controller.planning.solving.limits import SearchLimits
 MOST_MOVES: Final = 10_000
 #: A broker that is filled gets bundles until it is this near to the mean usage, as a share of it.
 _FILLED: Final = 1.02
-#: Goals that are tried where filters kept a plan from the one that was asked for, as multiples of the mean.
+#: Goals that are tried where filters kept a plan from the one that was asked for.  First lower ones: so much of what
+#: that one is above the mean.  Then higher ones, as multiples of the mean.
+_TIGHTER: Final = (0.9, 0.75, 0.5, 0.0)
 _LOOSER: Final = (1.05, 1.1, 1.2, 1.5)
 #: Rounding does not decide whether a goal is reached.
 _ROUNDING: Final = 1e-9
@@ -48,7 +50,8 @@ def spread_step(problem: BalanceProblem, limits: PlanLimits, to: float, allowed:
     """
     mean = mean_level(problem)
     found = _searched(problem, limits, mean * to, allowed)
-    for other in (1.0, (1.0 + to) / 2, *_LOOSER) if allowed is not None else ():
+    tighter = [1.0 + (to - 1.0) * kept for kept in _TIGHTER]
+    for other in (*tighter, *_LOOSER) if allowed is not None else ():
         if found.certificate.reached <= mean * max(to, other) + _ROUNDING:
             break
         tried = _searched(problem, limits, mean * other, allowed)
