@@ -25,6 +25,7 @@ from controller.model.load import (
 )
 from controller.model.names import BundleName, namespace_of, parse_bundle
 from controller.planning.from_view import drivers, fitted_below_the_limit, weight
+from controller.planning.units import of_one_unit
 from controller.strategies.common.resource_usage import ResourceWeights
 
 #: What usage is the largest of, as strategies weigh it.
@@ -180,12 +181,17 @@ class SeenLoad:
         return known_brokers(self.snapshots[0], self.snapshots)
 
     @cached_property
-    def _amounts(self) -> Floats:
-        return broker_numbers(self._known[0])[:, NUMBER_USAGE]
+    def _reported(self) -> tuple[Floats, Floats]:
+        known = self._known[0]
+        return of_one_unit(broker_numbers(known)[:, NUMBER_USAGE], broker_limits(self.snapshots[0], known))
 
-    @cached_property
+    @property
+    def _amounts(self) -> Floats:
+        return self._reported[0]
+
+    @property
     def _limits(self) -> Floats:
-        return broker_limits(self.snapshots[0], self._known[0])
+        return self._reported[1]
 
     @cached_property
     def brokers(self) -> BrokerColumns:

@@ -24,6 +24,7 @@ from controller.model.load import (
 from controller.planning.objective import disturbance
 from controller.planning.problem import BalanceProblem
 from controller.planning.shares import Fit, fitted
+from controller.planning.units import of_one_unit
 
 #: What brokers report, by name.  Heap memory never counts: with garbage collection it says little.
 _REPORTED: Final[Mapping[str, int]] = {name: column for column, name in enumerate(RESOURCE_WORDS) if column != MEMORY}
@@ -216,6 +217,7 @@ def _reported(
     ``stated`` says.
     """
     bundles, brokers = view.bundles, view.brokers
+    usages, limits = of_one_unit(brokers.usage, brokers.limit)
     now, short = drivers(bundles.load), drivers(load)
     n, owned = len(brokers), np.flatnonzero(bundles.owned)
     driven, driven_by = (
@@ -226,13 +228,13 @@ def _reported(
     )
     found = list[_Column]()
     for name, at in _REPORTED.items():
-        weight, limit = weights.get(name, 0.0), brokers.limit[:, at]
+        weight, limit = weights.get(name, 0.0), limits[:, at]
         known = np.isfinite(limit) & (limit > 0)
         if weight <= 0 or not known.any():
             continue
         # A broker that reports no limit counts as small as the smallest one.
         capacity = np.where(known, limit, limit[known].min()) / weight
-        usage = brokers.usage[:, at]
+        usage = usages[:, at]
         # A usage that is no number counts as full: nothing is sent there.
         usage = np.where(np.isfinite(usage), np.maximum(usage, 0.0), capacity)
         if not usage.any():
@@ -270,7 +272,7 @@ def fitted_below_the_limit(
 
 def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:
     """What has no reported limit, and one in *counted*."""
-    bundles, limit = view.bundles, view.brokers.limit[:, CPU]
+    bundles, limit = view.bundles, of_one_unit(view.brokers.usage, view.brokers.limit)[1][:, CPU]
     known = bool((np.isfinite(limit) & (limit > 0)).all())
     scale = limit * len(limit) / limit.sum() if known else np.ones(len(limit))
     rate = finite(load[:, RATE_IN] + load[:, RATE_OUT])
