@@ -9,8 +9,10 @@ from controller.model.topic_name import is_named_entity
 
 #: A range as people write it: two hexadecimal numbers, with or without 0x, and something between them.
 _RANGE: Final = re.compile(r"(?:0x)?([0-9a-f]{1,8})[^0-9a-fx](?:0x)?([0-9a-f]{1,8})", re.ASCII | re.IGNORECASE)
-#: The last part of a name is meant as a range.  "2024-01" is not: a namespace may be called so.
+#: The third part of a name, or the fourth, is meant as a range.  "2024-01" is not: a namespace may be called so.
 _MEANT_AS_RANGE: Final = re.compile(r"0x.*|[0-9a-f]{8}.[0-9a-f]{8}", re.ASCII | re.IGNORECASE)
+#: So is the second, where the tenant is forgotten.  "20240101-20240131" is not: a namespace may be called so.
+_MEANT_WITHOUT_TENANT: Final = re.compile(r"0x[0-9a-f]{1,8}_0x[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
 _FORMS: Final = "expected tenant/namespace, or tenant/namespace/0xLLLLLLLL_0xUUUUUUUU for a bundle"
 #: tenant/namespace; and tenant/cluster/namespace, as Pulsar's first version had it.
 _NAMESPACE_PARTS: Final = (2, 3)
@@ -22,8 +24,8 @@ def namespace_or_bundle(name: str) -> str:
     ValueError where neither can have that name: it says what is wrong, and what may be meant.
     """
     namespace, _, last = name.rpartition("/")
-    # A namespace of two parts may be called 0xab.
-    if namespace and _MEANT_AS_RANGE.fullmatch(last) and ("/" in namespace or _RANGE.fullmatch(last)):
+    meant_as_range = _MEANT_AS_RANGE if "/" in namespace else _MEANT_WITHOUT_TENANT
+    if namespace and meant_as_range.fullmatch(last):
         return _bundle(namespace, last)
     _check_namespace(name)
     return name

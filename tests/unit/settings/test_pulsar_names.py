@@ -28,6 +28,10 @@ def test_names_of_namespaces_and_bundles_stay_as_they_are() -> None:
     names = (
         "tenant/ns",
         "a-=:._b/0xab",
+        "acme/20240101-20240131",
+        "acme/1a2b3c4d-5e6f7a8b",
+        "acme/00112233.44556677",
+        "acme/0x08000000-0x10000000",
         "prop/cluster/ns",
         "prop/cluster/2024-01",
         BUNDLE,
@@ -60,6 +64,7 @@ def test_what_names_nothing_is_refused() -> None:
         "persistent://tenant/ns": "is not a namespace",
         "0x00000000_0x80000000": "is not a namespace",
         "ns/0x00000000_0x80000000": "'ns' is not a namespace with its tenant",
+        "ns/0X8000000_0x10000000": "'ns' is not a namespace with its tenant",
         "ten*/ns/0x00000000_0x80000000": "'ten*' is no name in Pulsar",
         "tenant/ns/0x00000000": "is not the range of a bundle",
         "tenant/ns/0xfoo_0xbar": "is not the range of a bundle",
