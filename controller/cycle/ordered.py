@@ -98,7 +98,12 @@ def ordered_unloads(
 
 
 def why_void(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
-    """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" where their check holds."""
+    """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" where their check holds.
+
+    That of an earlier release checks nothing again while a wave waits, and its orders hold as they did.
+    """
+    if orders.held_back is None:
+        return ""
     changed = changed_since(memory.roster, orders.checked_at)
     if changed:
         return f"brokers changed after it was checked ({changed}): it has to be checked again"

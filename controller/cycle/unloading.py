@@ -42,16 +42,17 @@ def unloads_of(
     """The unloads of the interval with their destinations, the memory after them, and why everything else stays.
 
     While a plan is being applied strategies are not asked, so that nothing disturbs it.  Where guardrails hold all of
-    it back, or its check is void, they are asked if a broker cannot wait.
+    it back, or its check is void, the shedder relieves brokers that cannot wait, and does nothing else.
     """
     orders = issuing.controls.orders
     if orders is None or not orders.hold_at(view.as_of_ms):
         return _of_strategies(view, untouchable, splitting, memory, issuing)
     ordered = _ordered(view, untouchable, splitting, memory, issuing)
     is_idle = orders.held_back or why_void(view, memory, orders, issuing.policy.period_ms)
-    if ordered.commands or not is_idle or not _hurries(view, issuing.policy):
+    relieving = None if ordered.commands or not is_idle else _relieving(view, issuing.policy)
+    if relieving is None:
         return ordered
-    unloads = _of_strategies(view, untouchable, splitting, memory, issuing)
+    unloads = _of_strategies(view, untouchable, splitting, memory, issuing._replace(policy=relieving))
     unloads.verdicts = [*ordered.verdicts, *unloads.verdicts]
     return unloads
 
@@ -115,9 +116,11 @@ def _ordered(
     return unloads
 
 
-def _hurries(view: ClusterView, policy: Policy) -> bool:
-    """Whether the shedder knows a broker that cannot wait for a plan that makes no progress."""
-    return isinstance(policy.shedder, HurriedShedder) and policy.shedder.hurries(view)
+def _relieving(view: ClusterView, policy: Policy) -> Policy | None:
+    """*policy*, of which no more is done than relieve brokers that cannot wait for a plan; None: there are none."""
+    if not isinstance(policy.shedder, HurriedShedder) or not policy.shedder.hurries(view):
+        return None
+    return replace(policy, shedder=policy.shedder.relieving(), membership=None)
 
 
 def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:

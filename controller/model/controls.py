@@ -31,9 +31,9 @@ class Orders:
     #: The process of `trimtab apply` that handed it over, and who started it.
     holder: str
     by: str
-    #: Whether guardrails held back all of the moves that were handed over last: strategies unload then where a broker
-    #: cannot wait.
-    held_back: bool = False
+    #: Whether guardrails held back all of the moves that were handed over last: the shedder unloads then where a broker
+    #: cannot wait.  None: an earlier release, which does not check again while a wave waits, has written them.
+    held_back: bool | None = None
 
     def hold_at(self, interval: int) -> bool:
         """Whether the controllers obey in *interval*, T."""

@@ -88,6 +88,9 @@ class StatedProblem:
         return replace(self, problem=present, later=())
 
 
+_NO_FITS: Final[Mapping[str, Fit]] = {}
+
+
 class Later(NamedTuple):
     """A time to come: what it is called, and (bundles,) the load then as a multiple of that of now."""
 
@@ -128,16 +131,18 @@ def stated(
     foreseen: Foreseen | None = None,
     *,
     following: Collection[str] = (),
+    fits: Mapping[str, Fit] = _NO_FITS,
 ) -> StatedProblem:
     """The problem of *view*, in which the bundles of *stays* (bundles,) do not move.
 
     Bundles on their way count where they were sent, and do not move.  A bundle's load is that which is *foreseen*, and
     times to come are further resources; None: its short-term average, and only now counts.  Resources of *following*,
-    by name, follow the load unless it is proved that they do not: a cautious fit (shares.py).
+    by name, follow the load unless it is proved that they do not: a cautious fit (shares.py).  Of those in *fits* it is
+    known how they follow it, from an earlier interval.
     """
     bundles, n = view.bundles, len(view.brokers)
     load = bundles.short_term if foreseen is None else foreseen.load
-    reported = _reported(view, counted.weights, load, typical=foreseen is not None, following=following)
+    reported = _reported(view, counted.weights, load, typical=foreseen is not None, following=following, fits=fits)
     columns = [*reported, *_limited(view, counted, load)]
     columns += _later(view, columns, () if foreseen is None else foreseen.later)
     sent = view.preallocated
@@ -209,12 +214,18 @@ def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequen
 
 
 def _reported(
-    view: ClusterView, weights: Mapping[str, float], load: Floats, *, typical: bool, following: Collection[str]
+    view: ClusterView,
+    weights: Mapping[str, float],
+    load: Floats,
+    *,
+    typical: bool,
+    following: Collection[str],
+    fits: Mapping[str, Fit],
 ) -> list[_Column]:
     """The resources that brokers report with a limit, and that have a weight; *load* (bundles, 4) is the bundles'.
 
-    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.  *following*: as
-    ``stated`` says.
+    *typical*: usage is taken as if the bundles had this load now, and not that of this interval.  *following* and
+    *fits*: as ``stated`` says.
     """
     bundles, brokers = view.bundles, view.brokers
     usages, limits = of_one_unit(brokers.usage, brokers.limit)
@@ -239,17 +250,35 @@ def _reported(
         usage = np.where(np.isfinite(usage), np.maximum(usage, 0.0), capacity)
         if not usage.any():
             continue
-        most = np.where(known, limit, np.inf)
-        fit, asked, _ = fitted_below_the_limit(usage, most, driven)
-        assumed = False
-        if name in following:
-            careful = fit
-            fit, asked, _ = fitted_below_the_limit(usage, most, driven, cautious=True)
-            assumed = fit != careful
-        usage = asked
+        fit, usage, assumed = _followed(name, usage, np.where(known, limit, np.inf), driven, following, fits)
         if typical:
             usage = np.maximum(usage + fit.taken(driven_by - driven), 0.0)
         found.append(_Column(name, capacity, usage, fit.taken(short), fit, assumed=assumed))
+    return found
+
+
+def _followed(
+    name: str,
+    usage: Floats,
+    limit: Floats,
+    driven: Floats,
+    following: Collection[str],
+    fits: Mapping[str, Fit],
+) -> tuple[Fit, Floats, bool]:
+    """How the *usage* of a resource follows the load, what brokers are asked for, and whether that is assumed alone."""
+    if name in fits:
+        return fits[name], _asked(fits[name], usage, limit, driven), False
+    fit, asked, _ = fitted_below_the_limit(usage, limit, driven)
+    if name not in following:
+        return fit, asked, False
+    cautious, asked, _ = fitted_below_the_limit(usage, limit, driven, cautious=True)
+    return cautious, asked, cautious != fit
+
+
+def _asked(fit: Fit, usage: Floats, limit: Floats, driven: Floats) -> Floats:
+    """(n,) the *usage*; of brokers at their *limit* what their load takes by *fit*, if that is more."""
+    more = np.maximum(usage, fit.constant + fit.taken(driven))
+    found: Floats = np.where(usage < _FULL * limit, usage, more)
     return found
 
 
@@ -266,8 +295,8 @@ def fitted_below_the_limit(
     if below.all() or np.count_nonzero(below) < max(2, len(usage) / 2):
         return fitted(usage, driven, cautious=cautious), usage, bool(below.all())
     fit = fitted(usage[below], driven[below], cautious=cautious)
-    asked = fit.constant + fit.taken(driven)
-    return fit, np.where(below, usage, np.maximum(usage, asked)), bool((asked >= _NEARLY_FULL * limit)[~below].all())
+    accounts = (fit.constant + fit.taken(driven) >= _NEARLY_FULL * limit)[~below].all()
+    return fit, _asked(fit, usage, limit, driven), bool(accounts)
 
 
 def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:

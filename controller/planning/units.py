@@ -27,6 +27,7 @@ def of_one_unit(usage: Floats, limit: Floats) -> tuple[Floats, Floats]:
     if not in_percent.any() or not (others > _AMOUNT).any():
         return usage, limit
     known = np.where(np.isfinite(limit) & (limit > 0), limit, np.inf)[~in_percent].min(axis=0)
-    smallest = np.where(np.isfinite(known), known, _PERCENT)
+    # Where nobody else knows a limit, that of percent is none either.
+    smallest = np.where(np.isfinite(known), known, 0.0)
     of_them = in_percent[:, None]
     return np.where(of_them, usage * (smallest / _PERCENT), usage), np.where(of_them, smallest, limit)

@@ -5,7 +5,7 @@ tie unless the vectors show otherwise, and nothing reads a clock.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from controller.model.decision import Reason, SplitDecision, UnloadDecision
 from controller.model.load import ClusterView, Floats, Ints
@@ -42,6 +42,10 @@ class HurriedShedder(Protocol):
 
     def hurries(self, view: ClusterView) -> bool:
         """Whether a broker is so full now that its bundles have to leave at once."""
+        ...
+
+    def relieving(self) -> "Shedder[Any]":
+        """The same shedder, which does no more than relieve such brokers."""
         ...
 
 

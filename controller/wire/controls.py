@@ -1,7 +1,6 @@
 """What persons have set, as it is kept beside the election: one small JSON object."""
 
 from dataclasses import asdict
-from operator import not_
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -81,8 +80,8 @@ class OrdersRecord(Record):
     expires_at_ms: Millis
     holder: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
     by: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
-    held_back: Annotated[bool, Field(exclude_if=not_)] = False
-    """Whether guardrails held back all moves that were handed over last."""
+    held_back: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
+    """Whether guardrails held back all moves that were handed over last.  Left out by earlier releases."""
 
 
 class ControlsDocument(Record):

@@ -18,6 +18,7 @@ from controller.planning.objective import disturbance
 from controller.planning.plans.plan import Plan, PlanStep
 from controller.planning.plans.waves import WavePace
 from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
+from controller.planning.shares import Fit
 from controller.wire.base import (
     VERSION,
     AnyText,
@@ -71,6 +72,16 @@ class CertificateRecord(PlanPart):
     size: Amount
 
 
+class FitRecord(PlanPart):
+    """How the usage of a resource follows the load of a broker."""
+
+    resource: Name
+    factors: Annotated[Items[Amount], Field(min_length=3, max_length=3)]
+    """Units of the resource for a message/s, a byte/s in and a byte/s out."""
+    constant: Amount
+    """What a broker uses without bundles."""
+
+
 class StepRecord(PlanPart):
     """Waves that are carried out together.  Between two steps a person acts."""
 
@@ -109,6 +120,8 @@ class PlanRecord(PlanPart):
     """Brokers that get bundles of emptied ones stay at or below this share of their capacity."""
     own: Annotated[Items[Name], Field(max_length=_MOST_RESOURCES, exclude_if=lambda value: not value)] = ()
     """Resources whose usage stays with the brokers when bundles leave."""
+    fits: Annotated[Items[FitRecord], Field(max_length=_MOST_RESOURCES, exclude_if=lambda value: not value)] = ()
+    """How resources that brokers report follow the load.  Left out by earlier releases: estimated anew."""
     resources: Annotated[Items[Name], Field(max_length=_MOST_RESOURCES)]
     brokers: Annotated[Items[Name], Field(max_length=_MOST_BROKERS)]
     capacity: Annotated[Items[_Amounts], Field(max_length=_MOST_BROKERS)]
@@ -207,6 +220,7 @@ def _plan_record(plan: Plan) -> PlanRecord:
         burst_seconds=plan.pace.burst_seconds,
         ceiling=plan.ceiling,
         own=plan.own,
+        fits=tuple(FitRecord(resource=name, factors=fit.factors, constant=fit.constant) for name, fit in plan.fits),
         resources=problem.resources,
         brokers=plan.brokers,
         capacity=_rows(problem.capacity),
@@ -262,6 +276,7 @@ def _plan(record: PlanRecord) -> Plan:
         ),
         ceiling=record.ceiling,
         own=record.own,
+        fits=tuple((each.resource, Fit(each.factors, each.constant, 0.0)) for each in record.fits),
         brokers=record.brokers,
         bundles=record.bundles,
         problem=BalanceProblem(

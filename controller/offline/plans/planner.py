@@ -215,6 +215,7 @@ class _Planner:
             pace=self._pace,
             ceiling=self._asked.ceiling,
             own=self._asked.own,
+            fits=tuple(self._found.fits.items()),
             brokers=view.brokers.names,
             bundles=tuple(view.bundles.names[row] for row in self._found.rows.tolist()),
             problem=self.problem,

@@ -1,10 +1,11 @@
 """The cluster that a plan is made for: from load reports, from a recording, or from a live cluster's log."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from controller.offline.recorded_policy import recorded_policy
 from controller.planning.from_view import FOLLOWING, StatedProblem, stated
 from controller.planning.plans.plan import BALANCE, PlanKind
 from controller.planning.sequence import Allowed, Closing
+from controller.planning.shares import Fit
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.guardrails import maintenance_of
 from controller.settings.maintenance import Maintenance
@@ -39,6 +41,7 @@ from controller.strategies.shedding.peak_shedder.destinations import Destination
 
 #: The shedder whose options say what counts as load.
 _SHEDDER = "PeakShedder"
+_NO_FITS: Final[Mapping[str, Fit]] = {}
 #: More than any broker carries.
 _MOST = 1e15
 #: So many brokers without a report are named.
@@ -87,15 +90,23 @@ class PlanSource:
         more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
         return f"{', '.join(names[:_TOLD])}{more}"
 
-    def problem(self, kind: PlanKind, own: Collection[str], *, recently_unloaded_too: bool = True) -> StatedProblem:
+    def problem(
+        self,
+        kind: PlanKind,
+        own: Collection[str],
+        *,
+        recently_unloaded_too: bool = True,
+        fits: Mapping[str, Fit] = _NO_FITS,
+    ) -> StatedProblem:
         """The problem of a plan of this *kind*; *recently_unloaded_too*: bundles in their grace period may move, too.
 
         A balance counts as the controllers' shedder does.  All other kinds need room for bundles: they let the
-        resources that may follow the load do so, but those that are the brokers' *own*.
+        resources that may follow the load do so, but those that are the brokers' *own*.  *fits*: how resources follow
+        the load, where that is known already.
         """
         stays = self.guarded if recently_unloaded_too else self.guarded | self.view.recently_unloaded
         following = () if kind == BALANCE else [name for name in FOLLOWING if name not in own]
-        return stated(self.view, stays, self.shedder.counted, following=following)
+        return stated(self.view, stays, self.shedder.counted, following=following, fits=fits)
 
     @cached_property
     def guarded(self) -> Bools:

@@ -14,6 +14,7 @@ from controller.model.load import Floats
 from controller.planning.objective import highest, loads, owner_after
 from controller.planning.plans.waves import Wave, WavePace
 from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
+from controller.planning.shares import Fit
 
 #: What a plan is for.
 PlanKind: TypeAlias = Literal["balance", "drain", "join", "rolling_restart", "remove"]
@@ -66,6 +67,9 @@ class Plan:
     ceiling: float
     #: Resources whose usage stays with the brokers when bundles leave, by name.
     own: tuple[str, ...] = ()
+    #: How resources follow the load, by name, so that a check later on sees changes of the load alone.  The plan's own
+    #: moves make the brokers less even, and then another fit may be the likely one.
+    fits: tuple[tuple[str, Fit], ...] = ()
     #: (n,) and (m,) names of the rows of ``problem``.
     brokers: tuple[str, ...]
     bundles: tuple[str, ...]

@@ -1,6 +1,7 @@
 """Orders of a plan and drained brokers in a cycle: what is issued, what holds it back, and what stays as it was."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
-from controller.model.memory import Failed, InFlight, Memory, Roster
+from controller.model.memory import BrokerMembership, Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
+from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
@@ -33,6 +35,7 @@ def orders(*moves: tuple[str, str, str], **changes: Any) -> Orders:
         expires_at_ms=INTERVAL + 60_000,
         holder="one",
         by="ada",
+        held_back=False,
     )
     return replace(found, **changes)
 
@@ -222,3 +225,26 @@ def test_orders_whose_check_is_void_leave_a_broker_that_cannot_wait_to_the_shedd
         given = Controls(mode="active", orders=orders((ONE, "a:80", "c:80")))
         found, _ = decide(UNEVEN, [], replace(memory, roster=roster), given, policy)
         assert {command.why.by for command in found.commands} == {by}
+
+
+def test_of_a_plan_that_is_held_back_only_brokers_that_cannot_wait_are_relieved() -> None:
+    """A broker has joined, and another one is above the goal: that waits for the plan."""
+    cuts = [*(f"0x{number << 28:08x}" for number in range(16)), "0xffffffff"]
+    names = [f"acme/own/{lower}_{upper}" for lower, upper in pairwise(cuts)]
+    full = broker("a:80", usage=0.95, **dict.fromkeys(names[:8], 10.0))
+    above = broker("b:80", usage=0.62, **dict.fromkeys(names[8:], 6.5))
+    seen = view(full, above, broker("c:80"))
+    policy = replace(POLICY, shedder=PeakShedder(), membership=RebalanceOnMembershipChange(protocol="eager"))
+    joined = BrokerMembership(brokers=("a:80", "b:80"))
+    memory = replace(policy.initial_memory(1), last_interval=INTERVAL - 60_000, samples=10, membership=joined)
+    given = Controls(mode="active", orders=orders(held_back=True))
+    found, after = decide(seen, [], memory, given, policy)
+    assert {(command.source, command.why.by) for command in found.commands} == {("a:80", "PeakShedder")}
+    assert after.membership == joined, "the rebalancer knows of the broker when the plan has ended"
+
+
+def test_orders_of_an_earlier_release_which_checks_no_wave_again_hold_as_they_did() -> None:
+    memory = replace(WARM, roster=Roster(brokers=("a:80", "b:80", "c:80", "d:80")))
+    given = orders((ONE, "a:80", "c:80"), held_back=None, checked_at=INTERVAL - 3_600_000)
+    found, _ = decided(given, memory=memory)
+    assert [command.bundle for command in found.commands] == [ONE]

@@ -55,10 +55,12 @@ def test_a_limit_of_100_in_one_resource_alone_is_a_limit() -> None:
     assert of_one_unit(brokers.usage, limit)[1] is limit
 
 
-def test_of_a_resource_without_any_known_limit_percent_remain() -> None:
-    brokers = cluster([0]).brokers
-    limit = brokers.limit.copy()
-    limit[1:, 2] = (np.nan, 0.0, np.inf)
-    usage, found = of_one_unit(brokers.usage, limit)
-    assert (found[0, 2], usage[0, 2]) == (100.0, brokers.usage[0, 2])
+def test_a_resource_of_which_nobody_else_knows_a_limit_does_not_count() -> None:
+    view = cluster([0])
+    limit = view.brokers.limit.copy()
+    limit[1:, 3] = (np.nan, -1000.0, np.inf)
+    view = replace(view, brokers=replace(view.brokers, limit=limit))
+    assert of(view).problem.resources == ("cpu", "message rate")
+    usage, found = of_one_unit(view.brokers.usage, limit)
+    assert (found[0, 3], usage[0, 3]) == (0.0, 0.0)
     assert found[0, 0] == 1600.0

@@ -61,6 +61,7 @@ class PeakShedder(PeakOptions):
 
     #: Asked in this order for every bundle that is to move; no option.
     filters: tuple[Filter, ...] = field(default=(), metadata={"meaning": "what says where a bundle may go"})
+    urgent_only: bool = field(default=False, metadata={"meaning": "only brokers above the urgent usage give"})
 
     def initial_memory(self) -> PeakHistory:
         """Nothing is known of the load."""
@@ -82,6 +83,8 @@ class PeakShedder(PeakOptions):
         memory = still_to_undo(now, verified(memory, now.cluster, now.tolerated))
         memory = with_round(memory, now.over_names, self.hold_of)
         start = now.start(memory)
+        if self.urgent_only:
+            start = now.urgent if now.pressed.any() else None
         resting = is_resting(memory, float(now.before.max(initial=0.0))) and not now.pressed.any()
         if isinstance(start, PlanStart) and not resting:
             return self._planned(now, start, memory)
@@ -211,6 +214,10 @@ class PeakShedder(PeakOptions):
         """Whether a broker is above the urgent usage."""
         found = stated(view, self._stays(view), self.counted)
         return bool(found.problem.resources) and bool(pressed_now(found, self).any())
+
+    def relieving(self) -> "PeakShedder":
+        """The same shedder, of which only brokers above the urgent usage give."""
+        return replace(self, urgent_only=True)
 
     def _stays(self, view: ClusterView) -> Bools:
         """(bundles,) those that are not planned to move: also those with more connections than a round may have."""
