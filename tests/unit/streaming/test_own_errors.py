@@ -1,8 +1,10 @@
 """An error of trimtab that Spark hands on as text keeps its words and its exit code."""
 
+import traceback
+
 import pytest
 
-from controller.model.errors import TrimtabError
+from controller.model.errors import NewerStateError, StateError, TrimtabError
 from streaming.own_errors import own_error
 
 _TRACE = """\
@@ -33,3 +35,23 @@ def test_it_keeps_its_words_and_exit_code(raised: str, exit_code: int, text: str
 
 def test_an_error_of_others_is_none_of_ours() -> None:
     assert own_error(_TRACE.format(raised="ValueError: controller.model.errors.StateError: x")) is None
+
+
+def test_an_error_that_was_raised_because_of_another_is_told_with_what_to_do() -> None:
+    try:
+        try:
+            raise NewerStateError("stored state has version 9")
+        except StateError as newer:
+            raise StateError(f"{newer}: restore the checkpoint") from newer
+    except StateError:
+        trace = traceback.format_exc()
+    error = own_error(f"Job aborted: org.apache.spark.api.python.PythonException: {trace}\n\tat org.x(X.scala:1)\n")
+    assert isinstance(error, StateError)
+    assert (str(error), error.exit_code) == ("stored state has version 9: restore the checkpoint", 2)
+
+
+def test_of_two_traces_the_first_is_told() -> None:
+    first, second = (f"controller.model.errors.StateError: {word}" for word in ("first", "second"))
+    assert str(own_error(_TRACE.format(raised=first) + _TRACE.format(raised=second))) == "first"
+    both = f"{first}\n\nDuring handling of the above exception, another exception occurred:\n\n{second}"
+    assert str(own_error(_TRACE.format(raised=both))) == "second"
