@@ -17,7 +17,9 @@ DIGITS: Final = 15
 _DECISION: Final = re.compile(rf"([0-9]{{{DIGITS}}})\.json")
 _LEADERSHIP: Final = re.compile(r"epoch-([0-9]{9,18})\.json")
 _COMMANDS: Final = re.compile(rf"([0-9]{{{DIGITS}}})\.jsonl")
-_INTERVAL: Final = re.compile(rf"[0-9]{{{DIGITS}}}(?![0-9])")
+#: Others may leave leading zeros out: so long are the ms of our time, and fewer digits may be a day or a number.
+_UNPADDED: Final = 13
+_INTERVAL: Final = re.compile(rf"[0-9]{{{DIGITS}}}(?![0-9])|[0-9]{{{_UNPADDED}}}(?=[-.])")
 _LINES: Final = re.compile(rf"([0-9]{{{DIGITS}}})-([0-9]{{6,9}})\.jsonl")
 
 

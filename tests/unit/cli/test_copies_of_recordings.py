@@ -134,3 +134,22 @@ def test_leaderships_that_were_written_early_move_no_entry_of_the_journal(tmp_pa
         (folder / name).write_text("{}")
     os.utime(folder / "epoch-000000001.json", ns=((T - 1) * 1_000_000,) * 2)
     assert FolderRecords(tmp_path).since("journal", T + PERIOD) == {0: 1}
+
+
+@pytest.mark.parametrize("name", ["{}.jsonl", "{}-000001.jsonl", "{:015d}.jsonl"])
+def test_files_of_others_are_of_the_interval_that_they_are_named_after(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    for number in range(5):
+        (folder / name.format(T + number * PERIOD)).write_text("{}\n")
+    assert FolderRecords(tmp_path).since("metrics", T + 2 * PERIOD) == {0: 2}
+
+
+@pytest.mark.parametrize("name", ["20250101.jsonl", "2025-01-01.jsonl", "20250101120000.jsonl", "7.jsonl"])
+def test_a_day_or_a_number_in_the_name_of_a_file_is_no_interval(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    (folder / name).write_text("{}\n")
+    os.utime(folder / name, ns=(T * 1_000_000,) * 2)
+    log = FolderRecords(tmp_path)
+    assert [log.since("metrics", time_ms) for time_ms in (T, T + 1)] == [{0: 0}, {0: 1}]
