@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.adapters.opened import election_system, log_system, verdict_store
+from controller.adapters.opened import election_system, log_system, own_verdict_store
 from controller.adapters.recent import last_tick
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.ticks.backlog import Backlog
@@ -150,7 +150,7 @@ class Assembly:
         journalled.
         """
         settings = self._settings
-        verdicts = verdict_store(settings, writes=True)
+        verdicts = own_verdict_store(settings)
         journal = self.metrics.traces.of_journal(self._log.journal())
         engine = take_over(
             policy=self.policy,

@@ -39,14 +39,17 @@ class DecisionSink:
         engine: Engine,
         *,
         journal: Journal,
-        verdicts: VerdictStore,
+        verdicts: VerdictStore | None,
         letters: DeadLetters,
         now_ms: Callable[[], int],
         retention_ms: int,
         metrics: ControllerMetrics | None = None,
         audits: AuditWatch | None = None,
     ) -> None:
-        """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long.  *audits* the moves."""
+        """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long.  *audits* the moves.
+
+        *verdicts*: None keeps none.
+        """
         self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
         self._metrics, self._audits = metrics or ControllerMetrics(), audits
@@ -157,6 +160,8 @@ class DecisionSink:
 
     def _keep_verdicts(self, decision: Decision) -> None:
         """Write the verdicts; a failure is only logged, since no decision depends on them."""
+        if self._verdicts is None:
+            return
         try:
             self._verdicts.write(decision)
             self._verdicts_failed = False

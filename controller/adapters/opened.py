@@ -3,9 +3,10 @@
 A new system is a folder beside this file and a case here.
 """
 
+import logging
 from contextlib import suppress
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
 
 from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.disk.verdicts import VerdictStore
@@ -16,12 +17,16 @@ from controller.adapters.kafka.system import KafkaSystem
 from controller.adapters.pulsar.log.system import PulsarSystem
 from controller.adapters.recordings.reading import Recording, is_recording
 from controller.adapters.zookeeper.system import ZooKeeperElection
-from controller.model.errors import SettingsError
+from controller.model.errors import AnotherClusterError, SettingsError
 from controller.ports.records import RECORDED_TOPICS
 from controller.ports.systems import ElectionSystem, LogSystem, LogTail
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
+
+log = logging.getLogger(__name__)
+
+_VERDICTS_KEY: Final = "journal.verdicts_path"
 
 
 def log_system(settings: Settings) -> LogSystem:
@@ -49,14 +54,31 @@ def election_system(settings: Settings) -> ElectionSystem:
             assert_never(other)
 
 
-def verdict_store(settings: Settings, *, writes: bool = False) -> VerdictStore:
-    """Where verdicts are kept; AnotherClusterError where the folder is another cluster's.
+def verdict_store(settings: Settings) -> VerdictStore:
+    """Where verdicts are read; AnotherClusterError where the folder is another cluster's."""
+    folder = Path(settings.verdicts_folder)
+    with suppress(OSError):  # it may be on another machine
+        refuse_another(folder, settings.cluster.name, key=_VERDICTS_KEY)
+    return _verdicts_in(folder, settings)
 
-    *writes*: the folder becomes this cluster's.
+
+def own_verdict_store(settings: Settings) -> VerdictStore | None:
+    """Where a leader keeps verdicts: the folder becomes its cluster's.  None, with an error logged, if it is another's.
+
+    Verdicts are for people: a folder that cannot be used keeps nobody from deciding.
     """
-    folder, kept, cluster = Path(settings.verdicts_folder), settings.journal, settings.cluster.name
-    with suppress(OSError):  # verdicts are for people: a folder that cannot be used keeps nobody from deciding
-        (claim if writes else refuse_another)(folder, cluster, key="journal.verdicts_path")
+    folder = Path(settings.verdicts_folder)
+    try:
+        with suppress(OSError):  # writing meets it again, and tells of it
+            claim(folder, settings.cluster.name, key=_VERDICTS_KEY)
+    except AnotherClusterError as error:
+        log.error("verdicts are not kept, decisions go on: %s", error)
+        return None
+    return _verdicts_in(folder, settings)
+
+
+def _verdicts_in(folder: Path, settings: Settings) -> VerdictStore:
+    kept = settings.journal
     return VerdictStore(folder, keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20)
 
 

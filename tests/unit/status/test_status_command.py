@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.opened import election_system, verdict_store
+from controller.adapters.opened import election_system, own_verdict_store
 from controller.cli import app as cli
 from controller.cli.lookup import lookup
 from controller.cli.status import status
@@ -313,7 +313,7 @@ def test_verdicts_of_another_cluster_are_refused(conf: Path) -> None:
     journal(conf.parent)
     assert last_verdicts(read_settings(conf))[0] == T + PERIOD, "those of an earlier release, which do not say whose"
     settings = read_settings(conf)
-    verdict_store(settings, writes=True)
+    own_verdict_store(settings)
     assert last_verdicts(settings)[0] == T + PERIOD
     other = settings.model_copy(update={"cluster": settings.cluster.model_copy(update={"name": "other"})})
     with pytest.raises(AnotherClusterError, match=r"of its own with journal\.verdicts_path"):

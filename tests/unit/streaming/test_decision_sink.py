@@ -51,6 +51,11 @@ def test_verdicts_that_cannot_be_stored_are_logged_once_and_decisions_continue(
     assert "No space left" in told
 
 
+def test_without_a_place_for_verdicts_decisions_continue(tmp_path: Path) -> None:
+    sink(tmp_path, verdicts=None)(batch(CLOSED), 0)
+    assert journalled(tmp_path) == INTERVALS
+
+
 def test_the_dead_letters_of_a_batch_are_kept_after_its_decisions_once_for_each_partition(tmp_path: Path) -> None:
     found: list[object] = []
     letters = Mock()

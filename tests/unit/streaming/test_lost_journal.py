@@ -1,4 +1,4 @@
-"""A lost journal is an error, not an empty journal to start with."""
+"""A lost journal is an error, not an empty journal to start with; verdicts of another cluster stop nobody."""
 
 import shutil
 from pathlib import Path
@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from controller.adapters.opened import own_verdict_store
 from controller.model.errors import JournalLostError
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import Assembly
@@ -47,3 +48,16 @@ def test_an_empty_journal_beside_a_checkpoint_that_was_used_is_refused_and_the_m
 def test_a_leader_that_died_before_its_first_batch_is_followed_by_another(tmp_path: Path) -> None:
     lead(tmp_path, has_begun=False)
     lead(tmp_path, has_begun=False)
+
+
+def test_where_verdicts_are_another_clusters_a_leader_keeps_none_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "checkpoint" / "verdicts"
+    folder.mkdir(parents=True)
+    (folder / "cluster").write_text("west\n")
+    lead(tmp_path, has_begun=False)
+    [told] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert f"verdicts are not kept, decisions go on: {folder} is of cluster 'west'" in told
+    assert "give cluster 'lab' a folder of its own with journal.verdicts_path" in told
+    assert own_verdict_store(settings(tmp_path)) is None
