@@ -25,8 +25,6 @@ from controller.wire.rows import Located, rows_from_records
 
 _ONE_EACH = Partitions(metrics=1, results=1)
 _DEFAULT_CLUSTER = "standalone"
-
-
 #: Nothing is forgotten on the way to the last interval.
 _NEVER_MS: Final = 1 << 60
 #: Keep every topic: one load fits in memory.

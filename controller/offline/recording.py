@@ -18,6 +18,8 @@ from controller.wire.sweep import SweepHeader
 #: Bytes of a file at most, and of one that is a single document: that of a broker has some MB.
 _LARGEST: Final = 1 << 30
 _LARGEST_DOCUMENT: Final = 64 << 20
+#: So many clusters are told by name.
+_TOLD: Final = 10
 
 
 class Recorded(NamedTuple):
@@ -109,8 +111,8 @@ def _records(paths: Iterable[Path]) -> Iterator[Recorded]:
 
 def nothing_of(where: str, cluster: str, records: Iterable[Recorded]) -> str:
     """What to say where the *records* in *where* have no load of *cluster*; names the clusters that they have."""
-    others = sorted({name for record in records if (name := cluster_of(record)) not in (None, cluster)})
-    hint = f"; it holds records of {', '.join(map(repr, others))}: name one with --cluster" if others else ""
+    others = {name for record in records if (name := cluster_of(record)) is not None and name != cluster}
+    hint = f"; it holds records of {_listed(others)}: name one with --cluster" if others else ""
     return f"{where} holds neither sweeps nor load reports of cluster {cluster!r}{hint}"
 
 
@@ -125,11 +127,17 @@ def refuse_other_clusters(log: RecordLog, cluster: str) -> None:
             return
         others |= {name} if name is not None else set()
     if others:
-        known = ", ".join(map(repr, sorted(others)))
         raise SettingsError(
-            f"{log.where} holds no record of cluster {cluster!r}; it holds records of {known}: give the settings of its"
-            " controller with --conf"
+            f"{log.where} holds no record of cluster {cluster!r}; it holds records of {_listed(others)}: give the"
+            " settings of its controller with --conf"
         )
+
+
+def _listed(clusters: Iterable[str]) -> str:
+    """Some of *clusters*: anybody who writes records can name any number of them."""
+    names = sorted(clusters)
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return f"{', '.join(map(repr, names[:_TOLD]))}{more}"
 
 
 def cluster_of(record: Recorded) -> str | None:

@@ -50,8 +50,9 @@ def spread_step(problem: BalanceProblem, limits: PlanLimits, to: float, allowed:
     """
     mean = mean_level(problem)
     found = _searched(problem, limits, mean * to, allowed)
-    tighter = [1.0 + (to - 1.0) * kept for kept in _TIGHTER]
-    for other in (*tighter, *_LOOSER) if allowed is not None else ():
+    others = dict.fromkeys((*(1.0 + (to - 1.0) * kept for kept in _TIGHTER), *_LOOSER))
+    others.pop(to, None)
+    for other in others if allowed is not None else ():
         if found.certificate.reached <= mean * max(to, other) + _ROUNDING:
             break
         tried = _searched(problem, limits, mean * other, allowed)
@@ -158,13 +159,12 @@ def _balanced(
 ) -> PlanStep:
     """Those of *moves* that are possible one after the other, as a step."""
     while True:
-        taken = MoveSequence(problem, moves, allowed).take_all(ceilings(problem, moves))
+        ceiling = ceilings(problem, moves)
+        taken = MoveSequence(problem, moves, allowed).take_all(ceiling)
         if len(taken) == len(moves):
-            break
+            return _step(problem, taken, limits, ceiling, task, brokers=brokers, allowed=allowed, max_moves=max_moves)
         # Without the others, brokers end elsewhere.
         moves = taken
-    ceiling = ceilings(problem, taken)
-    return _step(problem, taken, limits, ceiling, task, brokers=brokers, allowed=allowed, max_moves=max_moves)
 
 
 def _step(

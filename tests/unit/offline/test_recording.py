@@ -85,3 +85,11 @@ def test_files_and_documents_that_are_too_large_are_not_read_and_pipes_in_a_fold
             next(lines_of(path))
     os.mkfifo(tmp_path / "c.jsonl")
     assert recorded_files(tmp_path) == [large, document]
+
+
+def test_of_many_other_clusters_some_are_named(tmp_path: Path) -> None:
+    """Whoever writes records can name any number of them."""
+    (tmp_path / "1.jsonl").write_bytes(b"\n".join(as_bytes(broker_sweep(cluster=f"c{n:02}")) for n in range(12)))
+    with pytest.raises(TrimtabError) as refused:
+        write_ticks(tmp_path, tmp_path / "to", cluster=CLUSTER, period_ms=PERIOD)
+    assert str(refused.value).endswith("'c08', 'c09' and 2 more: name one with --cluster")
