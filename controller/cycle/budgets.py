@@ -84,6 +84,16 @@ class Ledger:
                 following._used[line] -= amount
         return following
 
+    def copy(self) -> "Ledger":
+        """The same, to try commands on that are not issued."""
+        twin = Ledger(self._limits, (), ())
+        twin._used.update(self._used)
+        twin._closed.update(self._closed)
+        twin._no_unload.update(self._no_unload)
+        twin._held.update({key: replace(held) for key, held in self._held.items()})
+        twin._in_vain = self._in_vain
+        return twin
+
     def takes(self, bundle: str, command: Issued) -> Held | None:
         """Count *command* about *bundle* against its budgets (None), or hold it back if one of them has no room."""
         held = self._refuses(bundle, command)

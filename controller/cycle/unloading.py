@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from controller.cycle.budgets import Held
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
@@ -11,10 +13,14 @@ from controller.cycle.ordered import ordered_unloads, why_void
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
-from controller.model.decision import CLUSTER, Command, Reason, Unload, UnloadDecision, Verdict
-from controller.model.load import ClusterView
+from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
+from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory, StrategyMemory
 from controller.strategies.protocols import HurriedShedder
+
+#: So often a shedder is asked again without the bundles of brokers of which a budget would hold back half an exchange;
+#: then once without the bundles of all brokers that a budget holds something back of.
+_ASKED_AGAIN: Final = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +87,7 @@ def _of_strategies(
     if policy.balancer.waits_for_results:
         told = untouchable.and_bundles_of({c.source for c in memory.in_flight.values() if c.action == "unload"})
         staying = replace(staying, recently_unloaded=staying.recently_unloaded | told.mask)
-    found, shedding = policy.shedder.decide(staying, memory.shedder)
+    found, shedding, staying = _whole_exchanges(view, staying, moves, memory, issuing)
     verdicts = told.explain(found.verdicts)
     if not found.unloads:
         reason = _whole_reason(found, verdicts)
@@ -96,6 +102,62 @@ def _of_strategies(
     chosen = [unload for unload in found.unloads if free(unload.bundle)]
     _shed(view, staying, chosen, unloads, issuing)
     return unloads
+
+
+def _whole_exchanges(
+    view: ClusterView, staying: ClusterView, moves: Sequence[Unload], memory: Memory, issuing: Issuing
+) -> tuple[UnloadDecision, StrategyMemory, ClusterView]:
+    """What the shedder decides about *staying*, its next memory, and the view that it saw.
+
+    A plan can exchange bundles: a broker gives some and gets others.  Where a budget would hold back what such a broker
+    gives, and issue what it gets, the broker would only get fuller.  Then the shedder is asked once more, with all
+    bundles of that broker where they are.  *moves*, of the membership rebalancer, use budgets before the shedder.
+    """
+    shedder, spent, asked = issuing.policy.shedder, set[str](), staying
+    found, shedding = shedder.decide(staying, memory.shedder)
+    for every in (*([False] * _ASKED_AGAIN), True):
+        halves = _halves(view, [*moves, *found.unloads], issuing, every=every)
+        if not halves:
+            break
+        spent |= halves
+        named = np.array([name in spent for name in view.brokers.names], np.bool_)
+        kept = named[view.bundles.broker] & view.bundles.owned & ~staying.recently_unloaded
+        asked = replace(staying, recently_unloaded=staying.recently_unloaded | kept)
+        found, shedding = shedder.decide(asked, memory.shedder)
+        found = replace(found, verdicts=_with_budgets(found.verdicts, view, kept))
+    return found, shedding, asked
+
+
+def _halves(view: ClusterView, unloads: Sequence[Unload], issuing: Issuing, *, every: bool) -> set[str]:
+    """Brokers that would get bundles by a plan while a budget holds back what they give by it.
+
+    *every*: all brokers that something is held back of, if there is one that would get bundles.
+    """
+    if not any(unload.in_order for unload in unloads):
+        return set()
+
+    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
+        return place_as_planned(view, unload, issuing.policy)
+
+    tried = _issue(view, unloads, where, issuing._replace(ledger=issuing.ledger.copy()))
+    held = {unload.source for unload in tried.held if unload.in_order}
+    halves = held & {command.destination for command in tried.commands}
+    return held if halves and every else halves
+
+
+def _with_budgets(verdicts: Sequence[Verdict], view: ClusterView, kept: Bools) -> LazyVerdicts:
+    """*verdicts*, which tell of bundles that are *kept* (bundles,) where they are that a budget is the reason."""
+    rows, names = view.bundles.code_of, view.brokers.names
+
+    def told(verdict: Verdict) -> Verdict:
+        row = rows.get(verdict.subject, -1) if verdict.reason is Reason.RECENTLY_UNLOADED else -1
+        if row < 0 or not kept[row]:
+            return verdict
+        broker = names[int(view.bundles.broker[row])]
+        detail = f"budgets let {broker} give less than was planned, so the plan was made without its bundles"
+        return Verdict(subject=verdict.subject, reason=Reason.BUDGET, by="guardrails", detail=detail)
+
+    return LazyVerdicts(lambda: map(told, verdicts))
 
 
 def _ordered(

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from typing import Protocol
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from tests.faults.clock import eventually, now_ms
@@ -110,6 +111,10 @@ def _partitions(admin: AdminClient, topic: str) -> int:
     return len(admin.list_topics(topic, timeout=30).topics[topic].partitions)
 
 
-def _leader(admin: AdminClient, topic: str) -> int:
-    """Of partition 1."""
-    return int(admin.list_topics(topic, timeout=30).topics[topic].partitions[1].leader)
+def _leader(admin: AdminClient, topic: str) -> int | None:
+    """Of partition 1; None: not known now, as a broker has not heard of it yet, or ends while it is asked."""
+    try:
+        found = admin.list_topics(topic, timeout=30).topics[topic].partitions.get(1)
+    except KafkaException:
+        return None
+    return None if found is None else int(found.leader)
