@@ -62,11 +62,13 @@ def _step_flaws(plan: Plan, step: PlanStep, problem: BalanceProblem) -> list[str
 
 
 def _easier(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem]:
-    """Problems without some of what the moves of *step* have to do; none where it empties no broker.
+    """Problems without some of what the moves of *step* have to do; none where it spreads load.
 
-    The same bundles go anywhere, and all others stay: first with the emptied brokers among those that they may go to,
-    then without.
+    Where it empties brokers, the same bundles go anywhere, and all others stay: first with the emptied brokers among
+    those that they may go to, then without.
     """
+    if step.task == FILL:
+        return _of_the_full(problem, step)
     if step.task != EMPTY:
         return []
     moved = np.isin(np.arange(len(problem.owner)), [move.bundle for move in step.moves])
@@ -77,6 +79,24 @@ def _easier(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem]:
         return [held]  # the others ask who has the bundles
     open_to_them = np.setdiff1d(np.arange(len(problem.capacity)), step.brokers)
     return [held, replace(held, capacity=problem.capacity[open_to_them], fixed=fixed[open_to_them])]
+
+
+def _of_the_full(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem]:
+    """Only the brokers that *step* fills, and those above its bound: nothing leaves these but to each other.
+
+    So a level that is too low for what lies on them now is too low for *step*.  Only the mean says so here.
+    """
+    column, bound = step.certificate.resource, step.certificate.bound
+    if step.certificate.kind != MEAN or not 0 <= column < len(problem.resources):
+        return []
+    load = problem.fixed[:, column] + np.bincount(
+        problem.owner, weights=problem.size[:, column], minlength=len(problem.capacity)
+    )
+    kept = load > bound * problem.capacity[:, column]
+    kept[list(step.brokers)] = True
+    bundles = kept[problem.owner]
+    part = replace(problem, capacity=problem.capacity[kept], fixed=problem.fixed[kept], size=problem.size[bundles])
+    return [replace(part, owner=(np.cumsum(kept) - 1)[problem.owner[bundles]])]
 
 
 def _ceilings(problem: BalanceProblem, step: PlanStep) -> list[float]:

@@ -10,12 +10,13 @@ from controller.model.load import Bools, Floats
 from controller.planning.objective import ceilings, highest, load_after, loads, owner_after, score
 from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.plans.emptying_bound import emptying_bound
+from controller.planning.plans.filling_bound import filling_bound
 from controller.planning.plans.plan import EMPTY, FILL, SPREAD, PlanStep, StepTask
 from controller.planning.plans.restarting import RollingRestart, rolling_restart
 from controller.planning.plans.waves import WaveLimits, waves_of
 from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
 from controller.planning.sequence import Allowed, Closing, MoveSequence
-from controller.planning.solving.bounds import lower_bounds, mean_level
+from controller.planning.solving.bounds import LowerBound, lower_bounds, mean_level
 from controller.planning.solving.certify import certified, planned
 from controller.planning.solving.limits import SearchLimits
 
@@ -181,6 +182,17 @@ def _step(
     waves = waves_of(problem, moves, limits.waves, ceiling, allowed)
     ordered = tuple(move for wave in waves for move in wave)
     most = len(ordered) if max_moves is None else max_moves
-    bound = emptying_bound(problem, brokers, ordered) if task == EMPTY else lower_bounds(problem, most)[0]
+    bound = _bound(problem, task, brokers, ordered, most)
     certificate = certified(problem, ordered, most, bound).certificate
     return PlanStep(task=task, brokers=brokers, waves=waves, certificate=certificate)
+
+
+def _bound(
+    problem: BalanceProblem, task: StepTask, brokers: tuple[int, ...], moves: Sequence[PlannedMove], max_moves: int
+) -> LowerBound:
+    """A level that no step of this kind ends below."""
+    if task == EMPTY:
+        return emptying_bound(problem, brokers, moves)
+    if task == FILL:
+        return filling_bound(problem, brokers, max_moves)
+    return lower_bounds(problem, max_moves)[0]

@@ -134,6 +134,39 @@ def test_a_broker_that_joins_is_filled_to_the_mean_by_moves_to_it_alone() -> Non
     assert plan_flaws(plan_of(one, [step], "join")) == []
 
 
+def test_the_bound_of_a_join_counts_no_room_on_brokers_that_get_nothing() -> None:
+    # Broker 1 is nearly empty, but only broker 2 gets bundles: 60 on two brokers are 30 on one of them.
+    one = problem([[100.0]] * 3, [(0, [1.0])] * 60)
+    certificate = fill_step(one, [2], LIMITS, goal=0.3).certificate
+    assert (certificate.reached, certificate.bound, certificate.kind) == pytest.approx((0.3, 0.3, "mean"))
+
+
+@pytest.mark.parametrize("mean", [0.3, 0.6])
+def test_no_moves_to_a_random_broker_that_joins_end_below_the_bound_and_the_checker_refuses_a_higher_one(
+    mean: float,
+) -> None:
+    tighter = 0
+    for seed in range(tries(plain=30, thorough=300)):
+        one = seeded(3 + seed % 2, 8, 1 + seed % 2, seed, uneven=seed % 3 == 0, mean=mean)
+        joins = int(np.bincount(one.owner, minlength=len(one.capacity)).argmin())
+        step = fill_step(one, [joins], LIMITS)
+        plan, certificate = plan_of(one, [step], "join"), step.certificate
+        assert plan_flaws(plan) == []
+        ends = []
+        for moves in product((False, True), repeat=len(one.owner)):
+            if sum(moves) <= certificate.max_moves:
+                owner = np.where(moves, joins, one.owner)
+                ends.append(float(highest(loads(one, owner), one.capacity).max()))
+        best = min(ends)
+        assert certificate.bound <= best + 1e-9
+        tighter += certificate.bound > lower_bounds(one, certificate.max_moves)[0].level + 1e-6
+        for kind, resource in product(("mean", "fixed", "pigeonhole", "removal", "prices"), range(len(one.resources))):
+            forged = replace(certificate, bound=min(best * 1.001, certificate.reached), kind=kind, resource=resource)
+            if forged.bound > best * (1 + 1e-6):
+                assert plan_flaws(replace(plan, steps=(replace(step, certificate=forged),)))
+    assert tighter > tries(plain=15, thorough=150)
+
+
 def test_every_random_join_is_verified() -> None:
     for seed in range(tries(plain=16, thorough=80)):
         one = some_problem(seed)
