@@ -30,7 +30,8 @@ _BUNDLE = re.compile(
 )
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
 #: SLA monitor: ``sla-monitor/cluster/host:port``; heartbeat: ``pulsar/host:port`` or ``pulsar/cluster/host:port``.
-_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^/]+:\d+")
+#: As in Pulsar's patterns a host has no colon, it may have a slash, and a port is of ASCII digits.
+_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^:]+:\d+", re.ASCII)
 
 
 class BundleName(NamedTuple):

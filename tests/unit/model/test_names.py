@@ -12,6 +12,14 @@ def test_heartbeat_and_sla_namespaces_belong_to_one_broker(namespace: str) -> No
     assert is_untouchable(namespace)
 
 
+def test_a_brokers_own_namespace_is_what_pulsars_patterns_match_also_for_odd_names() -> None:
+    # As Java's HEARTBEAT_NAMESPACE_PATTERN, HEARTBEAT_NAMESPACE_PATTERN_V2 and SLA_NAMESPACE_PATTERN answered.
+    own = ["pulsar/a:b/h:80", "pulsar/c/d/h:80", "pulsar/c//h:80", "sla-monitor/c/a/b:80", "sla-monitor/a:b/h:80"]
+    others = ["pulsar/::1:8080", "pulsar/c/a:b:80", "pulsar/h:\u0668", "sla-monitor/h:80", "sla-monitor/c/::1:80"]
+    others += ["pulsar/:80", "pulsar/h:"]
+    assert [name for name in own + others if is_broker_own(name)] == own
+
+
 def test_the_system_namespace_is_untouchable_but_belongs_to_no_broker() -> None:
     assert is_untouchable("pulsar/system")
     assert not is_broker_own("pulsar/system")
