@@ -1,7 +1,8 @@
 """Spread the namespaces of an anti-affinity group over failure domains, and within those over brokers.
 
-A broker's count is the number of namespaces of the group of which it owns a bundle; the bundle's own namespace counts.
-The domains with the lowest count are kept, and of their brokers those with the lowest count; so at least one is left.
+What a broker owns of the group is counted, also of the bundle's own namespace: the modular load manager counts the
+namespaces of which the broker owns a bundle, each once; the extensible one counts the bundles.  The domains with the
+lowest count are kept, and of their brokers those with the lowest count; so at least one is left.
 Only candidates add to their domain's count.  Brokers without a domain form one domain together.
 
 The modular load manager also leaves a bundle alone where no other broker would own fewer namespaces of its group.
@@ -38,8 +39,8 @@ class ExtAntiAffinity:
     )
 
     def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
-        """The *candidates* that own the fewest namespaces of the bundle's group; all of them where it has none."""
-        counts = owned_counts(view, bundle)
+        """The *candidates* that own the least of the bundle's group; all of them where it has none."""
+        counts = self.counts(view, bundle)
         if counts is None or not len(candidates):
             return candidates
         if self.failure_domains and view.policies.failure_domain:
@@ -48,10 +49,18 @@ class ExtAntiAffinity:
         fewest: Ints = candidates[owned == owned.min()]
         return fewest
 
+    def counts(self, view: ClusterView, bundle: int) -> Ints | None:
+        """(brokers,) how much of the bundle's group each broker owns, or None when it is in no group."""
+        return owned_bundles(view, bundle)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AntiAffinity(ExtAntiAffinity):
     """That of the modular load manager: see the module docstring."""
+
+    def counts(self, view: ClusterView, bundle: int) -> Ints | None:
+        """(brokers,) how many namespaces of the bundle's group each broker owns, or None when it is in no group."""
+        return owned_counts(view, bundle)
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         """False where all *candidates* own equally many namespaces of the group, so a move would change nothing."""
@@ -89,9 +98,42 @@ def owned_counts(view: ClusterView, bundle: int) -> Ints | None:
     return counts
 
 
+def owned_bundles(view: ClusterView, bundle: int) -> Ints | None:
+    """(brokers,) how many bundles of the bundle's group each broker owns, or None when it is in no group.
+
+    A bundle on its way counts where it goes, and no longer where it was.
+    """
+    bundles, policies, width = view.bundles, view.policies, len(view.brokers)
+    group = policies.group_of(bundles.namespaces[bundles.namespace[bundle]])
+    if group is None:
+        return None
+
+    def count() -> tuple[Bools, Ints]:
+        member = _members(policies, bundles, group)[bundles.namespace]
+        return member, np.bincount(bundles.broker[member & bundles.owned], minlength=width)
+
+    member, counts = policies.derived(("anti-affinity bundles", group, bundles, width), count)
+    sent = view.preallocated
+    if len(sent):
+        counts = counts.copy()
+        # Of a bundle that was sent twice, the last time counts.
+        where = dict(zip(sent.bundle.tolist(), sent.broker.tolist(), strict=True))
+        for row, broker in where.items():
+            if member[row]:
+                counts[broker] += 1
+                if bundles.owned[row]:
+                    counts[bundles.broker[row]] -= 1
+    return counts
+
+
+def _members(policies: Policies, bundles: BundleTable, group: str) -> Bools:
+    """(namespaces,) which are in *group*."""
+    return np.array([policies.group_of(name) == group for name in bundles.namespaces], np.bool_)
+
+
 def _owned(policies: Policies, bundles: BundleTable, group: str, width: int) -> tuple[Bools, Ints, Ints]:
     """(namespaces,) which are in *group*; every namespace * *width* + broker that go together; (width,) their count."""
-    member = np.array([policies.group_of(name) == group for name in bundles.namespaces], np.bool_)
+    member = _members(policies, bundles, group)
     owned = bundles.ownership
     rows = member[owned.namespace]
     broker = owned.broker[rows]

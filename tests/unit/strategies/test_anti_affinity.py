@@ -5,7 +5,7 @@ import numpy as np
 
 from controller.model.load import ClusterView
 from controller.model.policies import Policies
-from controller.strategies.filters.anti_affinity import AntiAffinity
+from controller.strategies.filters.anti_affinity import AntiAffinity, ExtAntiAffinity
 from tests.cluster import Broker, broker, view
 from tests.filters import kept, sent
 
@@ -39,6 +39,28 @@ def test_brokers_with_the_fewest_namespaces_of_the_group_are_kept() -> None:
 
 def test_namespaces_count_not_bundles() -> None:
     assert kept(AntiAffinity(), cluster(owning("x", A, A2), owning("y", B)), A) == ["x", "y"]
+
+
+def test_the_extensible_load_manager_counts_bundles_not_namespaces() -> None:
+    # Java: getAntiAffinityNamespaceOwnedBrokers counts once for each bundle that the channel has as owned.
+    two = cluster(owning("x", A, A2), owning("y", B))
+    assert kept(ExtAntiAffinity(), two, A) == ["y"]
+    assert kept(ExtAntiAffinity(), cluster(owning("x", A, A2), owning("y", B, C, "acme/c/1")), A) == ["x"]
+    assert kept(ExtAntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
+
+
+def test_the_extensible_load_manager_sums_the_bundles_of_a_domain() -> None:
+    domains = {"w": "d1", "x": "d1", "y": "d2"}
+    three = cluster(owning("w", A, A2), owning("x"), owning("y", B), domains=domains)
+    assert kept(ExtAntiAffinity(failure_domains=True), three, A) == ["y"]
+    assert kept(ExtAntiAffinity(), three, A) == ["x"]
+
+
+def test_a_bundle_on_its_way_counts_where_it_goes_alone_for_the_extensible_load_manager() -> None:
+    three = cluster(owning("x", A, A2), owning("y", B), owning("z"))
+    assert kept(ExtAntiAffinity(), sent(three, A, "z"), B, of=("x", "y", "z")) == ["x", "y", "z"]
+    assert kept(ExtAntiAffinity(), sent(sent(three, A, "z"), A2, "z"), B) == ["x"]
+    assert kept(ExtAntiAffinity(), sent(sent(three, A, "z"), A, "y"), B) == ["z"]
 
 
 def test_a_namespace_in_no_group_goes_anywhere() -> None:
