@@ -6,17 +6,22 @@ interval.  Averages stay updated.
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from controller.model.decision import Unload
 from controller.model.memory import BrokerHitCounts, SplitHitCounts, StrategyMemory, TransferHistory
 from controller.model.peak_history import PeakHistory
+
+V = TypeVar("V")
 
 
 def splits_held_back(before: StrategyMemory, after: StrategyMemory, bundles: Collection[str]) -> StrategyMemory:
     """The memory *after* a split policy's decision, corrected for the splits of *bundles*, which were held back."""
     if not isinstance(before, SplitHitCounts) or not isinstance(after, SplitHitCounts):
         return after
-    return SplitHitCounts(hits=_restored(before.hits, after.hits, bundles))
+    return SplitHitCounts(
+        hits=_restored(before.hits, after.hits, bundles), owners=_restored(before.owners, after.owners, bundles)
+    )
 
 
 def unloads_held_back(
@@ -64,6 +69,6 @@ def _transfer_history(
     )
 
 
-def _restored(before: Mapping[str, int], after: Mapping[str, int], names: Collection[str]) -> dict[str, int]:
-    """*after*, but with the numbers of *names* from *before*."""
+def _restored(before: Mapping[str, V], after: Mapping[str, V], names: Collection[str]) -> dict[str, V]:
+    """*after*, but with what *before* has of *names*."""
     return {**after, **{name: before[name] for name in sorted(names) if name in before}}

@@ -126,6 +126,8 @@ class SplitHitCounts:
 
     kind: Literal["split_hit_counts"] = "split_hit_counts"
     hits: Mapping[str, int] = field(default_factory=dict)
+    #: The broker that each of them was counted at; older entries have none.
+    owners: Mapping[str, str] = field(default_factory=dict)
 
 
 #: Every kind of memory that a strategy can have; ``kind`` is its name in the journal.

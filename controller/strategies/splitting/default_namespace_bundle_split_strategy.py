@@ -1,20 +1,21 @@
 """Split a bundle that was over a limit in so many rounds in a row, and only so many of a broker in one round.
 
-The load of this interval counts, not an average.  In Pulsar every broker looks at its own bundles; here that is
-done broker by broker, and they share the room that a namespace has left.
+The load of this interval counts, not an average.  In Pulsar every broker looks at its own bundles, and counts them in
+its own memory; here that is done broker by broker, and they share the room that a namespace has left.  So a bundle that
+went to another broker is counted anew there, and a bundle that no broker serves is neither counted nor split.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.DefaultNamespaceBundleSplitStrategyImpl
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from controller.model.decision import Reason, Split, SplitDecision, Verdict
-from controller.model.load import Bools, BundleTable, ClusterView, Ints
+from controller.model.load import UNOWNED, Bools, BundleTable, ClusterView, Ints
 from controller.model.memory import SplitHitCounts
 from controller.model.names import can_split, parse_bundle
 from controller.model.option import option
@@ -73,7 +74,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
         """
         bundles = view.bundles
         passed = self.passed_by(bundles, bundles.load)
-        over, hits = passed.any, {name: n for name, n in memory.hits.items() if name in bundles.code_of}
+        over, hits = passed.any, _still_counted(view, memory)
         count, of_broker = view.namespace_bundle_count.tolist(), Counter[int]()
         splits: list[Split] = []
         verdicts: list[Verdict] = []
@@ -100,7 +101,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
             of_broker[broker] += 1
             del hits[bundle]
         verdicts += self._brokers_at_their_limit(view, of_broker)
-        return SplitDecision(splits=tuple(splits), verdicts=tuple(verdicts)), SplitHitCounts(hits=hits)
+        return SplitDecision(splits=tuple(splits), verdicts=tuple(verdicts)), _remembered(view, memory, hits)
 
     def _refusal(self, view: ClusterView, bundle: str, hits: int, count: int) -> Verdict | None:
         """Why *bundle*, over a limit for *hits* rounds in a namespace of *count* bundles, is not split now, or None."""
@@ -153,6 +154,24 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
             for broker, splits in of_broker.items()
             if splits == self.max_splits
         ]
+
+
+def _still_counted(view: ClusterView, memory: SplitHitCounts) -> dict[str, int]:
+    """The hits of bundles that have not gone to another broker; those of a bundle without a broker wait for it."""
+    hits = {name: n for name, n in memory.hits.items() if name in view.bundles.code_of}
+    owners = {name: _owner(view, name) for name in hits}
+    return {name: n for name, n in hits.items() if owners[name] in (None, memory.owners.get(name, owners[name]))}
+
+
+def _remembered(view: ClusterView, before: SplitHitCounts, hits: Mapping[str, int]) -> SplitHitCounts:
+    """*hits*, and at which broker they were counted."""
+    owners = {name: _owner(view, name) or before.owners.get(name) for name in hits}
+    return SplitHitCounts(hits=hits, owners={name: owner for name, owner in owners.items() if owner is not None})
+
+
+def _owner(view: ClusterView, bundle: str) -> str | None:
+    broker = int(view.bundles.broker[view.bundles.code_of[bundle]])
+    return None if broker == UNOWNED else view.brokers.names[broker]
 
 
 def _concerned(bundles: BundleTable, over: Bools, hits: Collection[str], order: Ints) -> list[int]:

@@ -289,8 +289,10 @@ def unload(source: str, destination: str = "") -> Unload:
 
 
 def test_a_split_that_is_held_back_keeps_its_hits() -> None:
-    before, after = SplitHitCounts(hits={"x": 3, "y": 2}), SplitHitCounts(hits={"y": 3})
-    assert splits_held_back(before, after, {"x"}) == SplitHitCounts(hits={"x": 3, "y": 3})
+    before = SplitHitCounts(hits={"x": 3, "y": 2}, owners={"x": "b1", "y": "b1"})
+    after = SplitHitCounts(hits={"y": 3}, owners={"y": "b2"})
+    kept = SplitHitCounts(hits={"x": 3, "y": 3}, owners={"x": "b1", "y": "b2"})
+    assert splits_held_back(before, after, {"x"}) == kept
     assert splits_held_back(before, after, ()) == after
 
 

@@ -3,12 +3,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import Reason, SplitDecision, Verdict
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import SplitHitCounts
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
 )
+from controller.strategies.view_builder import cluster_view
 from tests.cluster import NAMESPACE, Broker, Bundle, bundle, view
 
 A, B, C = (f"{NAMESPACE}/0x{i:08x}_0x{i + 16:08x}" for i in (0, 16, 32))
@@ -48,6 +49,10 @@ def split(seen: ClusterView, strategy: DefaultNamespaceBundleSplitStrategyImpl =
     return [one.bundle for one in strategy.decide(seen, SplitHitCounts())[0].splits]
 
 
+def split_after(seen: ClusterView, memory: SplitHitCounts) -> list[str]:
+    return [one.bundle for one in PATIENT.decide(seen, memory)[0].splits]
+
+
 def refusals(seen: ClusterView, strategy: DefaultNamespaceBundleSplitStrategyImpl = AT_ONCE) -> list[Verdict]:
     return [verdict for verdict in strategy.decide(seen, SplitHitCounts())[0].verdicts if verdict.reason != "Topics"]
 
@@ -64,6 +69,34 @@ def test_a_round_within_the_limits_begins_the_count_anew() -> None:
     _, memory = PATIENT.decide(cluster(a=OVER, b=OVER), SplitHitCounts(hits={A: 1}))
     _, memory = PATIENT.decide(cluster(a=WITHIN, b=OVER), memory)
     assert memory.hits == {B: 2}
+
+
+def test_a_bundle_that_went_to_another_broker_is_counted_anew_there() -> None:
+    # Java: splitConditionHitCounts is each broker's own, and keeps only what is in the broker's own bundle stats.
+    here, there = view(holding("b1", {A: OVER}), holding("b2", {})), view(holding("b1", {}), holding("b2", {A: OVER}))
+    memory = SplitHitCounts()
+    for seen, hits, owner in [(here, 1, "b1"), (here, 2, "b1"), (there, 1, "b2"), (there, 2, "b2"), (here, 1, "b1")]:
+        decision, memory = PATIENT.decide(seen, memory)
+        assert (decision.splits, memory) == ((), SplitHitCounts(hits={A: hits}, owners={A: owner}))
+
+
+def test_it_is_counted_anew_also_where_its_new_broker_may_split_no_more_in_this_round() -> None:
+    before = SplitHitCounts(hits={B: 2}, owners={B: "b2"})
+    decision, memory = replace(PATIENT, max_splits=1, hit_count=0).decide(cluster(a=OVER, b=OVER), before)
+    assert ([one.bundle for one in decision.splits], memory) == ([A], SplitHitCounts())
+
+
+def test_a_bundle_that_no_broker_serves_is_neither_counted_nor_split_and_its_count_waits_for_its_broker() -> None:
+    before = SplitHitCounts(hits={A: 2}, owners={A: "b1"})
+    nowhere = cluster_view(Broker("b1"), Broker("b2"), unowned={A: OVER, B: OVER})
+    decision, memory = replace(PATIENT, hit_count=0).decide(nowhere, before)
+    assert (decision, memory) == (SplitDecision(), before)
+    assert split_after(cluster(a=OVER), memory) == [A]
+    assert split_after(view(holding("b2", {A: OVER})), memory) == []
+
+
+def test_hits_of_a_journal_that_does_not_say_where_they_were_counted_go_on() -> None:
+    assert split_after(cluster(a=OVER), SplitHitCounts(hits={A: 2})) == [A]
 
 
 def test_a_bundle_that_is_gone_is_forgotten() -> None:
