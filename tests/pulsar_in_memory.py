@@ -13,7 +13,7 @@ from typing import Any
 import pulsar
 import pytest
 
-from controller.adapters.pulsar.log import connection, topics
+from controller.adapters.pulsar.log import connection, inbox, topics
 from controller.settings.pulsar_log import PulsarLogSettings
 
 _LEDGER = 7
@@ -75,6 +75,8 @@ class PulsarInMemory:
     asked: dict[str, Any] = field(default_factory=dict)
     clock_ms: int = 1_700_000_000_000
     names: Iterator[int] = field(default_factory=itertools.count)
+    #: By the partition's full name, and their own.
+    subscriptions: dict[tuple[str, str], "Subscription"] = field(default_factory=dict)
 
     def create(self, full: str, number: int) -> None:
         for partition in range(number):
@@ -181,14 +183,53 @@ class Reader:
         """Nothing is left behind."""
 
 
-class Consumer:
-    """Holds a position, and is asked for nothing."""
+@dataclass
+class Subscription:
+    """A Failover subscription of one partition: one consumer is sent its messages, the brokers choose it by names."""
 
-    def acknowledge_cumulative(self, _: pulsar.MessageId) -> None:
-        """The position moves on."""
+    partition: Partition
+    number: int
+    consumers: list["Consumer"] = field(default_factory=list)
+    active: "Consumer | None" = None
+    #: Entries up to this one are acknowledged; the next one that is sent.
+    acknowledged: int = -1
+    next: int = 0
+
+    def choose(self) -> None:
+        """Pulsar: AbstractDispatcherSingleActiveConsumer.  Who is new gets all that is not acknowledged."""
+        self.consumers.sort(key=lambda each: each.name)
+        chosen = self.consumers[self.number % len(self.consumers)] if self.consumers else None
+        if chosen is not self.active:
+            self.active, self.next = chosen, self.acknowledged + 1
+
+
+@dataclass(eq=False)
+class Consumer:
+    """A consumer of one partition; what was sent to it waits there, also when others are sent the rest."""
+
+    subscription: Subscription
+    name: str
+    most_waiting: int
+    waiting: list[Any] = field(default_factory=list)
+
+    def receive(self, timeout_millis: int | None = None) -> Any:
+        assert timeout_millis is not None
+        held = self.subscription
+        if held.active is self:
+            sent = held.partition.messages[held.next :][: self.most_waiting - len(self.waiting)]
+            self.waiting += sent
+            held.next += len(sent)
+        if not self.waiting:
+            raise pulsar.Timeout("Timeout")
+        return self.waiting.pop(0)
+
+    def acknowledge_cumulative(self, at: pulsar.MessageId) -> None:
+        self.subscription.acknowledged = max(self.subscription.acknowledged, at.entry_id())
 
     def close(self) -> None:
-        """It stays."""
+        if self in self.subscription.consumers:
+            self.subscription.consumers.remove(self)
+            self.subscription.choose()
 
 
 class Client:
@@ -197,6 +238,7 @@ class Client:
     def __init__(self, broker: PulsarInMemory) -> None:
         self._broker = broker
         self._producers: list[Producer] = []
+        self._consumers: list[Consumer] = []
 
     def get_topic_partitions(self, full: str) -> list[str]:
         found = [name for name in self._broker.partitions if name.startswith(f"{full}-partition-")]
@@ -232,12 +274,23 @@ class Client:
             return Reader(partition, max(0, end - 1) if start_message_id_inclusive else end)
         return Reader(partition, entry if start_message_id_inclusive else entry + 1)
 
-    def subscribe(self, *_: Any, **__: Any) -> Consumer:
-        return Consumer()
+    def subscribe(
+        self, full: str, name: str, *, consumer_name: str = "", receiver_queue_size: int = 1000, **_: Any
+    ) -> Consumer:
+        broker = self._broker
+        fresh = Subscription(broker.partitions[full], int(full.rpartition("-")[2]))
+        subscription = broker.subscriptions.setdefault((full, name), fresh)
+        made = Consumer(subscription, consumer_name, receiver_queue_size)
+        subscription.consumers.append(made)
+        subscription.choose()
+        self._consumers.append(made)
+        return made
 
     def close(self) -> None:
-        for each in self._producers:
-            each.close()
+        for producer in self._producers:
+            producer.close()
+        for consumer in self._consumers:
+            consumer.close()
 
     shutdown = close
 
@@ -252,6 +305,17 @@ class _Admin:
     def create_topic(self, namespace: str, name: str, partitions: int) -> None:
         self._broker.create(f"persistent://{namespace}/{name}", partitions)
 
+    def within(self, _: float) -> "_Admin":
+        return self
+
+    def active_consumers(self, namespace: str, name: str, subscription: str) -> dict[int, str]:
+        prefix = f"persistent://{namespace}/{name}-partition-"
+        return {
+            each.number: each.active.name
+            for (full, of), each in self._broker.subscriptions.items()
+            if of == subscription and full.startswith(prefix) and each.active is not None
+        }
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -261,7 +325,8 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> PulsarInMemory:
     """All connections lead to it."""
     made = PulsarInMemory()
     monkeypatch.setattr(connection, "log_client", lambda *_, **__: Client(made))
-    monkeypatch.setattr(topics, "log_admin", lambda _: _Admin(made))
+    for module in (topics, inbox):
+        monkeypatch.setattr(module, "log_admin", lambda _: _Admin(made))
     return made
 
 

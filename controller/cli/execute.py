@@ -60,9 +60,10 @@ def execute_until(
     *wait_for_log* returns when the log can be reached, or *until* is set.
     """
     has_worked, metrics = False, metrics or ExecutorMetrics()
+    system = log_system(settings)
     while not until.is_set():
         try:
-            inbox = log_system(settings).inbox()
+            inbox = system.inbox()
             try:
                 executor = Executor(
                     inbox,

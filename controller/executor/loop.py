@@ -22,7 +22,7 @@ from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse, seconds_awake_or_not
 from controller.model.decision import Command
 from controller.model.errors import WireError
-from controller.ports.inbox import AnswerRecord, Inbox, TakenOverError
+from controller.ports.inbox import AnswerRecord, Inbox, PartitionTakenOverError, TakenOverError
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import CommandEvent, EpochEvent, command_key, own_event, to_command
@@ -94,7 +94,10 @@ class Executor:
         with self._pulse.taken():
             answers += self._carry_out(jobs)
         failpoint("before-answer")
-        self._inbox.answer(answers)
+        try:
+            self._inbox.answer(answers)
+        except PartitionTakenOverError as error:
+            log.warning("%s: it answers their commands; this executor goes on with its others", error)
         return len(deliveries)
 
     def _ours(self, value: bytes) -> CommandEvent | None:
@@ -155,6 +158,8 @@ class Executor:
                     break
                 try:
                     records.append(self._one(job))
+                except PartitionTakenOverError:
+                    continue  # the one who has the partition answers it
                 except BaseException:
                     failed.set()
                     raise
@@ -163,8 +168,8 @@ class Executor:
     def _one(self, job: _Job) -> AnswerRecord:
         started = self._now_ms()
         # Asked again: the commands before it took time.
-        refused = None if job.maybe_begun else self._refusal(job)
-        if refused is not None:
+        refused = self._refusal(job)
+        if refused is not None and not job.maybe_begun:
             return self._record(job, Outcome(answer=refused), started)
         outcome = carry_out(
             job.command,
@@ -177,7 +182,7 @@ class Executor:
         return self._record(job, outcome, started)
 
     def _may_act(self, job: _Job) -> Answer | None:
-        """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands."""
+        """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands, or these."""
         self._pace.wait()
         with self._inbox_turn:
             # The log may hold a later leadership, or `trimtab stop-all`, after the commands that were taken.

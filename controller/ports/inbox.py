@@ -13,6 +13,13 @@ class TakenOverError(TrimtabError):
     exit_code = 75  # EX_TEMPFAIL: the service manager restarts us
 
 
+class PartitionTakenOverError(TakenOverError):
+    """Another executor has a partition now: it carries its commands out and answers them.
+
+    The inbox goes on with its other partitions, and with this one once it is given to this executor again.
+    """
+
+
 class Delivery(NamedTuple):
     """One event of the command topic."""
 
@@ -47,7 +54,8 @@ class PartitionMemory:
 class Inbox(Protocol):
     """The command topic, read so that every command is answered once; used by one thread at a time.
 
-    Every method may raise TakenOverError; after that the inbox must not be used any more.
+    Every method may raise TakenOverError; after that the inbox must not be used any more, unless it is a
+    PartitionTakenOverError, which is about one partition alone.
     """
 
     @property
@@ -72,7 +80,10 @@ class Inbox(Protocol):
         ...
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
-        """Publish *answers* and commit all events taken, in one transaction."""
+        """Publish *answers* and commit all events taken, in one transaction for each partition at least.
+
+        PartitionTakenOverError: answers of partitions that others have now are not published, all others are.
+        """
         ...
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -19,13 +20,14 @@ from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
 from controller.executor.loop import Executor
 from controller.lab.pulsar_server import PulsarCluster
 from controller.model.decision import Command
-from controller.ports.inbox import AnswerRecord, TakenOverError
+from controller.ports.inbox import AnswerRecord, Delivery, PartitionTakenOverError, TakenOverError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
-from controller.wire.commands import command_event, command_key, epoch_event
+from controller.wire.commands import command_event, command_key, epoch_event, parse_event
 from controller.wire.results import Result, decode_result
 from tests.commands import T, unload
 from tests.integration.pulsar_log import PARTITIONS, own_topics
+from tests.records import as_bytes, result
 from tests.unit.executor.test_executor_loop import Owners
 
 pytestmark = pytest.mark.integration
@@ -124,6 +126,50 @@ def test_an_executor_whose_partition_another_one_has_neither_acts_nor_answers(lo
         with pytest.raises(TakenOverError):
             old.answer([AnswerRecord(partition, "key", b"{}")])
     assert answers(log) == {}
+
+
+def test_an_executor_that_loses_a_partition_answers_its_others_and_goes_on(
+    log: PulsarLogSettings,
+) -> None:
+    def opened(name: str) -> "closing[PulsarInbox]":
+        return closing(PulsarInbox(log, settings(), cluster="standalone", name=name))
+
+    def of_commands(taken: Sequence[Delivery]) -> list[Delivery]:
+        return [each for each in taken if b"epoch/" not in each.value]
+
+    def answer(inbox: PulsarInbox, taken: Sequence[Delivery]) -> None:
+        inbox.answer([AnswerRecord(each.partition, "key", done(parse_event(each.value).id)) for each in taken])
+
+    def take_all(inbox: PulsarInbox, number: int) -> list[Delivery]:
+        found: list[Delivery] = []
+
+        def has_all() -> bool:
+            found.extend(of_commands(inbox.take(16, 0.2)))
+            return len(found) >= number
+
+        wait_for(has_all, 30, every=0.05)
+        return found
+
+    with opened("a") as first:
+        held = take_all(first, len(COMMANDS))
+        lost = [each for each in held if each.partition == 1]
+        with opened("b") as second:
+            theirs = take_all(second, len(lost))
+            assert sorted(each.value for each in theirs) == sorted(each.value for each in lost)
+            with pytest.raises(PartitionTakenOverError):
+                answer(first, held)
+            assert len(answers(log)) == len(held) - len(lost)
+            assert of_commands(first.take(16, 0.2)) == []
+            answer(second, theirs)
+        with closing(LogConnection(log)) as connection:
+            issue(connection, [replace(each, id=f"{each.id} again") for each in COMMANDS])
+        answer(first, take_all(first, len(COMMANDS)))
+    assert {len(each) for each in answers(log).values()} == {1}
+    assert len(answers(log)) == 2 * len(COMMANDS)
+
+
+def done(command: str) -> bytes:
+    return as_bytes(result(id=command, cluster="standalone"))
 
 
 def test_what_a_killed_executor_had_begun_is_looked_at_and_the_rest_carried_out(log: PulsarLogSettings) -> None:

@@ -5,11 +5,16 @@ at a time writes: with the first event of a partition it takes that partition ov
 it.  A command is begun once that is written; it is answered once that is written.  Results follow from it, and then
 the subscription moves on.  Whoever takes a partition over writes the last results again: those that are there are
 dropped.
+
+An executor whose partition was taken over goes on with its others.  Of that partition it forgets all that it had taken,
+and connects to it anew, under the same name: what waits for it in this process may be the other's by now, and the
+brokers send again what nobody has answered.
 """
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 from uuid import uuid4
 
@@ -24,8 +29,9 @@ from controller.adapters.pulsar.log.owned import OwnedPartition
 from controller.adapters.pulsar.log.reader import MARK, place_of
 from controller.adapters.pulsar.log.topics import create_topics, executors_control, log_admin
 from controller.adapters.pulsar.log.words import DENIED, failure, meaning
+from controller.adapters.pulsar.log.writer import close_quietly
 from controller.model.errors import SettingsError
-from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, PartitionTakenOverError, TakenOverError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 
@@ -43,11 +49,17 @@ _QUEUE: Final = 20
 class PulsarInbox:
     """See the module docstring."""
 
-    def __init__(self, settings: PulsarLogSettings, executor: ExecutorSettings, *, cluster: str) -> None:
+    def __init__(
+        self, settings: PulsarLogSettings, executor: ExecutorSettings, *, cluster: str, name: str = ""
+    ) -> None:
+        """*name* is this executor's for as long as its process runs: the brokers share the partitions out by names.
+
+        "": one of its own.
+        """
         self._log, self._cluster = settings, cluster
         self._subscription = f"{executor.group}-{cluster}"
         self._patience_seconds = float(executor.session_timeout_seconds)
-        self._name = str(uuid4())
+        self._name = name or str(uuid4())
         self._connection = LogConnection(settings)
         self._consumers: dict[int, pulsar.Consumer] = {}
         self._owned: dict[int, OwnedPartition] = {}
@@ -55,6 +67,8 @@ class PulsarInbox:
         #: Partitions that the subscription sends to this executor, as the brokers said last.
         self._active: set[int] = set()
         self._told_unknown = False
+        #: Those that another executor has taken over since the last take.
+        self._gone: set[int] = set()
         #: Partition -> the last event taken that is not answered.
         self._taken: dict[int, pulsar.MessageId] = {}
         self._next_look = Deadline(0.0)
@@ -81,6 +95,7 @@ class PulsarInbox:
 
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
         """See Inbox."""
+        self._begin_anew()
         self._look()
         deadline, taken = Deadline.after(timeout_seconds), list[Delivery]()
         while True:
@@ -92,35 +107,37 @@ class PulsarInbox:
 
     def memory(self, partition: int) -> PartitionMemory:
         """See Inbox."""
-        return self._owned[partition].memory
+        with self._ours(partition) as owned:
+            return owned.memory
 
     def newest_epoch(self, partition: int) -> int:
         """See Inbox.  The end of the partition is read once a second at most."""
-        return self._owned[partition].newest_epoch()
+        with self._ours(partition) as owned:
+            return owned.newest_epoch()
 
     def begin(self, partition: int, command: str) -> None:
         """See Inbox."""
-        owned = self._owned[partition]
-        owned.memory.begun.add(command)
-        owned.store()
+        with self._ours(partition) as owned:
+            owned.memory.begun.add(command)
+            owned.store()
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
         """See Inbox.  If the process dies before the subscription moves on, the next one knows the answers."""
-        gone = {answer.partition for answer in answers} - self._taken.keys()
-        if gone:
-            raise TakenOverError(f"{self._log.commands_topic}: partitions {sorted(gone)} were taken away")
-        for partition in sorted(self._taken):
-            owned = self._owned[partition]
-            owned.memory.settle()
-            own = [answer for answer in answers if answer.partition == partition]
-            owned.answer(own, place_of(self._taken[partition]))
-        for partition, last in self._taken.items():
+        for partition in sorted(self._taken.keys() - self._gone):
+            with suppress(PartitionTakenOverError), self._ours(partition) as owned:
+                owned.memory.settle()
+                own = [answer for answer in answers if answer.partition == partition]
+                owned.answer(own, place_of(self._taken[partition]))
+        for partition in sorted(self._taken.keys() - self._gone):
             try:
-                self._consumers[partition].acknowledge_cumulative(last)
+                self._consumers[partition].acknowledge_cumulative(self._taken[partition])
             except pulsar.PulsarException as error:
                 # It comes again, and is known by its result.
                 log.debug("%s: not acknowledged: %s", self._place(partition), meaning(error))
         self._taken.clear()
+        if self._gone:
+            place, gone = where(self._log, self._log.commands_topic), sorted(self._gone)
+            raise PartitionTakenOverError(f"{place}: another executor has partitions {gone} now")
 
     def close(self) -> None:
         """See Inbox."""
@@ -128,6 +145,30 @@ class PulsarInbox:
             owned.close()
         self._admin.close()
         self._connection.close()
+
+    @contextmanager
+    def _ours(self, partition: int) -> Iterator[OwnedPartition]:
+        """What this executor has of *partition*, which is remembered as gone where another one has it now."""
+        if partition in self._gone or partition not in self._owned:
+            raise PartitionTakenOverError(f"{self._place(partition)}: another executor has it now")
+        try:
+            yield self._owned[partition]
+        except PartitionTakenOverError:
+            self._gone.add(partition)
+            raise
+
+    def _begin_anew(self) -> None:
+        """Forget all of the partitions that are gone, and connect to them as if they were new."""
+        for partition in sorted(self._gone):
+            log.info("partition %d of the commands: another executor has it now", partition)
+            owned = self._owned.pop(partition, None)
+            if owned is not None:
+                owned.close()
+            self._taken.pop(partition, None)
+            self._active.discard(partition)
+            close_quietly(self._consumers[partition])
+            self._consumers[partition] = self._subscribe(partition)
+        self._gone.clear()
 
     def _take(self, partition: int, most: int) -> list[Delivery]:
         """Up to *most* events of *partition* that are at hand."""
@@ -141,18 +182,27 @@ class PulsarInbox:
                 raise failure(self._place(partition), error, operation="consume") from error
             except pulsar.PulsarException as error:
                 raise TakenOverError(f"{self._place(partition)}: {meaning(error)}") from error
-            if partition not in self._owned:
-                self._owned[partition] = OwnedPartition(
-                    self._connection, partition, cluster=self._cluster, patience_seconds=self._patience_seconds
-                )
-                self._active.add(partition)
-                log.info("reading the commands of partition %d from %s", partition, message.message_id())
+            if partition not in self._owned and not self._takes_over(partition, message):
+                return []
             at = message.message_id()
             self._taken[partition] = at
             # A batch that is answered in part comes again whole.
             if MARK not in properties_of(message) and place_of(at) > self._owned[partition].done:
                 taken.append(Delivery(partition, message.data()))
         return taken
+
+    def _takes_over(self, partition: int, message: pulsar.Message) -> bool:
+        """Whether *partition* is this executor's now, of which *message* came; another one may be faster."""
+        try:
+            self._owned[partition] = OwnedPartition(
+                self._connection, partition, cluster=self._cluster, patience_seconds=self._patience_seconds
+            )
+        except PartitionTakenOverError:
+            self._gone.add(partition)
+            return False
+        self._active.add(partition)
+        log.info("reading the commands of partition %d from %s", partition, message.message_id())
+        return True
 
     def _look(self) -> None:
         """Subscribe to the partitions that the command topic has by now, as far as the other topics have them."""

@@ -23,8 +23,8 @@ from controller.adapters.pulsar.log.reader import (
 from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, connected
 from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
-from controller.model.errors import AccessDeniedError, StateError, TrimtabError, WireError
-from controller.ports.inbox import AnswerRecord, PartitionMemory, TakenOverError
+from controller.model.errors import AccessDeniedError, LeadershipLostError, StateError, TrimtabError, WireError
+from controller.ports.inbox import AnswerRecord, PartitionMemory, PartitionTakenOverError, TakenOverError
 from controller.wire.base import Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command
@@ -44,7 +44,8 @@ _HIGHEST_NUMBER: Final = (1 << 63) // _MOST_ANSWERS - 1
 class OwnedPartition:
     """Partition *partition* of the commands, taken over from whoever had it.
 
-    TakenOverError, or AccessDeniedError, where anything fails: what was being written may be there, or not.
+    PartitionTakenOverError where another executor has it now; TakenOverError, or AccessDeniedError, where anything else
+    fails: what was being written may be there, or not.
     """
 
     def __init__(self, connection: LogConnection, partition: int, *, cluster: str, patience_seconds: float) -> None:
@@ -92,7 +93,7 @@ class OwnedPartition:
         return self._epoch
 
     def store(self, answers: Sequence[AnswerRecord] = ()) -> None:
-        """Store what is remembered, with *answers*, durably.  TakenOverError where another executor has it now."""
+        """Store what is remembered, with *answers*, durably."""
         self._attempt(lambda: self._store(answers))
 
     def answer(self, answers: Sequence[AnswerRecord], done: MessagePlace) -> None:
@@ -186,6 +187,11 @@ class OwnedPartition:
         except AccessDeniedError:
             self.close()
             raise
+        except LeadershipLostError as error:
+            self.close()
+            raise PartitionTakenOverError(
+                f"partition {self._partition} of the commands: another executor has it now"
+            ) from error
         except TrimtabError as error:
             self.close()
             raise TakenOverError(f"partition {self._partition} of the commands: {error}") from error

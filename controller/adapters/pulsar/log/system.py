@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from uuid import uuid4
 
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.inbox import PulsarInbox
@@ -24,6 +25,8 @@ class PulsarSystem:
     def __init__(self, log: PulsarLogSettings, settings: Settings) -> None:
         self._log, self._cluster = log, settings.cluster.name
         self._whole_every_ms, self._executor = settings.whole_every_ms, settings.executor
+        #: Of this process among the executors; an inbox that is opened anew has the same.
+        self._executor_name = str(uuid4())
 
     def server(self) -> WatchedServer:
         """See LogSystem."""
@@ -57,7 +60,7 @@ class PulsarSystem:
 
     def inbox(self) -> PulsarInbox:
         """See LogSystem."""
-        return PulsarInbox(self._log, self._executor, cluster=self._cluster)
+        return PulsarInbox(self._log, self._executor, cluster=self._cluster, name=self._executor_name)
 
     def collectors(self) -> PulsarCollectorLog:
         """See LogSystem."""
