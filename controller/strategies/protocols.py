@@ -73,6 +73,13 @@ class Observer(Protocol[M]):
         ...
 
 
+@runtime_checkable
+class KeepsItsChoice(Protocol):
+    """A placement that remembers the broker it chose, and keeps to it where the broker is overloaded."""
+
+    keeps_its_choice: ClassVar[bool]
+
+
 class Filter(Protocol):
     """Says which brokers a bundle may go to at all.  Pulsar: BrokerFilter, and the steps of selectBroker."""
 

@@ -27,3 +27,13 @@ def difference_percent() -> Any:
         unit="%",
         meaning="how far below the average usage a broker must be to be among the best",
     )
+
+
+def avg_shedder_fixed() -> Any:
+    """trimtabAvgShedderFixed, which AvgShedder reads as a shedder and as a placement."""
+    return option(
+        "trimtabAvgShedderFixed",
+        default=False,
+        meaning="AvgShedder without Pulsar's flaws: no broker paired with itself, a sole bundle stays,"
+        " equal bundles keep to their own plans",
+    )

@@ -1,8 +1,9 @@
 """Find the brokers that a bundle may go to, as the modular load manager does: filters in order, then the placement.
 
 Binding filters come first: what they leave is *allowed*, and no other broker is ever taken.  The other filters reduce
-that further.  They are ignored where they leave no broker, or where all that the placement accepts are overloaded.  So
-anti-affinity, topic counts and even spreading do not keep a bundle on a full broker; isolation does.
+that further.  They are ignored where they leave no broker, or where all that the placement accepts are overloaded, but
+for placements that keep their choice (AvgShedder).  So anti-affinity, topic counts and even spreading do not keep a
+bundle on a full broker; isolation does.
 
 Not here: BrokerLoadManagerClassFilter.  trimtab balances no cluster whose brokers run two load managers.
 
@@ -21,7 +22,7 @@ from controller.model.option import option
 from controller.strategies.common import options
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.common.resource_usage import ResourceWeights
-from controller.strategies.protocols import Filter, Placement
+from controller.strategies.protocols import Filter, KeepsItsChoice, Placement
 
 M = TypeVar("M", bound=StrategyMemory)
 
@@ -61,7 +62,7 @@ class ModularSelectBroker(ResourceWeights):
         """
         best, memory = placement.acceptable(view, bundle, found.kept, memory)
         free = best[~self._overloaded(view)[best]]
-        if len(free) or not len(best) or self.keep_filters:
+        if len(free) or not len(best) or self.keep_filters or isinstance(placement, KeepsItsChoice):
             return (free if len(free) else best), memory
         return placement.acceptable(view, bundle, found.allowed, memory)
 

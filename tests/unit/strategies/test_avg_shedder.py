@@ -7,9 +7,13 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
-from controller.model.memory import BrokerHitCounts
+from controller.model.memory import BrokerHitCounts, NoMemory
+from controller.strategies.common.candidates import Candidates
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.avg_shedder import AvgShedder
+from controller.strategies.view_builder import cluster_view as cluster_view_of
 from tests.cluster import MB, Broker, broker, broker_table, bundle, bundle_table, cluster_view, view
 
 
@@ -254,3 +258,48 @@ def test_a_bundle_without_a_plan_may_go_anywhere(candidates: list[int]) -> None:
     found, after = placement.acceptable(cluster, 0, np.array(candidates, np.int64), memory)
     assert found.tolist() == candidates
     assert after == memory
+
+
+#: Four brokers of which nobody has a, b, c: a and b have equal data.
+PLACED = cluster_view_of(
+    *(Broker(f"b{i}", cpu=0.5) for i in range(1, 5)),
+    unowned={"acme/t/a": bundle(10), "acme/t/b": bundle(10), "acme/t/c": bundle(20)},
+)
+
+
+def placed(cluster: ClusterView, of: str, *candidates: int, **options: Any) -> list[int]:
+    """The rows that bundle *of* may go to."""
+    placement, row = AvgShedderPlacement(**options), cluster.bundles.code_of[f"acme/t/{of}"]
+    return [int(broker) for broker in placement.acceptable(cluster, row, np.array(candidates), NoMemory())[0]]
+
+
+def sent_to(cluster: ClusterView, of: str, broker: int) -> ClusterView:
+    return cluster.with_preallocated(cluster.bundles.code_of[f"acme/t/{of}"], broker)
+
+
+def test_a_bundle_on_its_way_goes_where_it_was_sent_while_that_broker_is_a_candidate() -> None:
+    # Java: selectBroker puts its choice into bundleBrokerMap, and returns it while the candidates contain it.
+    once = sent_to(PLACED, "c", 2)
+    assert placed(once, "c", 0, 1, 2) == [2]
+    assert placed(once, "c", 0, 1) == [0, 1]
+    assert placed(sent_to(once, "c", 1), "c", 0, 1, 2) == [1]
+
+
+def test_bundles_of_equal_data_go_to_one_broker_as_in_pulsar_unless_that_is_fixed() -> None:
+    # Java: bundleBrokerMap's key is the bundle's data, and BundleData.equals compares averages and topics.
+    once = sent_to(PLACED, "a", 3)
+    assert placed(once, "b", 0, 1, 2, 3) == [3]
+    assert placed(once, "c", 0, 1, 2, 3) == [0, 1, 2, 3]
+    assert placed(once, "b", 0, 1, 2, 3, fixed=True) == [0, 1, 2, 3]
+    assert placed(once, "a", 0, 1, 2, 3, fixed=True) == [3]
+
+
+def test_a_full_broker_that_was_chosen_is_kept_where_filters_leave_full_brokers_only() -> None:
+    # Java: selectBroker of ModularLoadManagerImpl asks again without filters, and gets the remembered broker.
+    cluster = cluster_view_of(
+        Broker("b1", cpu=0.9), Broker("b2", cpu=0.9), Broker("b3", cpu=0.1), unowned={"x": bundle(1)}
+    )
+    select, rows = ModularSelectBroker(), np.array([0, 1])
+    found = Candidates(allowed=np.arange(3), kept=rows, steps=())
+    for placement, left in ((AvgShedderPlacement(), [0, 1]), (LeastLongTermMessageRate(), [2])):
+        assert select.acceptable(cluster, 0, found, placement, NoMemory())[0].tolist() == left

@@ -34,6 +34,8 @@ from controller.model.load import (
 )
 from controller.model.memory import BrokerHitCounts
 from controller.model.option import option
+from controller.strategies.common import options
+from controller.strategies.common.equal_data import data_keys
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.shedding.avg_shedder.pairs import Hits, Pair, pairs
@@ -100,12 +102,7 @@ class AvgShedder(ResourceWeights):
     max_unload_share: float = option(
         "maxUnloadPercentage", default=0.2, meaning="share of the difference between two brokers that moves at once"
     )
-    fixed: bool = option(
-        "trimtabAvgShedderFixed",
-        default=False,
-        meaning="AvgShedder without Pulsar's flaws: no broker paired with itself, a sole bundle stays,"
-        " equal bundles keep to their own plans",
-    )
+    fixed: bool = options.avg_shedder_fixed()
 
     def initial_memory(self) -> BrokerHitCounts:
         """No broker was hit yet."""
@@ -237,9 +234,6 @@ def _fitting(rows: Ints, traffic: Floats, to_move: float) -> list[int]:
 
 def _last_of_equals(bundles: BundleTable, rows: list[int], destinations: list[str]) -> list[str]:
     """*destinations* of bundles, all those with equal data where the last of them goes: see the module docstring."""
-    # How many samples there may be at most is the same for all.  Pulsar: BundleData.equals.
-    counts = (bundles.short_samples, bundles.long_samples, bundles.topics)
-    data = np.column_stack([bundles.short_term[rows], bundles.long_term[rows], *(count[rows] for count in counts)])
-    keys = data.view(f"V{data.shape[1] * data.itemsize}").ravel().tolist()
+    keys = data_keys(bundles, rows)
     plans = dict(zip(keys, destinations, strict=True))
     return [plans[key] for key in keys]
