@@ -20,6 +20,8 @@ _NOT_FOUND: Final = 404
 _LOOK_AGAIN_SECONDS: Final = 0.2
 #: The largest share of a command's remaining time for an act; the rest is for looking at its effect.
 _SHARE_OF_AN_ACT: Final = 0.5
+#: Between looks, where an act was answered well and seems to have led to nothing.
+_LOOK_TWICE_SECONDS: Final = (0.5, 1.0)
 
 
 class Cluster(Protocol):
@@ -55,6 +57,8 @@ class Outcome:
     owner_after: str = ""
     #: Calls to act; 0 where looking was enough.
     attempts: int = 0
+    #: Nothing was sent, since no broker took a call.
+    nobody_reached: bool = False
 
 
 def carry_out(
@@ -62,6 +66,7 @@ def carry_out(
     cluster: Cluster,
     *,
     may_act: Callable[[], Answer | None],
+    may_wait: Callable[[], bool] = lambda: False,
     maybe_begun: bool = False,
     dry_run: bool = False,
     most_attempts: int = 3,
@@ -74,12 +79,15 @@ def carry_out(
     has yet is looked up as its executor would have done, so that the brokers place it where it was to go.
 
     A command that names a broker which is not active has failed: who wrote it may have made that address up.
+    Where nobody can be reached, it is tried again as long as *may_wait*, also beyond *most_attempts*.
     """
     first: Observation | None = None
-    attempts, failure = 0, Failure(detail="never tried")
-    for nth in range(most_attempts):
-        if nth:
-            sleep(pause_seconds * 2 ** (nth - 1))
+    tries = attempts = 0
+    sent, failure = False, Failure(detail="never tried")
+    while tries < most_attempts or (failure.away and not sent and may_wait()):
+        if tries:
+            sleep(pause_seconds * 2 ** (min(tries, most_attempts) - 1))
+        tries += 1
         try:
             if not (maybe_begun or attempts) and (strange := cluster.not_active(command)):
                 return Outcome(answer=Answer(status="failed", detail=_strange(strange)))
@@ -94,18 +102,50 @@ def carry_out(
         if answer is None:
             attempts += 1
             acted = _act(command, cluster)
-            try:
-                seen = cluster.look_after(command)
-            except PulsarError as error:
-                answer = Answer(status="unknown", detail=f"{acted.detail if acted else 'sent'}; then {error}")
-                return Outcome(answer=answer, owner_before=first.owner, attempts=attempts)
-            answer = after(command, seen, acted)
             failure = acted or failure
+            if acted is None or acted.sent:  # else nothing has happened
+                sent = True
+                seen, answer = _effect(command, cluster, acted, sleep)
         if answer is not None:
             return Outcome(answer=answer, owner_before=first.owner, owner_after=seen.owner, attempts=attempts)
+    ended = _given_up(failure, tries, sent=sent, maybe_begun=maybe_begun)
+    return replace(ended, owner_before=first.owner if first else "", attempts=attempts)
+
+
+def _given_up(failure: Failure, tries: int, *, sent: bool, maybe_begun: bool) -> Outcome:
+    if failure.away and not sent and not maybe_begun:
+        answer = Answer(status="expired", detail=f"not begun, since nobody could be reached: {failure.detail}")
+        return Outcome(answer=answer, nobody_reached=True)
     status: Status = "unknown" if maybe_begun else "failed"
-    answer = Answer(status=status, detail=f"after {most_attempts} attempts: {failure.detail}")
-    return Outcome(answer=answer, owner_before=first.owner if first else "", attempts=attempts)
+    return Outcome(answer=Answer(status=status, detail=f"after {tries} attempts: {failure.detail}"))
+
+
+def _effect(
+    command: Command, cluster: Cluster, acted: Failure | None, sleep: Callable[[float], None]
+) -> tuple[Observation, Answer | None]:
+    """What is seen after an act, and the answer that follows; None: nothing has happened, and it may be tried again."""
+    try:
+        seen = _look_after(command, cluster, acted, sleep)
+    except PulsarError as error:
+        told = acted.detail if acted else "sent"
+        return Observation(boundaries=()), Answer(status="unknown", detail=f"{told}; then {error}")
+    return seen, after(command, seen, acted)
+
+
+def _look_after(
+    command: Command, cluster: Cluster, acted: Failure | None, sleep: Callable[[float], None]
+) -> Observation:
+    """What an act that was answered so has led to; looked at again where it seems to have led to nothing.
+
+    Brokers may answer an act before all of them know of it.
+    """
+    for pause in _LOOK_TWICE_SECONDS:
+        seen = cluster.look_after(command)
+        as_before = seen.owner == command.source if command.action == "unload" else True
+        if acted is not None or not seen.has(command.bundle) or not as_before:
+            return seen
+        sleep(pause)
+    return cluster.look_after(command)
 
 
 def _strange(names: Sequence[str]) -> str:
@@ -125,7 +165,7 @@ def _act(command: Command, cluster: Cluster) -> Failure | None:
 
 
 def _failure(error: PulsarError) -> Failure:
-    return Failure(detail=str(error), status=error.status, sent=error.sent)
+    return Failure(detail=str(error), status=error.status, sent=error.sent, away=error.away)
 
 
 class PulsarTarget:
@@ -170,14 +210,17 @@ class PulsarTarget:
             admin.unload(command.bundle, command.destination)
 
     def look_after(self, command: Command) -> Observation:
-        """See Cluster."""
-        if command.action == "split":
-            return self._boundaries(command)
+        """See Cluster.  Where nobody can be reached it is asked again until time is over."""
         while True:
-            seen = self._boundaries(command)
-            owner = self._placed(command.bundle) if seen.has(command.bundle) else ""
-            if owner or not seen.has(command.bundle):
-                return replace(seen, owner=owner)
+            try:
+                seen = self._boundaries(command)
+                if command.action == "split" or not seen.has(command.bundle):
+                    return seen
+                if owner := self._placed(command.bundle):
+                    return replace(seen, owner=owner)
+            except PulsarError as error:
+                if not error.away or self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
+                    raise
             time.sleep(_LOOK_AGAIN_SECONDS)
 
     def _boundaries(self, command: Command) -> Observation:

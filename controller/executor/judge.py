@@ -4,7 +4,7 @@ Three questions, in this order: may it be begun at all (``refusal``), is it stil
 been done (``after``).  None as the answer of the first two means: go on.  None of the last: try once more.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -17,6 +17,8 @@ from controller.wire.results import Status
 #: HTTP: the range is no bundle (any more), or the namespace is gone.
 _NO_SUCH_BUNDLE: Final = frozenset({404, 412})
 _CLIENT_ERRORS: Final = range(400, 500)
+#: No answer, or that of a proxy which got none.
+_MAYBE_UNDER_WAY: Final = frozenset({0, 502, 504})
 _HALVES: Final = "range_equally_divide"
 
 
@@ -44,6 +46,8 @@ class Failure:
     status: int = 0
     #: False: the broker cannot have received it.
     sent: bool = True
+    #: Nobody could be reached, or took the call.
+    away: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +98,14 @@ def after(command: Command, seen: Observation, failure: Failure | None) -> Answe
     if command.action == "split":
         if _is_split(command, seen):
             return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
+        if failure is None and not seen.has(command.bundle):
+            return Answer(status="failed", detail=f"it was split elsewhere:{_cuts(_found_cuts(command, seen))}")
         return _nothing_happened(
             command, seen, failure, "answered as done, but nothing was split: too few topics in it?"
         )
-    if failure is not None and failure.status in _NO_SUCH_BUNDLE and not seen.has(command.bundle):
-        return Answer(status="obsolete", detail=failure.detail)
+    if not seen.has(command.bundle):
+        # Whether it was unloaded before that does not matter any more.
+        return Answer(status="obsolete", detail=failure.detail if failure else "it was split or deleted meanwhile")
     if seen.owner and seen.owner == command.destination:
         return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
     if seen.owner and seen.owner != command.source:
@@ -145,7 +152,18 @@ def _is_split(command: Command, seen: Observation) -> bool:
     wanted = children(command)
     if not wanted:
         return bool(seen.boundaries) and not seen.has(command.bundle)
-    return set(wanted) <= set(pairwise(seen.boundaries))
+    # The parts may have been split again since: all that counts is that they end where they were to end.
+    return {end for part in wanted for end in part} <= set(seen.boundaries)
+
+
+def _found_cuts(command: Command, seen: Observation) -> list[int]:
+    """Where the bundle's range is cut now."""
+    name = parse_bundle(command.bundle)
+    return [cut for cut in seen.boundaries if name.lower < cut < name.upper]
+
+
+def _cuts(cuts: Iterable[int]) -> str:
+    return "".join(f" 0x{cut:08x}" for cut in cuts)
 
 
 def _nothing_happened(command: Command, seen: Observation, failure: Failure | None, otherwise: str) -> Answer | None:
@@ -154,9 +172,9 @@ def _nothing_happened(command: Command, seen: Observation, failure: Failure | No
     # The same status is given for requests that brokers do not like; the extensible load manager only halves.
     if failure.status in _NO_SUCH_BUNDLE and not seen.has(command.bundle):
         return Answer(status="obsolete", detail=failure.detail)
-    if failure.status in _CLIENT_ERRORS:
+    if failure.status in _CLIENT_ERRORS and not failure.away:
         return Answer(status="failed", detail=failure.detail)
-    if failure.sent and not failure.status:
+    if failure.sent and failure.status in _MAYBE_UNDER_WAY:
         # It may still be under way: sent again, it could be done twice.
         return Answer(status="unknown", detail=failure.detail)
     return None
@@ -168,6 +186,5 @@ def _gone(seen: Observation) -> Answer:
 
 def _would(command: Command) -> str:
     if command.action == "split":
-        at = "".join(f" 0x{cut:08x}" for cut in command.boundaries)
-        return f"would split it by {command.algorithm}{at}"
+        return f"would split it by {command.algorithm}{_cuts(command.boundaries)}"
     return f"would unload it from {command.source} to {command.destination or 'the broker that Pulsar chooses'}"

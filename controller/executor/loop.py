@@ -16,6 +16,7 @@ from typing import Final
 
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.network.calls import Calls
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.process.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
@@ -56,6 +57,7 @@ class Executor:
         give_up_seconds: float = 60.0,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         awake_or_not: Callable[[], float] = seconds_awake_or_not,
+        pace: Pace | None = None,
         metrics: ExecutorMetrics | None = None,
         own_namespaces: Collection[str] = frozenset(),
     ) -> None:
@@ -63,11 +65,13 @@ class Executor:
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
         self._give_up_seconds, self._now_ms = give_up_seconds, now_ms
         self._inbox_turn = threading.Lock()
-        self._pace = Pace(settings.max_per_second)
+        self._pace = pace or Pace(settings.max_per_second)
         self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
         self._calls = Calls(settings.max_concurrent)
         self._metrics = metrics or ExecutorMetrics()
         self._own_namespaces = own_namespaces
+        #: A command of this batch waited in vain for a broker that answers: the others do not wait.
+        self._nobody_reached = threading.Event()
 
     def run(self, until: threading.Event) -> None:
         """Work until told to end.  TakenOverError: others have the commands now; start anew."""
@@ -141,6 +145,7 @@ class Executor:
         # Pulsar keeps a destination by the range alone: two bundles of one range would get each other's.
         turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
         failed = threading.Event()
+        self._nobody_reached.clear()
         work = {
             namespace: partial(self._in_order, [(job, turns[_range(job)]) for job in each], failed)
             for namespace, each in of_namespace.items()
@@ -166,24 +171,30 @@ class Executor:
         return records
 
     def _one(self, job: _Job) -> AnswerRecord:
+        if not (job.maybe_begun or self._settings.dry_run or job.command.mode == "dry_run"):
+            # Before its time begins, and before it is looked at.
+            self._pace.wait()
         started = self._now_ms()
-        # Asked again: the commands before it took time.
+        # Asked again: its turn, and the commands before it, took time.
         refused = self._refusal(job)
         if refused is not None and not job.maybe_begun:
             return self._record(job, Outcome(answer=refused), started)
+        deadline = Deadline.after(self._give_up_seconds)
         outcome = carry_out(
             job.command,
             self._cluster.within(self._give_up_seconds),
             may_act=lambda: self._may_act(job),
+            may_wait=lambda: self._may_wait(job, deadline),
             maybe_begun=job.maybe_begun,
             dry_run=self._settings.dry_run,
             most_attempts=self._settings.attempts,
         )
+        if outcome.nobody_reached:
+            self._nobody_reached.set()
         return self._record(job, outcome, started)
 
     def _may_act(self, job: _Job) -> Answer | None:
         """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands, or these."""
-        self._pace.wait()
         with self._inbox_turn:
             # The log may hold a later leadership, or `trimtab stop-all`, after the commands that were taken.
             memory = self._inbox.memory(job.partition)
@@ -196,6 +207,11 @@ class Executor:
         if not self._pulse.steady():
             raise TakenOverError("this process stood still for longer than its session may last")
         return None
+
+    def _may_wait(self, job: _Job, deadline: Deadline) -> bool:
+        """Whether *job* may wait for a broker that answers."""
+        late = self._now_ms() >= job.command.expires_at_ms
+        return not (deadline.passed or late or self._nobody_reached.is_set())
 
     def _record(self, job: _Job, outcome: Outcome, started_ms: int) -> AnswerRecord:
         command, answer = job.command, outcome.answer

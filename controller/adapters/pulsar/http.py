@@ -47,17 +47,20 @@ _SHOWN: Final = 300
 NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
+#: Too many requests; and what proxies say where no broker answers them, or brokers that only start.
+_AWAY: Final = frozenset({429, 502, 503, 504})
 
 
 class PulsarError(TrimtabError):
     """A call of the admin API failed.  ``status`` is HTTP's, 0 where no answer came.
 
-    ``sent`` is False where no broker can have received the call: nothing has happened then.
+    ``sent`` is False where no broker can have received the call: nothing has happened then.  ``away`` is True where
+    nobody took the call: no connection, no answer, or an answer that says no more than that.
     """
 
-    def __init__(self, message: str, *, status: int = 0, sent: bool = True) -> None:
+    def __init__(self, message: str, *, status: int = 0, sent: bool = True, away: bool = False) -> None:
         super().__init__(message)
-        self.status, self.sent = status, sent
+        self.status, self.sent, self.away = status, sent, away or status in _AWAY
 
 
 class NotListedError(PulsarError):
@@ -156,7 +159,7 @@ class PulsarHttp:
                 break
             except PulsarError as error:
                 if last or error.status:
-                    self._trusted.failed(str(error))
+                    self._trusted.failed(str(error), away=error.away)
                     raise
                 asking._deadline = self.within(_LIST_SECONDS)._deadline
         self._learn(names)
@@ -172,7 +175,9 @@ class PulsarHttp:
         """Whether *broker* is an active one; its credentials go to no other.  PulsarError: that is not known."""
         found = self._found(lambda: broker in self._trusted.names)
         if not found and not self._trusted.is_known:
-            raise PulsarError(f"the active brokers are not known: {self._trusted.problem}", sent=False)
+            raise PulsarError(
+                f"the active brokers are not known: {self._trusted.problem}", sent=False, away=self._trusted.away
+            )
         return found
 
     def _names(self, path: str, url: str = "") -> tuple[str, ...]:
@@ -301,7 +306,7 @@ class PulsarHttp:
         self._require(method, url)
         left = self.seconds_left
         if left <= 0:
-            raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False)
+            raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False, away=True)
         timeout = urllib3.Timeout(connect=min(self._connect_seconds, left), read=min(self._read_seconds, left))
         headers = {**self._shown().headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
         if body is not None:
@@ -312,11 +317,11 @@ class PulsarHttp:
             )
             return read_answer(response, self.largest_answer)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise PulsarError(f"{method} {url}: no connection: {because(error)}", sent=False) from error
+            raise PulsarError(f"{method} {url}: no connection: {because(error)}", sent=False, away=True) from error
         except urllib3.exceptions.SSLError as error:
             raise PulsarError(f"{method} {url}: {self._why_no_tls(error)}") from error
         except urllib3.exceptions.HTTPError as error:
-            raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}") from error
+            raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}", away=True) from error
 
     def _why_no_tls(self, error: urllib3.exceptions.SSLError) -> str:
         """Which certificate is refused, by whom, and the setting that it is about."""

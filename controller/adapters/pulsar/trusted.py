@@ -60,6 +60,8 @@ class TrustedAddresses:
         self.names: frozenset[str] = frozenset()
         #: Why the list could not be read the last time, "" where it could.
         self.problem = "they were not asked for"
+        #: Whether that was since nobody could be reached.
+        self.away = False
         #: Held by whoever reads the list; all others wait for its outcome.
         self.reading = threading.RLock()
 
@@ -99,8 +101,8 @@ class TrustedAddresses:
         self._places = frozenset((place.host, place.port) for place in places)
         self._hosts = frozenset(place.host for place in places)
         self._listed = self._asked = self._clock()
-        self.problem = ""
+        self.problem, self.away = "", False
 
-    def failed(self, why: str) -> None:
-        """The list could not be read; the last one counts on."""
-        self._asked, self.problem = self._clock(), why
+    def failed(self, why: str, *, away: bool = False) -> None:
+        """The list could not be read, where *away* since nobody could be reached; the last one counts on."""
+        self._asked, self.problem, self.away = self._clock(), why, away

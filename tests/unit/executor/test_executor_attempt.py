@@ -9,13 +9,13 @@ from controller.executor import attempt
 from controller.executor.attempt import Outcome, carry_out
 from controller.executor.judge import Answer, Observation
 from controller.model.decision import Command
-from tests.commands import QUARTERS, A, B, C, unload
+from tests.commands import QUARTERS, A, B, C, split, unload
 
 OURS, THEIRS = Observation(boundaries=QUARTERS, owner=A), Observation(boundaries=QUARTERS, owner=B)
 NOBODYS, ELSEWHERE = Observation(boundaries=QUARTERS), Observation(boundaries=QUARTERS, owner=C)
 SERVER_ERROR = PulsarError("HTTP 500", status=500)
-NO_CONNECTION = PulsarError("no connection", sent=False)
-TIMEOUT = PulsarError("no answer")
+NO_CONNECTION = PulsarError("no connection", sent=False, away=True)
+TIMEOUT = PulsarError("no answer", away=True)
 
 
 class Scripted:
@@ -98,9 +98,10 @@ def test_a_command_that_was_begun_is_looked_at_though_its_source_is_gone_by_now(
     assert obey(THEIRS, strange=(A,), maybe_begun=True).answer.status == "already_done"
 
 
-@pytest.mark.parametrize("error", [SERVER_ERROR, NO_CONNECTION])
-def test_what_the_brokers_refused_is_tried_again_behind_a_new_look(error: PulsarError) -> None:
-    outcome = obey(OURS, error, OURS, OURS, None, THEIRS)
+def test_what_the_brokers_refused_is_tried_again_behind_a_new_look() -> None:
+    outcome = obey(OURS, SERVER_ERROR, OURS, OURS, None, THEIRS)
+    assert (outcome.answer.status, outcome.attempts) == ("done", 2)
+    outcome = obey(OURS, NO_CONNECTION, OURS, None, THEIRS)  # nothing was sent: there is no effect to look for
     assert (outcome.answer.status, outcome.attempts) == ("done", 2)
 
 
@@ -123,9 +124,58 @@ def test_an_act_that_nobody_can_look_at_afterwards_is_unknown() -> None:
 
 def test_looking_is_tried_again_and_then_nothing_was_done() -> None:
     assert obey(NO_CONNECTION, TIMEOUT, OURS, None, THEIRS).answer.status == "done"
-    outcome = obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION)
+    outcome = obey(NO_CONNECTION, SERVER_ERROR, SERVER_ERROR)
     assert (outcome.answer.status, outcome.attempts) == ("failed", 0)
     assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION, maybe_begun=True).answer.status == "unknown"
+
+
+def test_a_command_for_which_nobody_could_be_reached_has_not_failed_but_was_never_begun() -> None:
+    nobody = Outcome(
+        answer=Answer(status="expired", detail="not begun, since nobody could be reached: no connection"),
+        nobody_reached=True,
+    )
+    assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION) == nobody
+    # Nor has one whose act never left this process, whatever was seen before.
+    unsent = obey(OURS, NO_CONNECTION, OURS, NO_CONNECTION, TIMEOUT)
+    assert (unsent.answer.status, unsent.attempts, unsent.nobody_reached) == ("expired", 2, True)
+    # One that brokers received and refused has.
+    refused = obey(OURS, SERVER_ERROR, OURS, NO_CONNECTION, NO_CONNECTION)
+    assert (refused.answer.status, refused.nobody_reached) == ("failed", False)
+
+
+def test_while_nobody_can_be_reached_a_command_waits_as_long_as_it_may() -> None:
+    pauses, may = list[float](), [True, True, False]
+    cluster = Scripted(*[NO_CONNECTION] * 5)
+    outcome = carry_out(
+        unload(), cluster, may_act=lambda: None, may_wait=lambda: may.pop(0), sleep=pauses.append, most_attempts=3
+    )
+    assert (outcome.answer.status, cluster.steps, may) == ("expired", [], [])
+    assert pauses == [0.5, 1.0, 2.0, 2.0]
+    cluster = Scripted(*[NO_CONNECTION] * 4, OURS, None, THEIRS)
+    outcome = carry_out(unload(), cluster, may_act=lambda: None, may_wait=lambda: True, sleep=pauses.append)
+    assert outcome.answer.status == "done"
+    # Of what the brokers refuse there is no more than the attempts.
+    refused: list[Observation | PulsarError | None] = [OURS, SERVER_ERROR, OURS]
+    cluster = Scripted(*refused * 3)
+    outcome = carry_out(unload(), cluster, may_act=lambda: None, may_wait=lambda: True, sleep=pauses.append)
+    assert (outcome.answer.status, cluster.steps) == ("failed", [])
+
+
+def test_an_act_that_seems_to_have_led_to_nothing_is_looked_at_again_before_it_is_said() -> None:
+    pauses = list[float]()
+
+    def outcome_of(command: Command, *steps: Observation | PulsarError | None) -> Outcome:
+        cluster = Scripted(*steps)
+        outcome = carry_out(command, cluster, may_act=lambda: None, sleep=pauses.append)
+        assert cluster.steps == []
+        return outcome
+
+    assert outcome_of(unload(), OURS, None, OURS, OURS, THEIRS).answer.status == "done"
+    assert pauses == [0.5, 1.0]
+    assert outcome_of(unload(), OURS, None, OURS, OURS, OURS).answer.status == "failed"
+    halved = Observation(boundaries=(*QUARTERS[:2], 0x60000000, *QUARTERS[2:]))
+    assert outcome_of(split(), OURS, None, OURS, halved).answer.status == "done"
+    assert outcome_of(split(), OURS, None, OURS, OURS, OURS).answer.status == "failed"
 
 
 def test_a_replaced_executor_does_not_act() -> None:
@@ -161,8 +211,8 @@ def test_the_pause_before_the_next_attempt_begins_with_half_a_second_and_doubles
 
 
 def test_a_command_without_a_result_says_how_often_it_was_tried_and_what_came_last() -> None:
-    assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION) == Outcome(
-        answer=Answer(status="failed", detail="after 3 attempts: no connection")
+    assert obey(NO_CONNECTION, TIMEOUT, SERVER_ERROR) == Outcome(
+        answer=Answer(status="failed", detail="after 3 attempts: HTTP 500")
     )
     assert obey(OURS, SERVER_ERROR, OURS, OURS, SERVER_ERROR, OURS, TIMEOUT) == Outcome(
         answer=Answer(status="failed", detail="after 3 attempts: no answer"), owner_before=A, attempts=2

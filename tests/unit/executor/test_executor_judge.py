@@ -1,18 +1,21 @@
 import pytest
 
+from controller.adapters.pulsar.admin import PulsarError
 from controller.executor.judge import Answer, Failure, Observation, after, before, children, refusal
 from controller.model.decision import Command
 from tests.commands import BUNDLE, QUARTERS, A, B, C, T, split, unload
 
 OWNED = Observation(boundaries=QUARTERS, owner=A)
 HALVED = Observation(boundaries=(0, 0x40000000, 0x60000000, 0x80000000, 0xC0000000, 0xFFFFFFFF))
+#: The halves were split again.
+QUARTERED = Observation(boundaries=(0, 0x40000000, 0x50000000, 0x60000000, 0x70000000, 0x80000000, 0xFFFFFFFF))
 NO_NAMESPACE = Observation(boundaries=())
 TIMEOUT = Failure(detail="no answer")
 REFUSED = Failure(detail="no connection", sent=False)
 
 
 def failure(status: int) -> Failure:
-    return Failure(detail=f"HTTP {status}", status=status)
+    return Failure(detail=f"HTTP {status}", status=status, away=PulsarError("", status=status).away)
 
 
 def at(owner: str) -> Observation:
@@ -51,6 +54,7 @@ def test_a_command_whose_preconditions_hold_is_carried_out(command: Command) -> 
         (unload(), HALVED, "obsolete", "no such bundle"),
         (unload(), NO_NAMESPACE, "obsolete", "no such namespace"),
         (split(), HALVED, "already_done", ""),
+        (split(), QUARTERED, "already_done", ""),
         (split(boundaries=(0x50000000,)), HALVED, "obsolete", "no such bundle"),
         (split(boundaries=()), HALVED, "obsolete", "no such bundle"),
         (split(), at(C), "obsolete", "c:8080 has it"),
@@ -120,6 +124,13 @@ def test_what_a_dead_executor_had_begun_is_never_done_again(command: Command, se
         (split(), OWNED, failure(412), "failed"),
         (split(boundaries=(0x50000000,)), HALVED, failure(412), "obsolete"),
         (unload(), at(A), failure(412), "failed"),
+        (unload(), at(A), failure(429), "go on"),
+        (unload(), at(A), failure(502), "unknown"),
+        (unload(), at(A), failure(504), "unknown"),
+        (unload(), HALVED, None, "obsolete"),
+        (unload(), HALVED, TIMEOUT, "obsolete"),
+        (split(), QUARTERED, None, "done"),
+        (split(boundaries=(0x50000000,)), HALVED, None, "failed"),
         (split(boundaries=()), HALVED, None, "done"),
         (split(boundaries=()), NO_NAMESPACE, failure(404), "obsolete"),
     ],
@@ -213,6 +224,13 @@ def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
         (split(), HALVED, None, Answer(status="done")),
         (split(), HALVED, failure(500), Answer(status="done", detail="in spite of: HTTP 500")),
         (split(), OWNED, TIMEOUT, Answer(status="unknown", detail="no answer")),
+        (unload(), HALVED, None, Answer(status="obsolete", detail="it was split or deleted meanwhile")),
+        (
+            split(boundaries=(0x50000000,)),
+            HALVED,
+            None,
+            Answer(status="failed", detail="it was split elsewhere: 0x60000000"),
+        ),
         (
             split(),
             OWNED,

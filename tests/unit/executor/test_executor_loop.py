@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -15,8 +16,10 @@ import pytest
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.pulsar.admin import PulsarError
+from controller.executor.attempt import carry_out
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
+from controller.executor.pace import Pace
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.ports.inbox import TakenOverError
@@ -232,6 +235,70 @@ def test_a_cluster_that_does_not_answer_is_a_failed_command_not_the_end(tmp_path
     write(tmp_path, "1", issued(unload()))
     play(tmp_path, Away())
     assert results(tmp_path) == [(unload().id, "failed")]
+
+
+def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_only_one_of_a_batch_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, looked = T, list[str]()
+
+    def pass_time(seconds: float) -> None:
+        nonlocal now
+        now += round(seconds * 1000)
+
+    class Away(Owners):
+        def look(self, command: Command) -> Observation:
+            looked.append(command.id)
+            raise PulsarError("connection refused", sent=False, away=True)
+
+    monkeypatch.setattr("controller.executor.loop.carry_out", partial(carry_out, sleep=pass_time))
+    commands = [unload(bundle) for bundle in BUNDLES]
+    commands[0] = replace(commands[0], expires_at_ms=T + 9_000)
+    write(tmp_path, "1", *map(issued, commands))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    settings = ExecutorSettings(max_per_second=1000.0, max_concurrent=1)
+    Executor(inbox, Away(), settings, name="standalone", now_ms=lambda: now, give_up_seconds=60.0).step()
+    inbox.close()
+    assert results(tmp_path) == [(command.id, "expired") for command in commands]
+    # The first one was tried until it expired, each of the others as often as any command.
+    assert now >= commands[0].expires_at_ms
+    assert [looked.count(command.id) for command in commands[1:]] == [3, 3]
+
+
+def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_where_it_expired_meanwhile(
+    tmp_path: Path,
+) -> None:
+    now, events = T, list[str]()
+
+    def wait(seconds: float) -> None:
+        nonlocal now
+        now += round(seconds * 1000)
+        events.append("turn")
+
+    class Told(Owners):
+        def within(self, _: float) -> Self:
+            events.append("time begins")
+            return self
+
+        def look(self, command: Command) -> Observation:
+            events.append("look")
+            return super().look(command)
+
+        def look_after(self, command: Command) -> Observation:
+            return super().look(command)
+
+        def act(self, command: Command) -> None:
+            events.append("act")
+            super().act(command)
+
+    pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)  # commands expire after 300 s
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    settings = ExecutorSettings(max_concurrent=1)
+    Executor(inbox, Told(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
+    inbox.close()
+    assert [status for _, status in results(tmp_path)] == ["done", "done", "expired"]
+    assert events == ["time begins", "look", "act", "turn", "time begins", "look", "act", "turn"]
 
 
 def test_an_executor_ends_when_told_to(tmp_path: Path) -> None:

@@ -103,6 +103,30 @@ def test_a_bundle_without_an_owner_at_the_end_is_unknown() -> None:
         target(Admin(*[NO_BROKER_YET] * 3, B, seconds=2)).look_after(unload())
 
 
+def test_a_look_at_a_split_that_nobody_answers_is_asked_again_until_time_is_over() -> None:
+    class Silent(Admin):
+        silent = 2
+
+        def boundaries(self, namespace: str) -> tuple[int, ...]:
+            if self.silent:
+                self.silent -= 1
+                raise NO_BROKER_YET
+            return super().boundaries(namespace)
+
+    assert target(Silent(boundaries=[HALVED])).look_after(split()).boundaries == HALVED
+    with pytest.raises(PulsarError, match="503"):
+        target(Silent(seconds=1)).look_after(split())
+    refused = Admin()
+    refused.boundaries = _refused  # type: ignore[method-assign]
+    with pytest.raises(PulsarError, match="403"):
+        target(refused).look_after(split())
+    assert refused.seconds == 60  # not asked again: nobody would answer otherwise
+
+
+def _refused(namespace: str) -> tuple[int, ...]:
+    raise PulsarError(f"403 {namespace}", status=403)
+
+
 def test_no_look_begins_that_would_end_after_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "_LOOK_AGAIN_SECONDS", 1)
     slept: list[float] = []
