@@ -1,6 +1,7 @@
 """Pulsar's admin and lookup REST API, as little of it as trimtab needs.
 
-Nothing is repeated here: no call of the API is idempotent, and only the caller knows what may be done twice.
+No act is repeated here that a broker may have begun: none is idempotent, and only the caller knows what may be done
+twice.
 """
 
 import json

@@ -1,5 +1,8 @@
 """Calls of Pulsar's REST API.
 
+What only asks goes on to the next admin URL where one does not answer.  What acts does so only where no broker can have
+received it.
+
 Redirects are followed here: brokers send callers on to each other with 307, and clients that follow by themselves
 drop the credentials when the host changes.  One client serves all threads.
 
@@ -11,7 +14,9 @@ import copy
 import json
 import logging
 import math
+import re
 import ssl
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Self
@@ -31,7 +36,7 @@ from controller.adapters.network.pool import (
 from controller.adapters.network.tls import Tls, is_refusal, refusal
 from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
 from controller.adapters.pulsar.credentials import Credentials
-from controller.adapters.pulsar.trusted import TrustedAddresses
+from controller.adapters.pulsar.trusted import Origin, TrustedAddresses, origin
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name
 from controller.wire.metrics import MAX_BROKERS
@@ -48,7 +53,13 @@ NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
 #: Too many requests; and what proxies say where no broker answers them, or brokers that only start.
-_AWAY: Final = frozenset({429, 502, 503, 504})
+_TOO_MANY: Final = 429
+_AWAY: Final = frozenset({_TOO_MANY, 502, 503, 504})
+#: A request is sent again for so long where there are too many; the pause doubles, and is never shorter than told.
+_TOO_MANY_SECONDS: Final = 30.0
+_TOO_MANY_PAUSE_SECONDS: Final = 0.5
+#: An admin URL that did not answer is asked after the others for so long.
+_SILENT_SECONDS: Final = 30.0
 
 
 class PulsarError(TrimtabError):
@@ -103,6 +114,8 @@ class PulsarHttp:
         #: From then on every call fails.
         self._deadline = Deadline(math.inf)
         self._trusted = TrustedAddresses(self._urls)
+        #: Those that did not answer lately -> until when they are asked last.  Shared by all that ``within`` returns.
+        self._silent: dict[Origin | None, Deadline] = {}
         #: False on a copy that is about to read the list of active brokers itself.
         self._may_list = True
         #: With https: active broker -> where it answers.
@@ -153,12 +166,13 @@ class PulsarHttp:
         asking = self.within(_LIST_SECONDS)
         asking._may_list = False
         path = f"/admin/v2/brokers/{self._cluster}"
-        for last, url in zip(_is_last(len(self._urls)), self._urls, strict=True):
+        urls = self._starts()
+        for last, url in zip(_is_last(len(urls)), urls, strict=True):
             try:
                 names = asking._names(path, url)
                 break
             except PulsarError as error:
-                if last or error.status:
+                if last or not _goes_on("GET", error):
                     self._trusted.failed(str(error), away=error.away)
                     raise
                 asking._deadline = self.within(_LIST_SECONDS)._deadline
@@ -236,15 +250,21 @@ class PulsarHttp:
         self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
     ) -> bytes:
         target = quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
-        starts = [self._address(at)] if at else self._urls
-        for last, start in zip(_is_last(len(starts)), starts, strict=True):
+        starts = [self._address(at)] if at else self._starts()
+        for nth, start in enumerate(starts):
+            to_ask = len(starts) - nth
+            # One that does not answer leaves time for those that are asked after it.
+            asking = self.within(self.seconds_left / to_ask) if method == "GET" else self
             try:
-                return self._follow(method, start + target, body)
+                return asking._follow(method, start + target, body)
             except PulsarError as error:
-                # Another broker is asked only where this one cannot have received the call.
-                if error.sent or last:
+                if to_ask == 1 or not _goes_on(method, error):
                     raise
         raise AssertionError("the last URL returns or raises")
+
+    def _starts(self) -> list[str]:
+        """The admin URLs, those last that did not answer lately."""
+        return sorted(self._urls, key=lambda url: origin(url) in self._silent and not self._silent[origin(url)].passed)
 
     def _address(self, broker: str) -> str:
         """Where *broker* answers.  Its name holds its port for http; with https the others know where to send us.
@@ -257,11 +277,12 @@ class PulsarHttp:
             return f"http://{broker}"
         if broker not in self._addresses:
             asked = f"/admin/v2/brokers/{self._cluster}/{quote(broker, safe=':')}/ownedNamespaces"
-            for last, url in zip(_is_last(len(self._urls)), self._urls, strict=True):
+            urls = self._starts()
+            for last, url in zip(_is_last(len(urls)), urls, strict=True):
                 try:
                     answer = self._send("GET", url + asked, None)
                 except PulsarError as error:
-                    if error.sent or last:
+                    if last or not _goes_on("GET", error):
                         raise
                     continue
                 if answer.status in _REDIRECTED:
@@ -302,7 +323,19 @@ class PulsarHttp:
         return answer.data
 
     def _send(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
-        """One request, without redirects; the only place that credentials leave from."""
+        """One request, without redirects, sent again for a while where the broker has too many of them."""
+        until, pause = self._deadline.within(_TOO_MANY_SECONDS), _TOO_MANY_PAUSE_SECONDS
+        while True:
+            answer = self._send_once(method, url, body)
+            wait = max(pause, _retry_after(answer))
+            # It has done nothing with the request, so an act may be sent again, too.
+            if answer.status != _TOO_MANY or wait >= until.left:
+                return answer
+            time.sleep(wait)
+            pause *= 2
+
+    def _send_once(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
+        """One request; the only place that credentials leave from."""
         self._require(method, url)
         left = self.seconds_left
         if left <= 0:
@@ -315,12 +348,16 @@ class PulsarHttp:
             response = self._connections.pool.request(
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
-            return read_answer(response, self.largest_answer)
+            answer = read_answer(response, self.largest_answer)
+            self._silent.pop(origin(url), None)
+            return answer
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            self._silent[origin(url)] = Deadline.after(_SILENT_SECONDS)
             raise PulsarError(f"{method} {url}: no connection: {because(error)}", sent=False, away=True) from error
         except urllib3.exceptions.SSLError as error:
             raise PulsarError(f"{method} {url}: {self._why_no_tls(error)}") from error
         except urllib3.exceptions.HTTPError as error:
+            self._silent[origin(url)] = Deadline.after(_SILENT_SECONDS)
             raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}", away=True) from error
 
     def _why_no_tls(self, error: urllib3.exceptions.SSLError) -> str:
@@ -340,6 +377,17 @@ def _location(url: str, answer: HttpAnswer) -> str:
     except ValueError as error:
         raise PulsarError(f"{url}: redirected to {location!r:.100}, which is not an address") from error
     return there
+
+
+def _goes_on(method: str, error: PulsarError) -> bool:
+    """Whether another admin URL is asked after *error*: it cannot have received the call, or asking changes nothing."""
+    return not error.sent or (method == "GET" and (error.away or error.status >= 500))
+
+
+def _retry_after(answer: HttpAnswer) -> float:
+    """How long *answer* says to wait; 0 where it does not say it in seconds."""
+    told = str(answer.headers.get("Retry-After", "")).strip()
+    return float(told) if re.fullmatch("[0-9]{1,6}", told) else 0.0
 
 
 def _is_last(number: int) -> list[bool]:

@@ -503,11 +503,13 @@ def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_t
 ) -> None:
     caplog.set_level("INFO")
     one = world.collector("one")
-    world.pulsar.brokers[0].broken = "failureDomains"
+    for broker in world.pulsar.brokers:
+        broker.broken = "failureDomains"
     for i in range(3):
         world.interval(T + i * PERIOD, one)
     assert sum("the failure domains could not be read: " in record.message for record in caplog.records) == 1
-    world.pulsar.brokers[0].broken = "nothing"
+    for broker in world.pulsar.brokers:
+        broker.broken = "nothing"
     world.interval(T + 3 * PERIOD, one)
     assert [record.message for record in caplog.records if "can be read again" in record.message] == [
         "the failure domains can be read again"

@@ -104,6 +104,129 @@ class _HangsUp(Handler):
     def do_PUT(self) -> None:  # noqa: N802
         self.close_connection = True
 
+    do_GET = do_PUT  # noqa: N815
+
+
+BUNDLES = "/admin/v2/namespaces/tenant/ns/bundles"
+CUT = {"boundaries": ["0x00000000", "0xffffffff"]}
+
+
+def test_a_question_that_one_admin_url_does_not_answer_goes_to_the_next_and_later_ones_begin_there(
+    broker: Brokers,
+) -> None:
+    deaf, other = broker(), broker()
+    deaf.RequestHandlerClass = _HangsUp
+    for each in (deaf, other):
+        each.answers[BUNDLES], each.answers[UNLOAD] = (200, CUT), (204, None)
+    asking = admin(deaf, other)
+    assert asking.boundaries("tenant/ns") == (0, 0xFFFFFFFF)
+    deaf.RequestHandlerClass = Handler  # it would answer by now, but is asked last for a while
+    assert asking.within(60).boundaries("tenant/ns") == (0, 0xFFFFFFFF)
+    asking.unload(BUNDLE)
+    assert (deaf.seen, len(other.seen)) == ([], 3)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_question_that_a_broker_cannot_answer_goes_to_the_next_and_an_act_does_not(
+    broker: Brokers, status: int
+) -> None:
+    ill, other = broker(), broker()
+    for path in (BUNDLES, UNLOAD):
+        ill.answers[path] = (status, {"reason": "out of order"})
+    other.answers[BUNDLES] = (200, CUT)
+    asking = admin(ill, other)
+    assert asking.boundaries("tenant/ns") == (0, 0xFFFFFFFF)
+    with pytest.raises(PulsarError, match="out of order"):
+        asking.unload(BUNDLE)
+    assert len(other.seen) == 1
+
+
+def test_what_one_broker_refuses_is_not_asked_of_the_next(broker: Brokers) -> None:
+    one, other = broker(), broker()
+    for status in (401, 403, 404):
+        one.answers[BUNDLES] = (status, {"reason": "no"})
+        with pytest.raises(PulsarError, match="no"):
+            admin(one, other).boundaries("tenant/ns")
+    assert other.seen == []
+
+
+def test_an_admin_url_that_does_not_answer_leaves_time_for_those_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = list[tuple[str, float]]()
+
+    def silent(asking: PulsarAdmin, method: str, url: str, body: bytes | None) -> None:
+        given.append((f"{method} {url[:8]}", asking.seconds_left))
+        raise PulsarError(f"{url}: no answer ({body!r})", away=True)
+
+    monkeypatch.setattr(PulsarAdmin, "_send", silent)
+    asking = PulsarAdmin(["http://a", "http://b", "http://c"], cluster="lab").within(600)
+    with pytest.raises(PulsarError, match="http://c"):
+        asking.boundaries("tenant/ns")
+    assert [call for call, _ in given] == ["GET http://a", "GET http://b", "GET http://c"]
+    assert [seconds for _, seconds in given] == pytest.approx([200, 300, 600], abs=40)
+    given.clear()
+    with pytest.raises(PulsarError, match="http://a"):
+        asking.unload(BUNDLE)
+    assert [call for call, _ in given] == ["PUT http://a"]
+    assert given[0][1] == pytest.approx(600, abs=40)
+
+
+class _Busy(Handler):
+    """Has too many requests for the first few of them."""
+
+    refused, retry_after = 3, ""
+
+    def do_PUT(self) -> None:  # noqa: N802
+        if _Busy.refused == 0:
+            return super().do_PUT()
+        _Busy.refused -= 1
+        self.send_response(429)
+        if self.retry_after:
+            self.send_header("Retry-After", self.retry_after)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return None
+
+    do_GET = do_PUT  # noqa: N815
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "waits"),
+    [("", [0.5, 1, 2]), ("3", [3, 3, 3]), ("Tue, 24 Nov 2026 00:00:00 GMT", [0.5, 1, 2]), ("0", [0.5, 1, 2])],
+)
+def test_a_broker_with_too_many_requests_is_asked_again_after_the_time_that_it_says_acts_too(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch, retry_after: str, waits: list[float]
+) -> None:
+    one, slept = broker(), list[float]()
+    one.RequestHandlerClass, one.answers[UNLOAD], one.answers[BUNDLES] = _Busy, (204, None), (200, CUT)
+    monkeypatch.setattr("controller.adapters.pulsar.http.time.sleep", slept.append)
+    monkeypatch.setattr(_Busy, "retry_after", retry_after)
+    for call in (lambda: admin(one).unload(BUNDLE), lambda: admin(one).boundaries("tenant/ns")):
+        slept.clear()
+        monkeypatch.setattr(_Busy, "refused", 3)
+        call()
+        assert slept == waits
+
+
+def test_the_wait_for_a_broker_with_too_many_requests_ends_with_the_time_of_the_call_and_is_no_refusal(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, slept = broker(), list[float]()
+    one.RequestHandlerClass = _Busy
+    monkeypatch.setattr(_Busy, "refused", 100)
+    monkeypatch.setattr("controller.adapters.pulsar.http.time.sleep", slept.append)
+    monkeypatch.setattr(_Busy, "retry_after", "900000")
+    with pytest.raises(PulsarError, match="429") as raised:
+        admin(one).unload(BUNDLE)
+    assert (raised.value.away, slept, _Busy.refused) == (True, [], 99)
+    monkeypatch.setattr(_Busy, "retry_after", "")
+    with pytest.raises(PulsarError, match="429"):
+        admin(one).within(15.9).unload(BUNDLE)
+    assert slept == [0.5, 1, 2, 4, 8]
+    slept.clear()
+    with pytest.raises(PulsarError, match="429"):
+        admin(one).unload(BUNDLE)
+    assert slept == [0.5, 1, 2, 4, 8, 16]  # half a minute at most
+
 
 def test_an_owner_is_found_by_asking_the_likely_brokers_first(broker: Brokers) -> None:
     one, two, three = sorted((broker() for _ in range(3)), key=lambda each: each.name)
