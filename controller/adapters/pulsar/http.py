@@ -103,6 +103,7 @@ class PulsarHttp:
         read_seconds: float = 60.0,
         connections: int = 16,
         hosts: int = 64,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if not urls:
             raise TrimtabError("no admin URL of Pulsar is given")
@@ -110,7 +111,7 @@ class PulsarHttp:
         fixed = Credentials() if credentials is None or callable(credentials) else credentials
         #: Asked before each request.
         self._shown = credentials if callable(credentials) else lambda: fixed
-        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
+        self._connect_seconds, self._read_seconds, self._sleep = connect_seconds, read_seconds, sleep
         #: From then on every call fails.
         self._deadline = Deadline(math.inf)
         self._trusted = TrustedAddresses(self._urls)
@@ -331,7 +332,7 @@ class PulsarHttp:
             # It has done nothing with the request, so an act may be sent again, too.
             if answer.status != _TOO_MANY or wait >= until.left:
                 return answer
-            time.sleep(wait)
+            self._sleep(wait)
             pause *= 2
 
     def _send_once(self, method: str, url: str, body: bytes | None) -> HttpAnswer:

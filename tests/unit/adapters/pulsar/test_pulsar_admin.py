@@ -27,8 +27,11 @@ def broker() -> Iterator[Callable[[], Broker]]:
 Brokers = Callable[[], Broker]
 
 
-def admin(*brokers: Broker, credentials: Credentials | None = None) -> PulsarAdmin:
-    return PulsarAdmin([each.url for each in brokers], cluster="lab", credentials=credentials, read_seconds=5)
+def admin(
+    *brokers: Broker, credentials: Credentials | None = None, sleep: Callable[[float], None] = time.sleep
+) -> PulsarAdmin:
+    urls = [each.url for each in brokers]
+    return PulsarAdmin(urls, cluster="lab", credentials=credentials, read_seconds=5, sleep=sleep)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +201,9 @@ def test_a_broker_with_too_many_requests_is_asked_again_after_the_time_that_it_s
 ) -> None:
     one, slept = broker(), list[float]()
     one.RequestHandlerClass, one.answers[UNLOAD], one.answers[BUNDLES] = _Busy, (204, None), (200, CUT)
-    monkeypatch.setattr("controller.adapters.pulsar.http.time.sleep", slept.append)
     monkeypatch.setattr(_Busy, "retry_after", retry_after)
-    for call in (lambda: admin(one).unload(BUNDLE), lambda: admin(one).boundaries("tenant/ns")):
+    asking = admin(one, sleep=slept.append)
+    for call in (lambda: asking.unload(BUNDLE), lambda: asking.boundaries("tenant/ns")):
         slept.clear()
         monkeypatch.setattr(_Busy, "refused", 3)
         call()
@@ -213,18 +216,17 @@ def test_the_wait_for_a_broker_with_too_many_requests_ends_with_the_time_of_the_
     one, slept = broker(), list[float]()
     one.RequestHandlerClass = _Busy
     monkeypatch.setattr(_Busy, "refused", 100)
-    monkeypatch.setattr("controller.adapters.pulsar.http.time.sleep", slept.append)
     monkeypatch.setattr(_Busy, "retry_after", "900000")
     with pytest.raises(PulsarError, match="429") as raised:
-        admin(one).unload(BUNDLE)
+        admin(one, sleep=slept.append).unload(BUNDLE)
     assert (raised.value.away, slept, _Busy.refused) == (True, [], 99)
     monkeypatch.setattr(_Busy, "retry_after", "")
     with pytest.raises(PulsarError, match="429"):
-        admin(one).within(15.9).unload(BUNDLE)
+        admin(one, sleep=slept.append).within(15.9).unload(BUNDLE)
     assert slept == [0.5, 1, 2, 4, 8]
     slept.clear()
     with pytest.raises(PulsarError, match="429"):
-        admin(one).unload(BUNDLE)
+        admin(one, sleep=slept.append).unload(BUNDLE)
     assert slept == [0.5, 1, 2, 4, 8, 16]  # half a minute at most
 
 
