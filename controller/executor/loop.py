@@ -171,6 +171,8 @@ class Executor:
         return records
 
     def _one(self, job: _Job) -> AnswerRecord:
+        # A batch of commands that wait for silent brokers takes longer than a process may stand still.
+        self._metrics.health.beat()
         if not (job.maybe_begun or self._settings.dry_run or job.command.mode == "dry_run"):
             # Before its time begins, and before it is looked at.
             self._pace.wait()

@@ -324,6 +324,38 @@ class Settings(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _commands_last_an_interval(self) -> Self:
+        ttl, period = self.decisions.command_ttl_seconds, self.intervals.period_seconds
+        if ttl < period:
+            raise ValueError(
+                f"decisions.command_ttl_seconds = {ttl} is shorter than intervals.period_seconds = {period}: allowed is"
+                " the period or more, for commands are issued some time after the end of their interval"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _windows_count_earlier_intervals(self) -> Self:
+        window, period = self.guardrails.window_seconds, self.intervals.period_seconds
+        if window <= period:
+            raise ValueError(
+                f"guardrails.window_seconds = {window} is not longer than intervals.period_seconds = {period}: allowed"
+                " is more than the period, for no other interval would count in the window"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _executors_at_work_do_not_count_as_stalled(self) -> Self:
+        rate, timeout = self.executor.max_per_second, self.decisions.executor_timeout_seconds
+        longest, stalled = timeout + 1 / rate, self.intervals.stalled_after_seconds
+        if longest > stalled:
+            raise ValueError(
+                f"decisions.executor_timeout_seconds = {timeout} and executor.max_per_second = {rate:g} let one command"
+                f" take {longest:.0f} s, and an executor counts as stalled after intervals.stalled_after_seconds ="
+                f" {stalled}: give it more time, or commands less"
+            )
+        return self
+
 
 def read_settings(path: Path) -> Settings:
     """The settings in the file *path*, or SettingsError naming file, key, value and what is allowed."""

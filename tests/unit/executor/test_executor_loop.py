@@ -15,6 +15,7 @@ import pytest
 
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.metrics.executor import ExecutorMetrics
+from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.pulsar.admin import PulsarError
 from controller.executor.attempt import carry_out
 from controller.executor.judge import Observation
@@ -472,6 +473,25 @@ def test_an_executor_without_commands_looks_ten_times_a_second(tmp_path: Path) -
 
 def test_an_executor_gives_up_a_call_that_does_not_answer_after_a_minute() -> None:
     assert inspect.signature(Executor).parameters["give_up_seconds"].default == 60.0
+
+
+def test_an_executor_is_alive_while_it_carries_out_a_batch_of_slow_commands(tmp_path: Path) -> None:
+    seconds, said = 0.0, []
+    metrics = ExecutorMetrics()
+    metrics.health = ProcessHealth(lambda: seconds)
+    metrics.health.limit_standstill(100)
+
+    def takes_long() -> None:
+        nonlocal seconds
+        seconds += 60
+        said.append(metrics.health.standstill)
+
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES[:3]))
+    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    cluster = Owners(disturb=takes_long)
+    Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, metrics=metrics).step()
+    inbox.close()
+    assert said == ["", "", ""]
 
 
 def test_the_metrics_tell_answers_attempts_and_what_got_no_answer(tmp_path: Path) -> None:

@@ -162,6 +162,38 @@ def test_sections_of_another_kind_may_stay_in_the_file(tmp_path: Path) -> None:
     assert isinstance(election, ElectionByFile)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            "decisions.command_ttl_seconds = 59",
+            "decisions.command_ttl_seconds = 59 is shorter than intervals.period_seconds = 60: allowed is the",
+        ),
+        (
+            "guardrails.window_seconds = 60",
+            "guardrails.window_seconds = 60 is not longer than intervals.period_seconds = 60: allowed is more than the",
+        ),
+        (
+            "executor.max_per_second = 0.001",
+            "executor.max_per_second = 0.001 let one command take 1060 s, and an executor counts as stalled after"
+            " intervals.stalled_after_seconds = 600",
+        ),
+        ("decisions.executor_timeout_seconds = 600", "let one command take 600 s, and an executor counts as stalled"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_with_both_values(
+    tmp_path: Path, settings: str, told: str
+) -> None:
+    assert told in refusal(tmp_path, SMALLEST + settings)
+
+
+def test_settings_at_the_edge_of_what_goes_together_are_taken(tmp_path: Path) -> None:
+    edge = (
+        "decisions.command_ttl_seconds = 60\nguardrails.window_seconds = 61\ndecisions.executor_timeout_seconds = 599"
+    )
+    assert written(tmp_path, SMALLEST + edge).guardrails.window_seconds == 61
+
+
 def test_a_text_in_the_place_of_a_section_is_not_shown(tmp_path: Path) -> None:
     assert "log: expected a section or a table, [log]" in refusal(tmp_path, 'log = "secret"')
     assert "secret" not in refusal(tmp_path, 'log = "secret"')
