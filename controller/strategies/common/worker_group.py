@@ -40,6 +40,10 @@ class ConnectorsAndTasks:
             tasks=tuple(sorted({task for one in held for task in one.tasks})),
         )
 
+    def each_once(self) -> Self:
+        """The same without repetitions, in the order of the first ones."""
+        return type(self)(connectors=tuple(dict.fromkeys(self.connectors)), tasks=tuple(dict.fromkeys(self.tasks)))
+
     def __add__(self, other: Self) -> Self:
         return type(self)(connectors=self.connectors + other.connectors, tasks=self.tasks + other.tasks)
 

@@ -355,3 +355,25 @@ def test_from_release_3_9_on_members_end_up_even_however_they_come_and_nothing_h
     changes += [Change(join=tuple(next(names) for _ in range(n))) for n in joins]
     for protocol in ("cooperative-3.9", "cooperative-trimtab"):
         assert play({"first": NOTHING}, {}, changes, protocol=protocol)[-1].is_balanced()
+
+
+@pytest.mark.parametrize(
+    ("release", "of_one", "of_other"),
+    [
+        (Release.V2_6_0, work(["p"], ["p:0", "p:0"]), work(["p"], ["p:0", "p:0"])),
+        (Release.V2_6_3, work(["p", "q"], ["p:0", "p:0", "p:1"]), work(["p"], ["p:0", "p:0", "p:0"])),
+        (Release.V3_9, work(["p", "q"], ["p:0", "p:1"]), work([], ["p:0"])),
+    ],
+)
+def test_what_is_to_stop_for_two_reasons_is_told_twice_by_releases_2_6_but_a_connector_once(
+    release: Release, of_one: ConnectorsAndTasks, of_other: ConnectorsAndTasks
+) -> None:
+    # As the classes of 2.6.0, 2.6.3 and 3.9.0 answered: p and p:0 are held twice, and a member is above its share.
+    members = {"a": work(["p", "q", "r"], ["p:0", "p:1", "p:2"]), "b": work(["p"], ["p:0"]), "c": NOTHING}
+    found = Leading(release=release, connectors={"p": 3, "q": 0, "r": 0}, members=members).rebalance()
+    stopped = found.assignments["a"].stop
+    assert (sorted(stopped.connectors), sorted(stopped.tasks)) == (list(of_one.connectors), list(of_one.tasks))
+    # Here one member alone names p and p:0 twice; later releases read them once.
+    alone = {"a": work(["p", "p"], ["p:0", "p:0", "p:1"]), "b": NOTHING}
+    stopped = Leading(release=release, connectors={"p": 2}, members=alone).rebalance().assignments["a"].stop
+    assert (sorted(stopped.connectors), sorted(stopped.tasks)) == (list(of_other.connectors), list(of_other.tasks))

@@ -69,7 +69,7 @@ class IncrementalCooperativeAssignor:
         config = group.leader_config()
         if config is None:
             return group.mismatch(), memory
-        held = {name: group.members[name] for name in sorted(group.members)}
+        held = {name: self._as_read(group.members[name]) for name in sorted(group.members)}
         configured = config.resources()
         found, memory = compared(held, configured, memory, group.last_completed_generation)
         kept = {name: work - found.deleted for name, work in held.items()}
@@ -95,8 +95,12 @@ class IncrementalCooperativeAssignor:
             generation=group.generation,
             can_revoke=memory.delay_ms == 0 and not revoked,
         )
-        assignments = {name: Assignment(start=start[name], stop=stop.get(name, NOTHING)) for name in held}
+        assignments = {name: Assignment(start=start[name], stop=_as_sent(stop.get(name, NOTHING))) for name in held}
         return GroupAssignment(offset=config.offset, assignments=assignments, delay_ms=memory.delay_ms), memory
+
+    def _as_read(self, work: ConnectorsAndTasks) -> ConnectorsAndTasks:
+        """What a member says it holds: later releases read each once, however often the member names it."""
+        return work.each_once() if self.release.later else work
 
     def _deleted_or_repeated(self, held: _Work, deleted: ConnectorsAndTasks) -> _Work:
         """What members are to stop since it is configured no more, or since others hold it too."""
@@ -145,6 +149,14 @@ class IncrementalCooperativeAssignor:
             for (name, work), of_connectors, of_tasks in zip(running.items(), connectors, tasks, strict=True)
         }
         return {name: work for name, work in revoked.items() if work}
+
+
+def _as_sent(stop: ConnectorsAndTasks) -> ConnectorsAndTasks:
+    """*stop* as the answer has it: a connector once.  Releases 2.6 may name a task twice, for each reason to stop it.
+
+    Kafka Connect: ExtendedAssignment.revokedAsMap
+    """
+    return replace(stop, connectors=tuple(dict.fromkeys(stop.connectors)))
 
 
 def _with(work: _Work, more: Mapping[str, ConnectorsAndTasks]) -> _Work:
