@@ -23,7 +23,7 @@ from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse, seconds_awake_or_not
 from controller.model.decision import Command
 from controller.model.errors import WireError
-from controller.ports.inbox import AnswerRecord, Inbox, PartitionTakenOverError, TakenOverError
+from controller.ports.inbox import AnswerRecord, Delivery, Inbox, PartitionTakenOverError, TakenOverError, newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import CommandEvent, EpochEvent, command_key, own_event, to_command
@@ -32,6 +32,8 @@ from controller.wire.results import Result
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
+#: Bytes of a command's id: all 64 of a batch must fit into the metadata of an offset in Kafka, 4 KB.
+_LONGEST_ID: Final = 60
 #: Share of the session's timeout.  A process that stood still for longer begins no command that it had taken.
 _LIMIT_OF_STANDSTILL: Final = 0.5
 
@@ -89,11 +91,8 @@ class Executor:
         self._metrics.assigned(self._inbox.assigned)
         if not deliveries:
             return 0
-        events = [(each.partition, event) for each in deliveries if (event := self._ours(each.value)) is not None]
-        for partition, event in events:
-            # The epochs of the whole batch first: a command is refused even where the newer epoch comes after it.
-            memory = self._inbox.memory(partition)
-            memory.epoch = max(memory.epoch, event.epoch)
+        # The epochs of the whole batch first: a command is refused even where the newer epoch comes after it.
+        events = [(each.partition, event) for each in deliveries if (event := self._ours(each)) is not None]
         jobs, answers = self._sorted_out(events)
         with self._pulse.taken():
             answers += self._carry_out(jobs)
@@ -104,13 +103,31 @@ class Executor:
             log.warning("%s: it answers their commands; this executor goes on with its others", error)
         return len(deliveries)
 
-    def _ours(self, value: bytes) -> CommandEvent | None:
+    def _ours(self, delivery: Delivery) -> CommandEvent | None:
+        """The event that was delivered, its epoch noted; None where it is another cluster's, or no leader's."""
         try:
-            return own_event(value, self._name)
+            event = own_event(delivery.value, self._name)
         except WireError as error:
-            log.error("an event of the command log cannot be read and is passed over: %s", error)
-            self._metrics.passed_over("unreadable")
+            self._no_leaders(str(error))
             return None
+        if event is None:
+            return None
+        if len(ascii(event.id)) - len("''") > _LONGEST_ID:
+            self._no_leaders(f"its id has {len(event.id)} characters, allowed: {_LONGEST_ID} of ASCII")
+            return None
+        memory = self._inbox.memory(delivery.partition)
+        memory.epoch = newer_epoch(memory.epoch, event.epoch)
+        if event.epoch > memory.epoch:
+            self._no_leaders(
+                f"its epoch is {event.epoch}, the newest one before it {memory.epoch}: no controller has led so often"
+                " since; who else may write commands?"
+            )
+            return None
+        return event
+
+    def _no_leaders(self, why: str) -> None:
+        log.error("an event of the command log cannot be used and is passed over: %s", why)
+        self._metrics.passed_over("unreadable")
 
     def _sorted_out(self, events: Sequence[tuple[int, CommandEvent]]) -> tuple[list[_Job], list[AnswerRecord]]:
         jobs, answers = [], []
@@ -200,7 +217,7 @@ class Executor:
         with self._inbox_turn:
             # The log may hold a later leadership, or `trimtab stop-all`, after the commands that were taken.
             memory = self._inbox.memory(job.partition)
-            memory.epoch = max(memory.epoch, self._inbox.newest_epoch(job.partition))
+            memory.epoch = newer_epoch(memory.epoch, self._inbox.newest_epoch(job.partition))
             refused = self._refusal(job)
             if refused is not None:
                 return refused

@@ -30,7 +30,7 @@ from controller.model.errors import (
     TrimtabError,
     WireError,
 )
-from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError, newer_epoch
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import own_event
@@ -131,10 +131,9 @@ class KafkaInbox:
             _, high = ends_of(self._consumer, self._commands, partition, _LOOK_AGAIN_SECONDS)
             if high != end:
                 begin = max(self._read.get(partition, 0), high - _LAST_EVENTS)
-                records = read_all(
-                    self._settings.bootstrap, self._commands, partition, begin, client=self._settings.client
-                )
-                epoch = max([epoch, *(self._epoch_of(record.value) for record in records)])
+                servers, client = self._settings.bootstrap, self._settings.client
+                values = [each.value for each in read_all(servers, self._commands, partition, begin, client=client)]
+                epoch = newer_epoch(epoch or self._memory[partition].epoch, *map(self._epoch_of, values))
                 end = high
         except (ck.KafkaException, TrimtabError) as error:
             log.warning("%s, partition %d: the newest epoch cannot be read: %s", self._commands, partition, error)

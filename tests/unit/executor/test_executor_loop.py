@@ -23,7 +23,7 @@ from controller.executor.loop import Executor
 from controller.executor.pace import Pace
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
-from controller.ports.inbox import TakenOverError
+from controller.ports.inbox import TakenOverError, newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
@@ -153,6 +153,57 @@ def test_no_command_of_an_old_epoch_is_carried_out_even_before_the_newer_epoch(t
     play(tmp_path, cluster)
     assert results(tmp_path) == [(early.id, "fenced"), (late.id, "fenced")]
     assert cluster.acted == []
+
+
+@pytest.mark.parametrize("epoch", [(1 << 63) - 1, 1 << 40, 1_000_004])
+def test_an_absurd_epoch_fences_nobody_is_not_remembered_and_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, epoch: int
+) -> None:
+    cluster, forged, own, later = Owners(), *(unload(bundle) for bundle in BUNDLES)
+    begins = epoch_event("standalone", 3, T), epoch_event("standalone", epoch, T)
+    write(tmp_path, "1", *begins, issued(forged, epoch=epoch), issued(own, epoch=3))
+    play(tmp_path, cluster)
+    write(tmp_path, "2", issued(later, epoch=4))
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(own.id, "done"), (later.id, "done")]
+    assert cluster.acted == [own.id, later.id]
+    assert json.loads((tmp_path / "executor" / "position.json").read_bytes())["epoch"] == 4
+    assert caplog.text.count(f"its epoch is {epoch}, the newest one before it 3") == 2
+
+
+def test_an_epoch_is_believed_as_far_ahead_as_leaders_may_have_come(tmp_path: Path) -> None:
+    cluster, old, new = Owners(), unload(BUNDLES[0]), unload(BUNDLES[1])
+    write(tmp_path, "1", epoch_event("standalone", 3, T), issued(new, epoch=1_000_003), issued(old, epoch=3))
+    play(tmp_path, cluster)
+    assert sorted(results(tmp_path)) == sorted([(old.id, "fenced"), (new.id, "done")])
+
+
+def test_of_newer_epochs_those_that_no_leader_can_have_are_left_out() -> None:
+    assert newer_epoch(3) == 3
+    assert newer_epoch(3, 1, 5, 4) == 5
+    assert newer_epoch(3, (1 << 63) - 1, 4) == 4
+    assert newer_epoch(3, 1_000_003, 1_000_004) == 1_000_004
+
+
+@pytest.mark.parametrize("id", ["x" * 61, "x" * 5_000_000, "\N{SNOWMAN}" * 11])
+def test_a_command_with_an_absurd_id_is_passed_over_and_the_others_are_carried_out(tmp_path: Path, id: str) -> None:  # noqa: A002
+    cluster, own = Owners(), unload(BUNDLES[1], id="y" * 60)
+    absurd = issued(own).replace(b"y" * 60, id.encode())
+    write(tmp_path, "1", absurd, issued(own))
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(own.id, "done")]
+    assert len((tmp_path / "executor" / "position.json").read_bytes()) < 1_000
+
+
+def test_unknown_fields_of_a_command_change_nothing(tmp_path: Path) -> None:
+    cluster, own = Owners(), unload()
+    fields = json.loads(issued(own))
+    fields |= {"force": True, "traceparent": "00-x"}
+    fields["data"] |= {"bypass": ["guardrails"], "epoch": 9}
+    write(tmp_path, "1", json.dumps(fields).encode())
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(own.id, "done")]
+    assert json.loads((tmp_path / "executor" / "position.json").read_bytes())["epoch"] == 1
 
 
 def test_an_expired_command_is_answered_and_not_carried_out(tmp_path: Path) -> None:

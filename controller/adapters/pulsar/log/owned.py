@@ -24,7 +24,7 @@ from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, 
 from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
 from controller.model.errors import AccessDeniedError, LeadershipLostError, StateError, TrimtabError, WireError
-from controller.ports.inbox import AnswerRecord, PartitionMemory, PartitionTakenOverError, TakenOverError
+from controller.ports.inbox import AnswerRecord, PartitionMemory, PartitionTakenOverError, TakenOverError, newer_epoch
 from controller.wire.base import Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command
@@ -171,7 +171,7 @@ class OwnedPartition:
             )
         for record in self._commands.rest():
             if record.value and MARK not in record.properties:
-                self._epoch = max(self._epoch, self._epoch_of(record.value))
+                self._epoch = newer_epoch(self._epoch or self.memory.epoch, self._epoch_of(record.value))
         self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
 
     def _epoch_of(self, value: bytes) -> int:
