@@ -31,6 +31,7 @@ from controller.model.errors import AccessDeniedError, LeadershipLostError, LogO
 from controller.ports.collectors import CollectorGroup, CollectorLog, GroupView
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
+from controller.wire.base import printable
 from controller.wire.chunks import KeyValue
 from controller.wire.readable import counted, utc
 
@@ -97,6 +98,8 @@ class Collector:
         self._health = Health(period_ms)
         #: Brokers whose impossible rates have been logged.
         self._flawed: frozenset[str] = frozenset()
+        #: Broker -> what was logged of it: fields of its report that are left out, or why its state is.
+        self._odd: dict[str, str] = {}
         self._due = Due(settings.state_every * period_ms)
         self._states: dict[tuple[str, str], State] = {}
         #: What could not be read of the cluster, and why: of what was logged.
@@ -251,8 +254,17 @@ class Collector:
         if swept.flaws and broker not in self._flawed:
             log.warning("%s: rates that are negative or no numbers are taken for 0: %d", broker, swept.flaws)
         self._flawed = self._flawed | {broker} if swept.flaws else self._flawed - {broker}
+        self._tell_odd(broker, ", ".join(swept.report.odd), "fields of its report that no broker has so are left out")
         self._round.outbox.append(swept)
         self._states |= {key_of(state): state for state in self._state_of(swept)}
+
+    def _tell_odd(self, what: str, odd: str, meaning: str) -> None:
+        """Log what is *odd* when that has changed."""
+        if odd and odd != self._odd.get(what):
+            log.warning("%s: %s: %s", what, meaning, odd)
+        self._odd.pop(what, None)
+        if odd:
+            self._odd[what] = odd
 
     def _failed(self, broker: str, why: str) -> None:
         self._metrics.no_sweep()
@@ -330,14 +342,21 @@ class Collector:
         broker = swept.name.broker
         if self._domains is None:  # soon
             return []
-        state = broker_state(
-            self._cluster,
-            broker,
-            swept.report,
-            version=swept.name.interval,
-            failure_domain=self._domains.get(broker),
-            capacity=self._overrides.of(broker),
-        )
+        why = ""
+        try:
+            state = broker_state(
+                self._cluster,
+                broker,
+                swept.report,
+                version=swept.name.interval,
+                failure_domain=self._domains.get(broker),
+                capacity=self._overrides.of(broker),
+            )
+        except ValueError as error:  # its failure domain has a name that is none
+            why = printable(str(error))
+        self._tell_odd(f"state of {broker}", why, "it cannot be published")
+        if why:
+            return []
         return self._due.of([state], swept.name.interval)
 
     # leading

@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.model.errors import TrimtabError
 from controller.model.load import RESOURCES, Floats, Ints
-from controller.model.names import parse_bundle
+from controller.model.names import LONGEST_NAME, parse_bundle
 from controller.wire.arrow_stream import RATES
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE, printable
 from controller.wire.chunks import SESSIONS, SweptBroker, sweep_header
@@ -27,6 +27,16 @@ _LONGEST_TOPIC: Final = 10_000
 _DECIMALS: Final = 3
 #: Of producers, consumers, bytes stored and bytes of backlog: no topic has more.
 _MOST: Final = (MAX_COUNT, MAX_COUNT, 2**62, 2**62)
+
+
+#: What a load report says besides the load, all of it optional.
+_BESIDES: Final[Mapping[str, type]] = {
+    "brokerVersionString": str,
+    "persistentTopicsEnabled": bool,
+    "nonPersistentTopicsEnabled": bool,
+}
+#: Epoch ms have 63 bits, and so has every count.
+_END_OF_TIME_MS: Final = 1 << 63
 
 
 class ReportError(TrimtabError):
@@ -75,6 +85,8 @@ class BrokerReport:
     broker_version: str | None = None
     persistent_topics: bool | None = None
     non_persistent_topics: bool | None = None
+    #: Fields of the answer that are left out, since no broker says such a thing there.
+    odd: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +103,24 @@ class SweepName:
 @_reader
 def modular_report(report: Mapping[str, Any]) -> BrokerReport:
     """The load report of ModularLoadManagerImpl.  ReportError where a resource is missing.  Pulsar: LocalBrokerData."""
+    said = {name: report.get(name) for name in ("lastUpdate", *_BESIDES)}
+    odd = tuple(name for name, value in said.items() if value is not None and not _is_usual(name, value))
+    kept = {name: None if name in odd else value for name, value in said.items()}
     return BrokerReport(
         last_update=_whole(report.get("lastUpdate")),
         usage=tuple(_usage(report, name) for name in RESOURCES),
         bundles={name: _totals(stats) for name, stats in (report.get("lastStats") or {}).items()},
-        broker_version=report.get("brokerVersionString"),
-        persistent_topics=report.get("persistentTopicsEnabled"),
-        non_persistent_topics=report.get("nonPersistentTopicsEnabled"),
+        broker_version=kept["brokerVersionString"],
+        persistent_topics=kept["persistentTopicsEnabled"],
+        non_persistent_topics=kept["nonPersistentTopicsEnabled"],
+        odd=odd,
     )
+
+
+def _is_usual(name: str, value: Any) -> bool:
+    if name == "lastUpdate":
+        return isinstance(value, int | float) and 0 <= value < _END_OF_TIME_MS
+    return isinstance(value, _BESIDES[name]) and (not isinstance(value, str) or len(value) <= LONGEST_NAME)
 
 
 @_reader
@@ -267,4 +289,4 @@ def _totals(stats: Mapping[str, Any]) -> ReportedTotals:
 
 
 def _whole(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value == value else 0
+    return int(value) if isinstance(value, int | float) and 0 <= value < _END_OF_TIME_MS else 0

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -496,6 +497,30 @@ def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_
     assert (first.failure_domain, first.broker_version_string) == ("rack-1", "4.0.8")
     assert first.capacity is not None
     assert first.capacity.cpu == 400.0
+
+
+def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_interval_from_its_end(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd, nowhere, _ = world.pulsar.brokers
+    odd.load_report = odd.load_report | {"brokerVersionString": 5, "lastUpdate": -1, "persistentTopicsEnabled": "yes"}
+
+    def reply(path: str, told: Callable[[str], tuple[int, Any]]) -> tuple[int, Any]:
+        return (200, {"rack\n1": {"brokers": [nowhere.name]}}) if "failureDomains" in path else told(path)
+
+    for broker in world.pulsar.brokers:
+        broker.reply = partial(reply, told=broker.reply)  # type: ignore[method-assign]
+    one = world.collector("one")
+    assert [world.interval(T + i * PERIOD, one) for i in range(3)] == [dict.fromkeys(world.pulsar.names, True)] * 3
+    states = {each.broker: each for each in world.log.states() if isinstance(each, BrokerStateRecord)}
+    assert states[odd.name].broker_version_string is None
+    assert nowhere.name not in states
+    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert [line for line in told if line.startswith(odd.name)] == [
+        f"{odd.name}: fields of its report that no broker has so are left out: lastUpdate, brokerVersionString,"
+        " persistentTopicsEnabled"
+    ]
+    assert sum(line.startswith(f"state of {nowhere.name}: it cannot be published: ") for line in told) == 1
 
 
 def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_they_can(

@@ -17,6 +17,7 @@ from controller.collector.reports import (
     swept,
     usage_from_metrics,
 )
+from controller.collector.states import broker_state, records
 from controller.collector.sweeper import Sweeper
 from controller.model.load import RESOURCES
 from controller.settings.capacity import CapacityOverrides
@@ -327,7 +328,10 @@ def test_a_resource_that_a_report_lacks_is_named() -> None:
         modular_report(report)
 
 
-@pytest.mark.parametrize(("said", "taken"), [(7, 7), (7.9, 7), (float("nan"), 0), ("7", 0), (None, 0)])
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [(7, 7), (7.9, 7), (float("nan"), 0), (float("inf"), 0), (-1, 0), (2**70, 0), ("7", 0), (None, 0)],
+)
 def test_the_time_of_a_report_is_whole_or_0(said: Any, taken: int) -> None:
     assert modular_report(sample("load_report_1.json") | {"lastUpdate": said}).last_update == taken
     resources = {name: {"usage": 1.0, "limit": 2.0} for name in RESOURCES}
@@ -339,6 +343,34 @@ def test_a_bundles_own_sums_are_bounded(said: Any, taken: int) -> None:
     report = sample("load_report_1.json")
     report["lastStats"] = {BUNDLE: {"msgRateIn": 2e12, "msgRateOut": 7.0, "producerCount": said, "topics": said}}
     assert modular_report(report).bundles[BUNDLE] == ((0.0, 7.0, 0.0, 0.0), (taken, 0, taken))
+
+
+ODD_FIELDS: dict[str, tuple[Any, ...]] = {
+    "lastUpdate": (float("inf"), float("nan"), -5, 2**63, "7", []),
+    "brokerVersionString": (4, ["4.0"], {}, "x" * 1025),
+    "persistentTopicsEnabled": ("yes", 1, []),
+    "nonPersistentTopicsEnabled": ("no", 0, {}),
+}
+
+
+@pytest.mark.parametrize(("field", "said"), [(name, odd) for name, every in ODD_FIELDS.items() for odd in every])
+def test_an_odd_field_of_a_report_is_left_out_and_named_and_the_rest_is_published(field: str, said: Any) -> None:
+    report = modular_report(sample("load_report_1.json") | {field: said})
+    assert report.odd == (field,)
+    [sweep] = read_back(report, sample("topics_1.json"))
+    assert (sweep.num_topics, sweep.cpu.usage) == (6, sample("load_report_1.json")["cpu"]["usage"])
+    state = broker_state("lab", NAME.broker, report, version=T, failure_domain=None, capacity={})
+    assert decode_metric(records([state])[0][1], cluster="lab", period_ms=60_000) == state
+
+
+def test_fields_that_a_report_lacks_or_that_no_release_has_yet_are_not_odd() -> None:
+    report = sample("load_report_1.json")
+    for name in ("lastUpdate", "brokerVersionString", "persistentTopicsEnabled", "nonPersistentTopicsEnabled"):
+        report.pop(name, None)
+    lacking = modular_report(report | {"newInPulsar9": {"deep": [float("nan")]}, "brokerVersionString": None})
+    assert (lacking.odd, lacking.last_update, lacking.broker_version) == ((), 0, None)
+    [sweep] = read_back(lacking, sample("topics_1.json"))
+    assert sweep.num_topics == 6
 
 
 def test_what_a_broker_does_not_say_of_a_topic_is_0() -> None:
