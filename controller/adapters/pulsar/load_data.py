@@ -7,6 +7,7 @@ Pulsar: BrokerLoadDataReporter, TableViewLoadDataStoreImpl
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -28,29 +29,49 @@ _TIME_TO_LIVE_SECONDS: Final = 1800.0
 #: A broker withdraws its data while a bundle comes or goes, and publishes anew within seconds.
 _WITHDRAWN_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 5.0
+#: The thread comes round once a second.  Its calls of the library take half a minute at most.
+_HANGS_SECONDS: Final = 120.0
+#: Between two threads, where one after the other ends or hangs.
+_LONGEST_PAUSE_SECONDS: Final = 300.0
+#: What is published while the connection is lost is not heard.
+_AWAY_SECONDS: Final = 30.0
 #: More brokers than any cluster has.
 _MOST_BROKERS: Final = 20_000
 
 
 class PulsarLoadData:
-    """Broker -> its last load data, kept up to date by a thread that starts with the first question."""
+    """Broker -> its last load data, kept up to date by a thread that starts with the first question.
 
-    def __init__(self, service_url: Callable[[], str], credentials: Callable[[], Credentials], tls: Tls) -> None:
-        self._service_url, self._credentials, self._tls = service_url, credentials, tls
+    While the thread does not read, load data may be missed.  What was heard before counts for a minute more then, and
+    the brokers' load metrics after that.  A thread that ended, or hangs, is replaced, and the log says so.
+    """
+
+    def __init__(
+        self,
+        service_url: Callable[[], str],
+        credentials: Callable[[], Credentials],
+        tls: Tls,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._service_url, self._credentials, self._tls, self._clock = service_url, credentials, tls, clock
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
         #: Broker -> load data, and until when it counts.
         self._known: dict[str, tuple[Mapping[str, Any], float]] = {}
+        #: The number of the thread that is to read, when it last came round, and how long the next one is put off.
+        self._turn, self._beat, self._pause = 0, 0.0, _RETRY_SECONDS
+        #: When a thread may be replaced at the earliest.
+        self._next_start = 0.0
 
     def of(self, broker: str) -> Mapping[str, Any] | None:
-        """*broker*'s last load data; None: none came yet, or too long ago."""
+        """*broker*'s last load data; None: none came yet, or too long ago, or some may have been missed."""
         with self._lock:
-            if self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._read, name="broker load data", daemon=True)
-                self._thread.start()
-            load, until = self._known.get(broker, ({}, 0.0))
-        return load if time.monotonic() < until else None
+            if not self._closed.is_set():
+                self._have_a_reader()
+            load, until = self._known.get(broker, ({}, -math.inf))
+            return load if self._clock() < until else None
 
     def close(self) -> None:
         """End the connection."""
@@ -60,7 +81,7 @@ class PulsarLoadData:
 
     def heard(self, broker: str, value: bytes) -> None:
         """*broker* published *value*; an empty one withdraws its earlier data."""
-        now = time.monotonic()
+        now = self._clock()
         with self._lock:
             if value:
                 try:
@@ -75,24 +96,61 @@ class PulsarLoadData:
                 load, until = self._known[broker]
                 self._known[broker] = load, min(until, now + _WITHDRAWN_SECONDS)
 
-    def _read(self) -> None:
+    def _have_a_reader(self) -> None:
+        """Start a thread where there is none, or the last one ended or hangs; with the lock."""
+        now = self._clock()
+        if self._thread is not None:
+            hangs = now - self._beat > _HANGS_SECONDS
+            if (self._thread.is_alive() and not hangs) or now < self._next_start:
+                return
+            what = f"has not come round for {now - self._beat:.0f} s" if hangs else "has ended"
+            log.error("the thread that reads %s %s; another one is started", _TOPIC, what)
+            self._may_have_missed(now)
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+        self._turn += 1
+        self._beat, self._next_start = now, now + self._pause
+        self._thread = threading.Thread(target=self._read, args=[self._turn], name="broker load data", daemon=True)
+        self._thread.start()
+
+    def _may_have_missed(self, now: float) -> None:
+        """Let what was heard so far count for a minute more, as of *now*; with the lock."""
+        soon = now + _WITHDRAWN_SECONDS
+        self._known = {broker: (load, min(until, soon)) for broker, (load, until) in self._known.items()}
+
+    def _is_to_read(self, turn: int) -> bool:
+        """Whether the thread *turn* is to go on; counts as a sign of life."""
+        with self._lock:
+            mine = turn == self._turn and not self._closed.is_set()
+            if mine:
+                self._beat = self._clock()
+            return mine
+
+    def _read(self, turn: int) -> None:
         said = ""
-        while not self._closed.is_set():
+        while self._is_to_read(turn):
             try:
-                self._follow()
-            except (pulsar.PulsarException, TrimtabError) as error:
-                if str(error) != said:
-                    log.warning(
-                        "%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, error
-                    )
-                said = str(error)
+                self._follow(turn)
+            except Exception as error:  # also what the client library raises and does not name
+                with self._lock:
+                    self._may_have_missed(self._clock())
+                told = f"{type(error).__name__}: {error}"
+                if told != said:
+                    log.warning("%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, told)
+                said = told
                 self._closed.wait(_RETRY_SECONDS)
 
-    def _follow(self) -> None:
+    def _follow(self, turn: int) -> None:
         client = self._client()
         try:
             reader = client.create_reader(_TOPIC, pulsar.MessageId.latest)
-            while not self._closed.is_set():
+            away_since: float | None = None
+            while self._is_to_read(turn):
+                if reader.is_connected():
+                    away_since, self._pause = None, _RETRY_SECONDS
+                elif away_since is None:
+                    away_since = self._clock()
+                elif self._clock() - away_since > _AWAY_SECONDS:
+                    raise TrimtabError("the connection to the broker is lost")
                 try:
                     message = reader.read_next(timeout_millis=1000)
                 except pulsar.Timeout:
