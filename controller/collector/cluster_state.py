@@ -28,6 +28,8 @@ V = TypeVar("V")
 
 #: The most stored averages that one reading publishes; the next readings publish the rest.
 _MOST_BUNDLES: Final = 20_000
+#: The most namespaces that one reading asks for; the next readings ask for the others.
+_MOST_NAMESPACES: Final = 20_000
 #: After so many failures in a row the metadata store is not asked again in this reading.
 _MOST_FAILURES: Final = 3
 #: The log line about what cannot be read names so many.
@@ -71,6 +73,11 @@ class ClusterState:
     #: Tenant -> its namespaces, and namespace -> its anti-affinity group, as last read.
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _groups: dict[str, str] = field(default_factory=dict)
+    #: Namespace -> the interval in which it was last read, and in which its stored averages were last asked for.
+    _read_at: dict[str, int] = field(default_factory=dict)
+    _stored_at: dict[str, int] = field(default_factory=dict)
+    #: Namespaces whose groups are to be read anew: a reading may not come to all of them.
+    _groups_due: set[str] = field(default_factory=set)
     #: As last read; None: never.
     _policies: Mapping[str, Mapping[str, Any]] | None = None
     _leader: str = ""
@@ -100,7 +107,7 @@ class ClusterState:
         found = self._namespaces(interval, names, deadline, whole=whole)
         states: list[State] = [state for each in found if (state := self._state(each, interval)) is not None]
         if whole:
-            states += self._stored_load([each.name for each in found], known, deadline)
+            states += self._stored_load(interval, [each.name for each in found], known, deadline)
         self._read_leader()
         self._tell()
         return Found(states=tuple(states), leader=self._leader)
@@ -127,17 +134,27 @@ class ClusterState:
             self._problems["isolation policies"] = f"{error}{without}"
 
     def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
-        work = {name: partial(self._namespace, name, whole=whole) for name in names}
+        """Those of *names* that could be read; those that were not read for the longest come first."""
+        if whole:
+            self._groups_due = set(names)
+        now = sorted(names, key=lambda name: self._read_at.get(name, 0))[:_MOST_NAMESPACES]
+        if len(now) < len(names):
+            self._problems["namespaces"] = (
+                f"{len(names) - len(now)} of {len(names)} have their turn in the next readings"
+            )
+        work = {name: partial(self._namespace, name) for name in now}
         found = self._side_by_side(interval, work, deadline)
+        self._read_at = {name: interval if name in found else self._read_at.get(name, 0) for name in names}
+        self._groups_due -= found.keys()
         namespaces = [namespace for name in names if (namespace := found.get(name)) is not None]
         self._groups = {name: self._groups[name] for name in names if name in self._groups}
         self._groups |= {each.name: each.anti_affinity_group for each in namespaces}
         return namespaces
 
-    def _namespace(self, name: str, *, whole: bool) -> Namespace | None:
+    def _namespace(self, name: str) -> Namespace | None:
         try:
             boundaries = self.admin.boundaries(name)
-            group = None if whole else self._groups.get(name)
+            group = None if name in self._groups_due else self._groups.get(name)
             return Namespace(name, boundaries, self.admin.anti_affinity_group(name) if group is None else group)
         except PulsarError as error:
             if error.status == 404:  # deleted since it was listed
@@ -153,12 +170,17 @@ class ClusterState:
             self._problems[found.name] = str(error)
             return None
 
-    def _stored_load(self, namespaces: Sequence[str], known: Collection[str], deadline: Deadline) -> Iterator[State]:
+    def _stored_load(
+        self, interval: int, namespaces: Sequence[str], known: Collection[str], deadline: Deadline
+    ) -> Iterator[State]:
+        """The stored averages; of those namespaces first that were not asked for the longest."""
         count = failures = 0
-        for namespace in namespaces if self.stored is not None else ():
+        asked, self._stored_at = self._stored_at, {name: self._stored_at.get(name, 0) for name in namespaces}
+        for namespace in sorted(namespaces, key=lambda name: asked.get(name, 0)) if self.stored is not None else ():
             if count >= _MOST_BUNDLES or failures >= _MOST_FAILURES or deadline.passed:
                 return
             assert self.stored is not None
+            self._stored_at[namespace] = interval
             try:
                 stored = self.stored.of_namespace(namespace, known)
             except TrimtabError as error:

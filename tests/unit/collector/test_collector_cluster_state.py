@@ -103,6 +103,37 @@ def test_an_error_is_told_by_its_text_and_one_that_nobody_foresaw_with_its_type(
     assert "lab/ns-1: ValueError('odd')" in told
 
 
+def test_of_more_namespaces_than_a_reading_asks_for_each_has_its_turn_with_its_group(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("controller.collector.cluster_state._MOST_NAMESPACES", 2)
+    pulsar.more = ["lab/more-0", "lab/more-1"]
+    state = state_of(pulsar)
+    read = [sorted(namespaces(state.read(T + i * PERIOD, whole=i == 0))) for i in range(3)]
+    assert read == [pulsar.more, ALL[:2], ["lab/more-0", "lab/ns-2"]]
+    assert "namespaces: 3 of 5 have their turn in the next readings" in caplog.text
+    asked = [path.split("/")[-2] for path in first(pulsar).asked if path.endswith("antiAffinity")]
+    assert sorted(asked) == ["more-0", "more-1", "ns-0", "ns-1", "ns-2"], "of each once, though only one was whole"
+
+
+def test_namespaces_that_a_reading_did_not_come_to_come_first_in_the_next(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, boundaries = list[str](), PulsarAdmin.boundaries
+
+    def note(self: PulsarAdmin, namespace: str) -> tuple[int, ...]:
+        begun.append(namespace)
+        return boundaries(self, namespace)
+
+    monkeypatch.setattr(PulsarAdmin, "boundaries", note)
+    admin = PulsarAdmin(pulsar.urls[:1], cluster=CLUSTER)
+    state = ClusterState(admin, CLUSTER, None, most_at_once=1)
+    first(pulsar).broken = "ns-2/bundles"
+    state.read(T, whole=True)
+    state.read(T + PERIOD, whole=False)
+    assert begun == [*ALL, "lab/ns-2", "lab/ns-0", "lab/ns-1"]
+
+
 def test_many_unreadable_namespaces_are_summarised(pulsar: FakePulsar, caplog: pytest.LogCaptureFixture) -> None:
     pulsar.more = [f"lab/more-{i}" for i in range(200)]
     first(pulsar).broken = "/bundles"
@@ -232,5 +263,8 @@ def test_no_more_stored_averages_are_read_at_once_than_there_is_room_for(
 ) -> None:
     monkeypatch.setattr("controller.collector.cluster_state._MOST_BUNDLES", 2)
     stored = Stored()
-    state_of(pulsar, stored=stored).read(T, whole=True)
+    state = state_of(pulsar, stored=stored)
+    state.read(T, whole=True)
     assert stored.asked == ALL[:2]
+    state.read(T + PERIOD, whole=True)
+    assert stored.asked == [*ALL[:2], ALL[2], ALL[0]], "in turn"
