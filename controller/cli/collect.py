@@ -101,6 +101,7 @@ def _collect(
             sweeper=parts.sweeper,
             state=parts.state,
             overrides=parts.overrides,
+            servers=parts.state.admin.clocks,
             metrics=metrics,
         ).run(until, once=once)
 

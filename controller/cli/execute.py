@@ -71,6 +71,7 @@ def execute_until(
                     settings.executor,
                     name=settings.cluster.name,
                     give_up_seconds=settings.decisions.executor_timeout_seconds,
+                    now_ms=admin.clocks.latest_ms,
                     metrics=metrics,
                     own_namespaces=settings.log.own_namespaces,
                 )

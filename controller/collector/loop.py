@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.network.calls import Calls, FinishedCall
+from controller.adapters.pulsar.server_clocks import TOLERATED_SECONDS, ServerClocks, difference
 from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.health import Health
 from controller.collector.reports import SweepName
@@ -41,6 +42,8 @@ log = logging.getLogger(__name__)
 _HELP: Final = 0.5
 PUBLISH_SHARE: Final = 0.9
 _STEP_SECONDS: Final = 0.02
+#: Of the period: a clock that is further from the brokers' clocks ends no interval.
+_TOLERATED: Final = 1 / 6
 #: How often the group is read: so many times a period, and at least once a second.
 _LOOKS: Final = 10
 _LOOK_MS: Final = 1000.0
@@ -84,14 +87,18 @@ class Collector:
         sweeper: Sweeper,
         state: ClusterState,
         overrides: CapacityOverrides,
+        servers: ServerClocks | None = None,
         clock: Callable[[], float] = time.time,
         metrics: CollectorMetrics | None = None,
         calls: Callable[[int], Calls] = Calls,
     ) -> None:
+        """*servers*: the brokers' clocks; without them, that of this host is right."""
         self._metrics = metrics or CollectorMetrics()
         self._cluster, self._period_ms = cluster, period_ms
         self._log, self._group, self._sweeper, self._state = log, group, sweeper, state
         self._overrides, self._clock, self._every = overrides, clock, settings.state_every
+        self._servers = servers or ServerClocks()
+        self._tolerated_seconds = max(TOLERATED_SECONDS, _TOLERATED * period_ms / 1000)
         self._deadline_ms = settings.deadline_share * period_ms
         self._calls = calls(settings.max_concurrent)
         self._reading = calls(1)
@@ -112,6 +119,7 @@ class Collector:
         self._ticks = TickWriter(cluster, period_ms, log)
         #: What was logged last: why no tick can be written, and what could not be published.
         self._offline = ""
+        self._wrong_clock = False
         self._unpublished: set[str] = set()
         self._round = _Round(interval=0)
 
@@ -127,7 +135,7 @@ class Collector:
         """Do what is due now."""
         self._metrics.health.beat()
         interval = int(self._now_ms() // self._period_ms * self._period_ms)
-        if interval > self._round.interval:
+        if interval > self._round.interval or self._was_set_back():
             self._begin(interval)
         self._look()
         if self._ticks.leads:
@@ -142,6 +150,14 @@ class Collector:
 
     def _now_ms(self) -> float:
         return self._clock() * 1000
+
+    def _was_set_back(self) -> bool:
+        """Whether the clock was set back, so far that this collector would stand still for long."""
+        back = (self._round.interval - self._now_ms()) / 1000
+        if back <= self._tolerated_seconds:
+            return False
+        log.warning("this host's clock was set back by %.0f s or more: no interval ends twice", back)
+        return True
 
     def _past(self, share: float) -> bool:
         """Whether *share* of the time until this interval's tick is over."""
@@ -391,7 +407,7 @@ class Collector:
             # Late only after this process was stopped or the log was away; then the next interval gets its tick.
             late = self._now_ms() >= current.interval + self._period_ms
             is_time = (listed and ticks.active and not missing) or self._past(1)
-            if not late and is_time and self._now_ms() >= current.again_ms:
+            if not late and is_time and self._now_ms() >= current.again_ms and not self._has_wrong_clock():
                 self._end(current)
                 self._tell_offline("")
         except LogOfflineError as error:
@@ -403,6 +419,24 @@ class Collector:
             self._step_back(str(error))
         except TrimtabError as error:
             self._step_back(f"interval {utc(current.interval)} could not be ended: {error}")
+
+    def _has_wrong_clock(self) -> bool:
+        """Whether the brokers' clocks say that this host's clock is wrong; then another collector may lead."""
+        ahead = self._servers.ahead_seconds() or 0.0
+        is_wrong = abs(ahead) > self._tolerated_seconds
+        self._metrics.clock_ahead(ahead)
+        if is_wrong:
+            why, allowed = difference(ahead), f"allowed are {self._tolerated_seconds:g} s"
+            if not self._wrong_clock:
+                log.error("%s, %s: no interval is ended by it. Set this host's clock (chrony, ntpd)", why, allowed)
+            self._metrics.health.not_ready(f"{why}, {allowed}")
+            self._round.again_ms = self._now_ms() + _LOOK_MS
+            if self._view is not None and len(self._view.members) > 1:
+                self._step_back(why)
+        elif self._wrong_clock:
+            log.info("this host's clock and the brokers' clocks agree again")
+        self._wrong_clock = is_wrong
+        return is_wrong
 
     def _end(self, current: _Round) -> None:
         roster = self._ticks.end(current.interval, anybody_asked=bool(current.asked))

@@ -17,10 +17,11 @@ from typing import Final
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
+from controller.adapters.process.awake import seconds_awake_or_not
 from controller.adapters.process.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
-from controller.executor.pace import Pace, Pulse, seconds_awake_or_not
+from controller.executor.pace import Pace, Pulse
 from controller.model.decision import Command
 from controller.model.errors import WireError
 from controller.ports.inbox import AnswerRecord, Delivery, Inbox, PartitionTakenOverError, TakenOverError, newer_epoch

@@ -6,14 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from controller.adapters.process.awake import seconds_awake_or_not
+
 _BEAT_SECONDS: Final = 0.2
-#: Goes on while the machine sleeps, where there is such a clock.
-_CLOCK_ID: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def seconds_awake_or_not() -> float:
-    """Seconds since some moment, the time in which the machine slept included where it has such a clock."""
-    return time.clock_gettime(_CLOCK_ID)
 
 
 class Pace:

@@ -36,6 +36,7 @@ from controller.adapters.network.pool import (
 from controller.adapters.network.tls import Tls, is_refusal, refusal
 from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
 from controller.adapters.pulsar.credentials import Credentials
+from controller.adapters.pulsar.server_clocks import ServerClocks
 from controller.adapters.pulsar.trusted import Origin, TrustedAddresses, origin
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name
@@ -117,6 +118,8 @@ class PulsarHttp:
         self._trusted = TrustedAddresses(self._urls)
         #: Those that did not answer lately -> until when they are asked last.  Shared by all that ``within`` returns.
         self._silent: dict[Origin | None, Deadline] = {}
+        #: What all servers say with their answers, shared likewise.
+        self.clocks = ServerClocks()
         #: False on a copy that is about to read the list of active brokers itself.
         self._may_list = True
         #: With https: active broker -> where it answers.
@@ -345,12 +348,14 @@ class PulsarHttp:
         headers = {**self._shown().headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
         if body is not None:
             headers["Content-Type"] = "application/json"
+        began = self.clocks.began()
         try:
             response = self._connections.pool.request(
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
             answer = read_answer(response, self.largest_answer)
             self._silent.pop(origin(url), None)
+            self.clocks.hear(origin(url), answer.headers.get("Date"), began)
             return answer
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             self._silent[origin(url)] = Deadline.after(_SILENT_SECONDS)

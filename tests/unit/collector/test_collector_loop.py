@@ -13,6 +13,7 @@ from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.pulsar.server_clocks import ServerClocks
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import Collector
 from controller.collector.reports import SweepName
@@ -176,6 +177,15 @@ class SeenCalls(Calls):
         return {key for key in self.made if self.is_open(key)}
 
 
+class Ahead(ServerClocks):
+    """The brokers' clocks, as seen from a host that is so far ahead."""
+
+    seconds = 0.0
+
+    def ahead_seconds(self) -> float:
+        return self.seconds
+
+
 class World:
     """Nothing here depends on how fast the machine is: the clock stands still until nobody waits for an answer."""
 
@@ -185,12 +195,13 @@ class World:
         self.members: dict[str, Member] = {}
         self.ends: dict[str, LogEnd] = {}
         self.metrics: dict[str, CollectorMetrics] = {}
+        self.clocks: dict[str, Ahead] = {}
         self.calls: dict[Collector, list[SeenCalls]] = {}
 
     def collector(self, name: str) -> Collector:
         admin = PulsarAdmin(self.pulsar.urls, cluster=CLUSTER)
         self.members[name], self.ends[name] = Member(self.room, name), LogEnd(self.log)
-        self.metrics[name] = CollectorMetrics()
+        self.metrics[name], self.clocks[name] = CollectorMetrics(), Ahead()
         calls: list[SeenCalls] = []
 
         def seen(most_at_once: int) -> SeenCalls:
@@ -206,6 +217,7 @@ class World:
             sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=60),
             state=ClusterState(admin, CLUSTER, None),
             overrides=OVERRIDES,
+            servers=self.clocks[name],
             clock=lambda: self.now,
             metrics=self.metrics[name],
             calls=seen,
@@ -285,6 +297,67 @@ def test_the_next_interval_begins_with_its_own_t_and_not_before(world: World) ->
     world.settle(one)
     assert list(world.log.ticks()) == [T]
     assert all(world.interval(T + PERIOD, one).values())
+
+
+@pytest.mark.parametrize("ahead", [11.0, -11.0])
+def test_a_collector_whose_clock_is_wrong_ends_no_interval_until_it_is_right_again(
+    world: World, ahead: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one = world.collector("one")
+    world.interval(T, one)
+    world.clocks["one"].seconds = ahead
+    for share in (0.0, 0.5, 1.0, 1.5):
+        world.now = T + PERIOD + share * PERIOD * SETTINGS.deadline_share
+        world.settle(one)
+    assert list(world.log.ticks()) == [T]
+    assert world.shown("one", "trimtab_clock_ahead_seconds") == ahead
+    is_ready, why = world.metrics["one"].health.now
+    assert not is_ready
+    assert why.startswith(f"this host's clock is 11 s {'ahead of' if ahead > 0 else 'behind'} the brokers' clocks")
+    world.clocks["one"].seconds = ahead / 11 * 10
+    assert all(world.interval(T + 2 * PERIOD, one).values())
+    assert world.metrics["one"].health.now[0]
+    said = [record.message for record in caplog.records if "clock" in record.message]
+    assert len(said) == 2
+    assert said[0].endswith("allowed are 10 s: no interval is ended by it. Set this host's clock (chrony, ntpd)")
+    assert said[1] == "this host's clock and the brokers' clocks agree again"
+
+
+def test_a_collector_with_a_wrong_clock_lets_another_one_lead(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    for at in (T, T + PERIOD):
+        world.interval(at, one, two)
+    leads = next(name for name in ("one", "two") if world.shown(name, "trimtab_collector_leads"))
+    world.clocks[leads].seconds = 3600.0
+    assert all(world.interval(T + 2 * PERIOD, one, two).values())
+    assert world.shown(leads, "trimtab_collector_leads") == 0
+    assert all(world.interval(T + 3 * PERIOD, one, two).values())
+
+
+def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twice(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = world.collector("one")
+    for at in (T, T + PERIOD):
+        world.interval(at, one)
+    for at in (T - 2 * PERIOD, T - PERIOD, T, T + PERIOD):
+        world.now = at + 1
+        world.settle(one)
+    assert list(world.log.ticks()) == [T, T + PERIOD], "these have their ticks"
+    assert all(world.interval(T + 2 * PERIOD, one).values())
+    said = [record.message for record in caplog.records if "set back" in record.message]
+    assert said == ["this host's clock was set back by 179 s or more: no interval ends twice"]
+
+
+def test_a_clock_that_is_set_back_by_a_moment_begins_no_interval_again(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.now = T - 0.5
+    world.settle(one)
+    world.now = T + 1
+    world.settle(one)
+    assert [sum("topics" in path for path in broker.asked) for broker in world.pulsar.brokers] == [1, 1, 1]
 
 
 def test_a_broker_that_hangs_is_missing_and_costs_the_others_nothing(

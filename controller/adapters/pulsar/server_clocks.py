@@ -1,0 +1,104 @@
+"""What time it is by the brokers' clocks, beside this host's: by the Date of each HTTP answer.
+
+Several brokers are heard, so that one wrong clock among them does not matter: the median counts.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Final, NamedTuple
+
+from controller.adapters.process.awake import seconds_awake_or_not
+
+log = logging.getLogger(__name__)
+
+#: Clocks that are set from outside are closer than this.
+TOLERATED_SECONDS: Final = 2.0
+#: A server that was not heard for so long does not count.
+_RECENT_SECONDS: Final = 900.0
+#: Servers that went are forgotten once there are more than these.
+_MANY: Final = 1_000
+#: HTTP's Date has whole seconds.
+_WHOLE_SECOND: Final = 1.0
+
+
+class _Heard(NamedTuple):
+    """A server's clock, as its distance from the steady clock of this host: between these two."""
+
+    least: float
+    most: float
+    #: By the steady clock.
+    at: float
+
+
+class ServerClocks:
+    """The clocks of the servers that answer this host; several threads hear them.
+
+    They are kept beside a steady clock, which nobody sets.  So a step of this host's clock is seen at once, also while
+    no server answers.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float] = time.time, steady: Callable[[], float] = seconds_awake_or_not
+    ) -> None:
+        """*clock* is the one that may be wrong, in seconds since 1970."""
+        self._clock, self._steady = clock, steady
+        self._heard: dict[object, _Heard] = {}
+        self._lock = threading.Lock()
+        self._has_told = False
+
+    def began(self) -> float:
+        """To be given to :meth:`hear` with the answer to a question that is sent now."""
+        return self._steady()
+
+    def hear(self, server: object, date: str | None, began: float) -> None:
+        """*server* answered a question that was sent at *began* with *date*, as HTTP writes it."""
+        now = self._steady()
+        try:
+            said = parsedate_to_datetime(date or "").timestamp()
+        except (ValueError, OverflowError):
+            return  # it does not say
+        with self._lock:
+            self._heard[server] = _Heard(said - now, said + _WHOLE_SECOND - began, now)
+            if len(self._heard) > _MANY:
+                self._heard = {key: each for key, each in self._heard.items() if now - each.at < _RECENT_SECONDS}
+
+    def ahead_seconds(self) -> float | None:
+        """So far this host's clock is at least ahead of the servers' (below 0: behind); None: no server was heard.
+
+        The median of all servers; of two, or two in the middle, the one that is closer to this host's clock.
+        """
+        now, ours = self._steady(), self._clock()
+        with self._lock:
+            recent = [each for each in self._heard.values() if now - each.at < _RECENT_SECONDS]
+        if not recent:
+            return None
+        ahead = sorted(_beyond(ours - now - each.most, ours - now - each.least) for each in recent)
+        return min(ahead[(len(ahead) - 1) // 2], ahead[len(ahead) // 2], key=abs)
+
+    def latest_ms(self) -> int:
+        """Epoch ms by this host's clock, or by the servers' where this host's is behind: nothing counts as fresh for
+        longer than it is."""
+        ahead, ours = self.ahead_seconds() or 0.0, self._clock()
+        is_wrong = abs(ahead) > TOLERATED_SECONDS
+        if is_wrong and not self._has_told:
+            log.warning(
+                "%s. Commands count as late by the later one. Set this host's clock (chrony, ntpd)", difference(ahead)
+            )
+        elif self._has_told and not is_wrong:
+            log.info("this host's clock and the brokers' clocks agree again")
+        self._has_told = is_wrong
+        return int(1000 * (ours - ahead if ahead < -TOLERATED_SECONDS else ours))
+
+
+def difference(ahead_seconds: float) -> str:
+    """How far this host's clock is from the brokers', in words."""
+    way = "ahead of" if ahead_seconds > 0 else "behind"
+    return f"this host's clock is {abs(ahead_seconds):.0f} s {way} the brokers' clocks"
+
+
+def _beyond(least: float, most: float) -> float:
+    """The number from *least* to *most* that is next to 0."""
+    return least if least > 0 else min(most, 0.0)
