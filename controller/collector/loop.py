@@ -34,6 +34,7 @@ from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 from controller.wire.base import printable
 from controller.wire.chunks import KeyValue
+from controller.wire.metrics import BundleData
 from controller.wire.readable import counted, utc
 
 log = logging.getLogger(__name__)
@@ -157,6 +158,9 @@ class Collector:
         if back <= self._tolerated_seconds:
             return False
         log.warning("this host's clock was set back by %.0f s or more: no interval ends twice", back)
+        # When brokers are asked again, when states are due and what waits to be written are of the later time.
+        self._health, self._states, self._knows_all = Health(self._period_ms), {}, False
+        self._due.forget()
         return True
 
     def _past(self, share: float) -> bool:
@@ -339,6 +343,8 @@ class Collector:
             self._reading.submit(_STATE, lambda: self._state.read(interval, whole=everything, known=known))
 
     def _state_read(self, what: str, value: object, error: BaseException | None) -> None:
+        if isinstance(value, Found) and self._is_early(value.states):
+            return  # it was read before the clock was set back
         if isinstance(value, Found):
             if value.leader != self._pulsar_leader:
                 log.info("Pulsar's own load manager is led by %s", value.leader or "nobody")
@@ -353,6 +359,10 @@ class Collector:
                 log.warning("the %s could not be read: %s", what, why)
         elif before:
             log.info("the %s can be read again", what)
+
+    def _is_early(self, states: Iterable[State]) -> bool:
+        """Whether any of *states* is of an interval that has not come."""
+        return any(not isinstance(each, BundleData) and each.version > self._round.interval for each in states)
 
     def _state_of(self, swept: Swept) -> list[State]:
         broker = swept.name.broker

@@ -350,6 +350,37 @@ def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twic
     assert said == ["this host's clock was set back by 179 s or more: no interval ends twice"]
 
 
+def test_after_a_clock_was_set_back_brokers_that_failed_are_asked_and_states_are_written_as_ever(world: World) -> None:
+    one, silent = world.collector("one"), world.pulsar.brokers[1]
+    world.now = T + 1000 * PERIOD
+    silent.broken = "/broker-stats/load-report"
+    world.settle(one)
+    assert world.log.states(), "the states are written, of a time that has not come"
+    silent.broken = "nothing"
+    before = len(world.log.states())
+    assert all(world.interval(T, one).values()), "the broker is not left alone until the later time comes again"
+    again = world.log.states()[before:]
+    assert {state.version for state in again} == {T * 1000}
+    assert {state.broker for state in again if isinstance(state, BrokerStateRecord)} == set(world.pulsar.names)
+    assert sum(isinstance(state, NamespaceStateRecord) for state in again) == 3
+
+
+def test_states_that_were_read_before_the_clock_was_set_back_are_not_written(world: World) -> None:
+    one = world.collector("one")
+    for broker in world.pulsar.brokers:
+        broker.answers.clear()
+    world.now = T + 1000 * PERIOD
+    one.step()
+    world.now = T
+    one.step()
+    for broker in world.pulsar.brokers:
+        broker.answers.set()
+    world.settle(one)
+    world.interval(T + PERIOD, one)
+    assert {state.version for state in world.log.states()} <= {T * 1000, (T + PERIOD) * 1000}
+    assert sum(isinstance(state, NamespaceStateRecord) for state in world.log.states()) == 3
+
+
 def test_a_clock_that_is_set_back_by_a_moment_begins_no_interval_again(world: World) -> None:
     one = world.collector("one")
     world.interval(T, one)
