@@ -15,6 +15,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
+from controller.cycle.checked import observed_by
 from controller.cycle.commands import Issuing, charge, in_flight_entry
 from controller.cycle.guardrails import about_undescribed, refusal_of, undescribed
 from controller.cycle.held_back import splits_held_back, unloads_held_back
@@ -31,7 +32,6 @@ from controller.model.decision import CLUSTER, Command, Decision, Reason, Verdic
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, UsageHistory
 from controller.model.records import CommandResult
-from controller.strategies.protocols import Observer
 
 
 def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
@@ -154,9 +154,7 @@ def _of_active_brokers(memory: Memory, view: ClusterView, policy: Policy) -> Mem
         shedder=shedder.only(active) if isinstance(shedder, UsageHistory) else shedder,
         placement=placement.only(active) if isinstance(placement, UsageHistory) else placement,
     )
-    if isinstance(policy.placement, Observer):
-        memory = replace(memory, placement=policy.placement.observed(view, memory.placement))
-    return memory
+    return replace(memory, placement=observed_by(policy.placement, view, memory.placement))
 
 
 def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, int]:

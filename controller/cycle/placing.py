@@ -3,6 +3,7 @@
 import zlib
 from typing import Final
 
+from controller.cycle.checked import CheckedPlacement
 from controller.cycle.policy import Policy
 from controller.model.decision import Reason, Unload, Verdict
 from controller.model.load import ClusterView
@@ -42,7 +43,7 @@ def place(
         verdicts.append(
             refused(against, f"the filter excludes the planned destination {unload.destination}: placed anew")
         )
-    acceptable, memory = policy.selection.acceptable(view, row, found, policy.placement, memory)
+    acceptable, memory = policy.selection.acceptable(view, row, found, CheckedPlacement(policy.placement), memory)
     others = acceptable[acceptable != source]
     if len(others) == 0:
         against, by = found.leaves_only(source), type(policy.placement).__name__

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.aggregate.shard.shard_state import DetailLimits
+from controller.cycle.checked import first_memory, thresholds_of
 from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
 from controller.model.memory import Memory, NoMemory
@@ -94,7 +95,7 @@ class Policy:
 
     def detail_limits(self, share: float) -> DetailLimits:
         """Above which loads the topics of bundles are kept: at *share* of the split thresholds."""
-        limits = self.split_policy.thresholds
+        limits = thresholds_of(self.split_policy)
         return DetailLimits(
             topics=share * limits.topics,
             sessions=share * limits.sessions,
@@ -106,8 +107,8 @@ class Policy:
         """The memory before the first interval."""
         return Memory(
             seed=seed,
-            shedder=self.shedder.initial_memory(),
-            placement=self.placement.initial_memory(),
-            split=self.split_policy.initial_memory(),
-            membership=NoMemory() if self.membership is None else self.membership.initial_memory(),
+            shedder=first_memory(self.shedder),
+            placement=first_memory(self.placement),
+            split=first_memory(self.split_policy),
+            membership=NoMemory() if self.membership is None else first_memory(self.membership),
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from controller.cycle.budgets import Held
+from controller.cycle.checked import CheckedAlgorithm, splits_by
 from controller.cycle.commands import Issuing, charge, command_for
 from controller.cycle.guardrails import switched_off, too_few_brokers
 from controller.cycle.policy import Policy
@@ -39,7 +40,7 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
         return Splits(memory=memory, verdicts=[too_few_brokers(view, "split")])
     # The policy does not see guarded bundles: to choose one would use up its namespace's bundle limit.
     under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
-    found, moved = policy.split_policy.decide(replace(untouchable.rest(), splitting=under_way), memory.split)
+    found, moved = splits_by(policy.split_policy, replace(untouchable.rest(), splitting=under_way), memory.split)
     splits = Splits(memory=replace(memory, split=moved), verdicts=[*untouchable.counts("split"), *found.verdicts])
     for split in found.splits:
         command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, issuing.controls)
@@ -55,12 +56,13 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
 
 
 def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
-    cuts = split.boundaries[1:-1] or cut(view, row, policy.split_algorithm)
+    algorithm = CheckedAlgorithm(policy.split_algorithm)
+    cuts = split.boundaries[1:-1] or cut(view, row, algorithm)
     if isinstance(cuts, Verdict):
         return cuts
     name = parse_bundle(split.bundle)
     # Brokers compute range_equally_divide themselves; all other splits are sent as positions.
-    halved = policy.split_algorithm.name == RangeEquallyDivide.name and cuts == equal_cuts(name.lower, name.upper, 2)
+    halved = algorithm.name == RangeEquallyDivide.name and cuts == equal_cuts(name.lower, name.upper, 2)
     return command_for(
         "split", split.bundle, split.broker, split.why, view.as_of_ms, policy, controls,
         algorithm=RangeEquallyDivide.name if halved else SpecifiedPositionsDivide.name,

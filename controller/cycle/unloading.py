@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.cycle.budgets import Held
+from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
 from controller.cycle.guardrails import switched_off, too_few_brokers
 from controller.cycle.ordered import ordered_unloads, why_void
@@ -16,7 +17,6 @@ from controller.cycle.untouchable import Untouchable
 from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory, StrategyMemory
-from controller.strategies.protocols import HurriedShedder
 
 #: So often a shedder is asked again without the bundles of brokers of which a budget would hold back half an exchange;
 #: then once without the bundles of all brokers that a budget holds something back of.
@@ -114,7 +114,7 @@ def _whole_exchanges(
     bundles of that broker where they are.  *moves*, of the membership rebalancer, use budgets before the shedder.
     """
     shedder, spent, asked = issuing.policy.shedder, set[str](), staying
-    found, shedding = shedder.decide(staying, memory.shedder)
+    found, shedding = unloads_by(shedder, staying, memory.shedder)
     for every in (*([False] * _ASKED_AGAIN), True):
         halves = _halves(view, [*moves, *found.unloads], issuing, every=every)
         if not halves:
@@ -123,7 +123,7 @@ def _whole_exchanges(
         named = np.array([name in spent for name in view.brokers.names], np.bool_)
         kept = named[view.bundles.broker] & view.bundles.owned & ~staying.recently_unloaded
         asked = replace(staying, recently_unloaded=staying.recently_unloaded | kept)
-        found, shedding = shedder.decide(asked, memory.shedder)
+        found, shedding = unloads_by(shedder, asked, memory.shedder)
         found = replace(found, verdicts=_with_budgets(found.verdicts, view, kept))
     return found, shedding, asked
 
@@ -180,9 +180,8 @@ def _ordered(
 
 def _relieving(view: ClusterView, policy: Policy) -> Policy | None:
     """*policy*, of which no more is done than relieve brokers that cannot wait for a plan; None: there are none."""
-    if not isinstance(policy.shedder, HurriedShedder) or not policy.shedder.hurries(view):
-        return None
-    return replace(policy, shedder=policy.shedder.relieving(), membership=None)
+    shedder = relieving_of(policy.shedder, view)
+    return None if shedder is None else replace(policy, shedder=shedder, membership=None)
 
 
 def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:
@@ -249,6 +248,7 @@ def _shed(
     unloads.commands += issued.commands
     unloads.verdicts += issued.verdicts
     unloads.taken, unloads.held = issued.taken, issued.held
+    placing = CheckedPlacement(policy.placement).memory_checked(unloads.memory.placement, placing)
     unloads.memory = replace(unloads.memory, placement=placing)
 
 
@@ -315,8 +315,8 @@ def _membership_moves(
     """The membership rebalancer's unloads, its next memory, and its verdicts."""
     if policy.membership is None:
         return (), memory.membership, ()
-    found, membership = policy.membership.decide(view, memory.membership)
-    return found.unloads, membership, tuple(found.verdicts)
+    found, membership = unloads_by(policy.membership, view, memory.membership)
+    return tuple(found.unloads), membership, tuple(found.verdicts)
 
 
 def _whole_reason(found: UnloadDecision, verdicts: Sequence[Verdict]) -> Reason:

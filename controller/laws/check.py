@@ -14,6 +14,7 @@ from controller.laws.law import Law
 from controller.laws.placement import PLACEMENT_LAWS
 from controller.laws.shedding import SHEDDING_LAWS
 from controller.laws.splitting import SPLIT_ALGORITHM_LAWS, SPLIT_POLICY_LAWS
+from controller.model.errors import StrategyError
 
 #: The method, or property, that tells the kinds of strategies apart, and the laws of the kind.
 _LAWS: Final[Sequence[tuple[str, tuple[Law, ...]]]] = (
@@ -93,5 +94,7 @@ def flaw_in(strategy: Any, law: Law, example: Any) -> str | None:
     """What *strategy* does wrong with *example*, in words; an error that it raises is wrong as well."""
     try:
         return law.flaw(strategy, example)
+    except StrategyError as error:
+        return error.flaw
     except Exception as error:  # whatever a user's strategy raises
         return f"it raises {type(error).__name__}: {error}"

@@ -6,10 +6,12 @@ from typing import Any, Final
 import numpy as np
 from hypothesis import strategies as st
 
+from controller.cycle.checked import unloads_by
 from controller.laws.clusters import alike, clusters, hot_and_cold
 from controller.laws.law import Law
 from controller.laws.words import cluster_told
 from controller.model.decision import Reason, UnloadDecision
+from controller.model.errors import StrategyError
 from controller.model.load import ClusterView
 
 #: Some shedders act only after they have seen the same for some rounds.
@@ -17,29 +19,11 @@ ROUNDS: Final = 10
 
 
 def _first(shedder: Any, view: ClusterView) -> UnloadDecision:
-    decision, _ = shedder.decide(view, shedder.initial_memory())
-    found: UnloadDecision = decision
-    return found
+    return unloads_by(shedder, view, shedder.initial_memory())[0]
 
 
-def _wrong_unload(view: ClusterView, decision: UnloadDecision) -> str | None:
-    """The first unload that cannot be carried out."""
-    owner = {name: view.brokers.names[code] for name, code in zip(view.bundles.names, view.bundles.broker, strict=True)}
-    seen = set[str]()
-    for unload in decision.unloads:
-        if unload.bundle not in owner:
-            return f"it unloads {unload.bundle}, which is no bundle of the cluster"
-        if owner[unload.bundle] != unload.source:
-            return f"it unloads {unload.bundle} from {unload.source}, and {owner[unload.bundle]} owns it"
-        if unload.bundle in seen:
-            return f"it unloads {unload.bundle} twice"
-        if unload.destination and (
-            unload.destination == unload.source or unload.destination not in view.brokers.code_of
-        ):
-            return f"it sends {unload.bundle} from {unload.source} to {unload.destination!r}, which is no other broker"
-        if unload.final and not unload.destination:
-            return f"its unload of {unload.bundle} is final, but names no destination"
-        seen.add(unload.bundle)
+def _wrong_unload(shedder: Any, view: ClusterView) -> str | None:
+    _first(shedder, view)  # what it answers is checked as in the cycle
     return None
 
 
@@ -78,21 +62,18 @@ def _another_answer(shedder: Any, view: ClusterView) -> str | None:
 
 def _with_a_memory(shedder: Any, views: Sequence[ClusterView]) -> str | None:
     memory = shedder.initial_memory()
-    kind = type(memory)
     for turn, view in enumerate(views, 1):
-        decision, memory = shedder.decide(view, memory)
-        wrong = _wrong_unload(view, decision)
-        if wrong is not None:
-            return f"in interval {turn}, {wrong}"
-        if type(memory) is not kind:
-            return f"in interval {turn}, it returns a {type(memory).__name__}; initial_memory() is a {kind.__name__}"
+        try:
+            _, memory = unloads_by(shedder, view, memory)
+        except StrategyError as error:
+            return f"in interval {turn}, {error.flaw}"
     return None
 
 
 def _idle(shedder: Any, view: ClusterView) -> str | None:
     memory = shedder.initial_memory()
     for _ in range(ROUNDS):
-        decision, memory = shedder.decide(view, memory)
+        decision, memory = unloads_by(shedder, view, memory)
         if decision.unloads:
             return None
     return f"it unloads nothing in {ROUNDS} intervals; its last reason is {decision.reason}"
@@ -110,7 +91,7 @@ def _law(sentence: str, flaw: Callable[[Any, Any], str | None], examples: st.Sea
 SHEDDING_LAWS: Final = (
     _law(
         "It unloads bundles from the brokers that own them, each once, to other brokers of the cluster.",
-        lambda shedder, view: _wrong_unload(view, _first(shedder, view)),
+        _wrong_unload,
         clusters(),
     ),
     _law("It never unloads a bundle that was unloaded recently.", _recently_unloaded, clusters()),

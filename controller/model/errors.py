@@ -92,6 +92,16 @@ class ControlsCorruptError(TrimtabError):
     """The stored controls make no sense; nothing may be issued until somebody sets them again."""
 
 
+class StrategyError(TrimtabError):
+    """A strategy answered what cannot be so, or cannot be carried out; nothing was issued.  ``flaw`` says what."""
+
+    def __init__(self, strategy: str, flaw: str) -> None:
+        super().__init__(
+            f"strategy {strategy}: {flaw}.  Nothing is issued in this interval: mend the strategy, or set another one"
+        )
+        self.strategy, self.flaw = strategy, flaw
+
+
 class StalledError(TrimtabError):
     """A query makes no progress although there is data to read."""
 

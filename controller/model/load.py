@@ -1,13 +1,13 @@
 """Columnar load: the tables of brokers and bundles that strategies read.
 
 A cluster can have 1,000 brokers, 100,000 bundles and 1,000,000 topics, so load is kept in NumPy columns.  Rows are
-sorted by name.  A row number that refers to a broker or a namespace is called its code.  Tables are immutable: no
-array is written to after its table was made.
+sorted by name.  A row number that refers to a broker or a namespace is called its code.  Tables are immutable: their
+columns are read-only, so that no strategy changes what others see.
 """
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,29 @@ UNOWNED: Final = -1
 #: Pulsar: LoadManagerShared / ModularLoadManagerImpl default stats.
 DEFAULT_LOAD = np.array([50.0, 50.0, 50_000.0, 50_000.0])
 
+A = TypeVar("A", bound=NDArray[Any])
+
+
+def read_only(array: A) -> A:
+    """*array*, or a view of it, that cannot be written to; the array of whoever gave it stays as it is."""
+    if not array.flags.writeable:
+        return array
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen
+
+
+class _ReadOnlyColumns:
+    """Makes the columns of a table read-only."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                object.__setattr__(self, name, read_only(value))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BrokerTable:
+class BrokerTable(_ReadOnlyColumns):
     """One row for each broker, sorted by name (``host:webPort``, as in ZooKeeper).
 
     Pulsar: LocalBrokerData and TimeAverageBrokerData.
@@ -70,11 +90,11 @@ class BrokerTable:
     @cached_property
     def throughput(self) -> Floats:
         """(n,) bytes/s in + out."""
-        return self.load[:, THROUGHPUT_IN] + self.load[:, THROUGHPUT_OUT]
+        return read_only(self.load[:, THROUGHPUT_IN] + self.load[:, THROUGHPUT_OUT])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopicDetail:
+class TopicDetail(_ReadOnlyColumns):
     """Topics of bundles near a split threshold.  Bundle b has the rows ``starts[b]:starts[b + 1]``."""
 
     #: (bundles + 1,) offsets into the columns below; an empty slice means that the topics were not kept.
@@ -86,7 +106,7 @@ class TopicDetail:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BundleTable:
+class BundleTable(_ReadOnlyColumns):
     """One row for each bundle that a broker serves, sorted by name.
 
     Pulsar: BundleData (averages) and NamespaceBundleStats (last stats).
@@ -123,19 +143,19 @@ class BundleTable:
     def owned(self) -> Bools:
         """(n,) whether a broker of the table owns the bundle."""
         found: Bools = self.broker != UNOWNED
-        return found
+        return read_only(found)
 
     @cached_property
     def short_term_throughput(self) -> Floats:
         """(n,) bytes/s in + out by the short-term averages."""
-        return self.short_term[:, THROUGHPUT_IN] + self.short_term[:, THROUGHPUT_OUT]
+        return read_only(self.short_term[:, THROUGHPUT_IN] + self.short_term[:, THROUGHPUT_OUT])
 
     @cached_property
     def _by_broker(self) -> tuple[Ints, Ints]:
         # NumPy sorts int16 by radix, in a tenth of the time.
         short = self.broker.max(initial=0) <= np.iinfo(np.int16).max
         order = np.argsort(self.broker.astype(np.int16) if short else self.broker, kind="stable")
-        return order, self.broker[order]
+        return read_only(order), read_only(self.broker[order])
 
     def of_broker(self, broker: int) -> Ints:
         """Rows of the bundles that *broker* owns, in name order.
@@ -158,7 +178,7 @@ class BundleTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ownership:
+class Ownership(_ReadOnlyColumns):
     """One row for each namespace and broker that owns bundles of it, sorted by both.  Pulsar: BundleRangeCache."""
 
     #: (namespaces + 1,) the first row of each namespace.
@@ -170,7 +190,7 @@ class Ownership:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Preallocated:
+class Preallocated(_ReadOnlyColumns):
     """Bundles that were sent to a broker and that it does not list yet: rows of both, in the order of sending.
 
     Pulsar: BrokerData.preallocatedBundleData, preallocatedBundleToBroker.
@@ -188,7 +208,7 @@ class Preallocated:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClusterView:
+class ClusterView(_ReadOnlyColumns):
     """The cluster as of one closed interval: all that a strategy may read besides its memory."""
 
     #: The interval T that closed, epoch ms.

@@ -245,7 +245,8 @@ def test_commands_that_the_journal_cannot_hold_are_held_back_and_the_interval_is
 
 def test_rows_that_shards_dropped_are_added_up() -> None:
     told: list[DecidedInterval] = []
-    halves = [replace(CLOSED[0], shards=2, dropped=3), replace(CLOSED[0], shards=2, shard=1, dropped=4)]
+    others = [f"another-{name}" for name in CLOSED[0].names]
+    halves = [replace(CLOSED[0], shards=2, dropped=3), replace(CLOSED[0], shards=2, shard=1, dropped=4, names=others)]
     leading(Ports()).decide(halves, told.append)
     assert [decided.dropped_rows for decided in told] == [7]
 

@@ -96,7 +96,7 @@ def test_a_shedder_breaks_a_law(law: int, shedder: Shedder, flaw: str) -> None:
 def test_a_shedder_breaks_a_law_in_a_later_interval() -> None:
     law = SHEDDING_LAWS[5]
     assert flaw_in(shed(move(B)), law, [VIEW]) == f"in interval 1, it unloads {B} from b0, and b1 owns it"
-    said = "in interval 1, it returns a SplitHitCounts; initial_memory() is a NoMemory"
+    said = "in interval 1, it returns a SplitHitCounts; the memory that it was given is a NoMemory"
     assert flaw_in(Shedder(other_memory), law, [VIEW]) == said
 
 
@@ -146,7 +146,7 @@ def in_turns() -> Placement:
             "it accepts no broker; with the other brokers at 99 % and idle it accepts b0",
         ),
         (3, Placement(least_used_of_all), [0, 1], "it does not accept b0, its only candidate"),
-        (4, Placement(lambda *_: [0]), [0], "it accepts b0"),
+        (4, Placement(lambda *_: [0]), [0], "it accepts 0, which is no row of a candidate"),
     ],
 )
 def test_a_placement_breaks_a_law(law: int, placement: Placement, candidates: list[int], flaw: str) -> None:
@@ -191,7 +191,7 @@ class Splitter:
 
 def test_a_split_policy_breaks_a_law() -> None:
     right, room, some = SPLIT_POLICY_LAWS
-    assert flaw_in(Splitter(((A, "b1"),)), right, VIEW) == f"it splits {A} on b1, which does not own it"
+    assert flaw_in(Splitter(((A, "b1"),)), right, VIEW) == f"it splits {A} on b1, and b0 owns it"
     untold = f"the verdict that {A} is split for is not among its verdicts"
     assert flaw_in(Splitter(((A, "b0"),), told=False), right, VIEW) == untold
     assert flaw_in(Splitter(((A, "b0"), (A, "b0"))), right, VIEW) == f"it splits {A} twice"

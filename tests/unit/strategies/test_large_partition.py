@@ -1,3 +1,7 @@
+from dataclasses import replace
+
+import numpy as np
+
 from controller.model.load import ClusterView
 from controller.model.memory import NoMemory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
@@ -26,7 +30,8 @@ def test_the_limit_may_be_reached() -> None:
 
 def test_both_directions_count_together() -> None:
     cluster = with_topics(PLAIN, {"x": {7: 11}})
-    cluster.bundles.detail.load[0] = [0, 0, 11 * MB, 11 * MB]
+    detail = replace(cluster.bundles.detail, load=np.array([[0.0, 0.0, 11 * MB, 11 * MB]]))
+    cluster = replace(cluster, bundles=replace(cluster.bundles, detail=detail))
     assert "LargePartition (22 vs 20 MB/s)" in advice(cluster)[0]
 
 

@@ -58,7 +58,9 @@ def test_an_idle_cluster_is_balanced_however_uneven() -> None:
 
 def test_usage_is_that_of_the_fullest_resource_by_its_weight() -> None:
     cluster = view(broker("hot", usage=0.2, a=60, b=40))
-    cluster.brokers.usage[0, BANDWIDTH_OUT] = 90
+    usage = cluster.brokers.usage.copy()
+    usage[0, BANDWIDTH_OUT] = 90
+    cluster = replace(cluster, brokers=replace(cluster.brokers, usage=usage))
     assert unloaded(cluster) == (Reason.OVERLOADED, ["a"])
     assert unloaded(cluster, OverloadShedder(bandwidth_out_weight=0.5)) == (Reason.BALANCED, [])
 

@@ -1,0 +1,300 @@
+"""Asks strategies, and checks all that they answer before the cycle acts on it: a user may have written them.
+
+A faulty answer raises StrategyError, which names the strategy, what it answered and what is expected.  The columns that
+strategies are given are read-only (controller/model/load.py), so that none changes what others see.
+"""
+
+import reprlib
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final, NoReturn, TypeVar, get_args
+
+import numpy as np
+
+from controller.cycle.typed import misfit, misfit_of_all, shown
+from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
+from controller.model.errors import StrategyError
+from controller.model.load import ClusterView, Floats, Ints
+from controller.model.memory import StrategyMemory
+from controller.model.names import FULL_UPPER, parse_bundle
+from controller.strategies.protocols import (
+    HurriedShedder,
+    Observer,
+    Placement,
+    Shedder,
+    SplitAlgorithm,
+    SplitPolicy,
+    SplitThresholds,
+)
+
+M = TypeVar("M", bound=StrategyMemory)
+
+#: The fields of verdicts, and the types that they may have.
+_VERDICT: Final[tuple[tuple[str, Any], ...]] = (
+    ("subject", str), ("reason", Reason), ("observed", float), ("limit", float), ("unit", str), ("by", str),
+    ("detail", str),
+)  # fmt: skip
+
+
+def unloads_by(shedder: Shedder[Any], view: ClusterView, memory: StrategyMemory) -> tuple[UnloadDecision, Any]:
+    """What *shedder*, or the membership rebalancer, decides, and its next memory."""
+    found, moved = _pair(shedder, shedder.decide(view, memory))
+    _refuse(shedder, _unloads_flaw(view, found) or memory_flaw(memory, moved))
+    return found, moved
+
+
+def splits_by(policy: SplitPolicy[Any], view: ClusterView, memory: StrategyMemory) -> tuple[SplitDecision, Any]:
+    """What *policy* decides, and its next memory."""
+    found, moved = _pair(policy, policy.decide(view, memory))
+    _refuse(policy, _splits_flaw(view, found) or memory_flaw(memory, moved))
+    return found, moved
+
+
+def observed_by(placement: Placement[Any], view: ClusterView, memory: StrategyMemory) -> Any:
+    """The memory of *placement* after the interval of *view*; *memory* where it observes nothing."""
+    if not isinstance(placement, Observer):
+        return memory
+    moved = placement.observed(view, memory)
+    _refuse(placement, memory_flaw(memory, moved))
+    return moved
+
+
+def first_memory(strategy: Any) -> Any:
+    """The memory of *strategy* before its first interval."""
+    memory = strategy.initial_memory()
+    _refuse(strategy, memory_flaw(memory, memory))
+    return memory
+
+
+def thresholds_of(policy: SplitPolicy[Any]) -> SplitThresholds:
+    """The thresholds of *policy*."""
+    found = policy.thresholds
+    flaw = None if isinstance(found, SplitThresholds) else f"its thresholds are {shown(found)}, not SplitThresholds"
+    if flaw is None:
+        flaw = misfit_of_all(found, float, "one of its thresholds")
+    if flaw is None and not all(value >= 0 for value in found):
+        flaw = f"its thresholds are {shown(tuple(found))}, and numbers from 0 up are expected"
+    _refuse(policy, flaw)
+    return found
+
+
+def relieving_of(shedder: Shedder[Any], view: ClusterView) -> Shedder[Any] | None:
+    """*shedder*, which does no more than relieve brokers that cannot wait; None where none of *view* is such a one."""
+    if not isinstance(shedder, HurriedShedder):
+        return None
+    hurries = shedder.hurries(view)
+    if not isinstance(hurries, bool | np.bool_):
+        _fail(shedder, f"hurries() answers {shown(hurries)}, and True or False is expected")
+    if not hurries:
+        return None
+    found = shedder.relieving()
+    if not all(callable(getattr(found, method, None)) for method in ("decide", "initial_memory")):
+        _fail(shedder, f"relieving() answers {shown(found)}, and a shedder is expected")
+    _refuse(shedder, memory_flaw(shedder.initial_memory(), found.initial_memory()))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPlacement:
+    """Asks a placement.  Its memory is looked at by ``memory_checked``, once for all bundles of an interval."""
+
+    placement: Placement[Any]
+
+    def initial_memory(self) -> Any:
+        """That of the placement."""
+        return first_memory(self.placement)
+
+    def acceptable(self, view: ClusterView, bundle: int, candidates: Ints, memory: M) -> tuple[Ints, M]:
+        """The rows of *candidates* that the placement accepts."""
+        if candidates.flags.writeable:
+            candidates = candidates.view()
+            candidates.flags.writeable = False
+        found, moved = _pair(self.placement, self.placement.acceptable(view, bundle, candidates, memory))
+        flaw = _rows_flaw(candidates, found)
+        if flaw is None and type(moved) is not type(memory):
+            flaw = memory_flaw(memory, moved)
+        _refuse(self.placement, flaw)
+        return found, moved
+
+    def memory_checked(self, before: StrategyMemory, after: Any) -> Any:
+        """*after*, the memory once all bundles were placed."""
+        _refuse(self.placement, memory_flaw(before, after))
+        return after
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAlgorithm:
+    """Asks a split algorithm.  Positions that brokers cannot cut at are refused by ``cut``, as in Pulsar."""
+
+    algorithm: SplitAlgorithm
+
+    @property
+    def name(self) -> str:
+        """That of the algorithm."""
+        found = self.algorithm.name
+        _refuse(self.algorithm, misfit(found, str, "its name"))
+        return found
+
+    @property
+    def needs_topic_detail(self) -> bool:
+        """Whether the algorithm looks at topics."""
+        found = self.algorithm.needs_topic_detail
+        _refuse(self.algorithm, misfit(found, bool, "needs_topic_detail"))
+        return found
+
+    def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | Reason:
+        """The positions that the algorithm finds, or its reason why there are none."""
+        found: Any = self.algorithm.cuts(lower, upper, positions, load)
+        if isinstance(found, Reason):
+            return found
+        flaw = misfit(found, tuple[int, ...], "what it answers")
+        if flaw is None and not found:
+            flaw = "it returns no cuts, and no reason for that"
+        if flaw is None and not all(0 <= at <= FULL_UPPER for at in found):
+            flaw = f"it cuts at {shown(found)}, and positions from 0 to {FULL_UPPER} are expected"
+        if flaw is not None:
+            _fail(self.algorithm, f"{flaw}; the range is 0x{lower:08x}_0x{upper:08x}")
+        return tuple(found)
+
+
+def memory_flaw(before: StrategyMemory, after: object) -> str | None:
+    """Why the memory *after* cannot follow *before*, or cannot be journalled; None where it can."""
+    if not isinstance(after, get_args(StrategyMemory)):
+        return f"its memory is {shown(after)}, and one of controller.model.memory is expected"
+    if type(after) is not type(before):
+        return f"it returns a {type(after).__name__}; the memory that it was given is a {type(before).__name__}"
+    return misfit(after, type(after), "memory")
+
+
+def _pair(strategy: Any, answer: Any) -> tuple[Any, Any]:
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        _fail(strategy, f"it answers {shown(answer)}, and two values are expected: what it chose, and its memory")
+    return answer
+
+
+def _unloads_flaw(view: ClusterView, found: Any) -> str | None:
+    if not isinstance(found, UnloadDecision):
+        return f"it decides {shown(found)}, and an UnloadDecision is expected"
+    flaw = misfit(found.reason, Reason, "its reason") or _chosen_flaw(found.unloads, Unload, ("bundle", "source"))
+    flaw = flaw or _verdicts_flaw(found.verdicts) or _owners_flaw(view, found.unloads, "unloads {} from {}", "source")
+    if flaw is not None or not found.unloads:
+        return flaw
+    brokers = view.brokers.code_of
+    for unload in found.unloads:
+        to = unload.destination
+        if not isinstance(to, str) or (to and (to == unload.source or to not in brokers)):
+            return f"it sends {unload.bundle} from {unload.source} to {reprlib.repr(to)}, which is no other broker"
+        if type(unload.final) is not bool or type(unload.in_order) is not bool:
+            return f"final or in_order of its unload of {unload.bundle} is neither True nor False"
+        if unload.final and not to:
+            return f"its unload of {unload.bundle} is final, but names no destination"
+    return None
+
+
+def _splits_flaw(view: ClusterView, found: Any) -> str | None:
+    if not isinstance(found, SplitDecision):
+        return f"it decides {shown(found)}, and a SplitDecision is expected"
+    flaw = _chosen_flaw(found.splits, Split, ("bundle", "broker")) or _verdicts_flaw(found.verdicts)
+    flaw = flaw or _owners_flaw(view, found.splits, "splits {} on {}", "broker")
+    if flaw is not None:
+        return flaw
+    for split in found.splits:
+        cuts: Any = split.boundaries
+        flaw = misfit(cuts, tuple[int, ...], f"boundaries of its split of {split.bundle}")
+        if flaw is not None:
+            return flaw
+        if not cuts:
+            continue  # the split algorithm computes them
+        bundle = parse_bundle(split.bundle)
+        ends = len(cuts) > 2 and (cuts[0], cuts[-1]) == (bundle.lower, bundle.upper)
+        if not (ends and list(cuts) == sorted(set(cuts))):
+            expected = "both ends of its range and ascending positions between are expected"
+            return f"it splits {split.bundle} at {shown(cuts)}, and {expected}"
+    return None
+
+
+def _chosen_flaw(chosen: Any, kind: type[Any], names: Sequence[str]) -> str | None:
+    """Why *chosen*, unloads or splits, are not of *kind*, with texts for *names* and a verdict each; else None."""
+    if not isinstance(chosen, tuple | list):
+        return f"its {kind.__name__.lower()}s are {shown(chosen)}, and a tuple is expected"
+    flaw = misfit_of_all(chosen, kind, f"one of its {kind.__name__.lower()}s") if _strange(chosen, kind) else None
+    for name in names:
+        flaw = flaw or misfit_of_all(_all(chosen, name), str, f"the {name} of one of its {kind.__name__.lower()}s")
+    if flaw is not None:
+        return flaw
+    return _verdicts_flaw(tuple({id(one.why): one.why for one in chosen}.values()))
+
+
+def _verdicts_flaw(verdicts: Any) -> str | None:
+    if not isinstance(verdicts, Sequence) or isinstance(verdicts, str | bytes):
+        return f"its verdicts are {shown(verdicts)}, and a sequence is expected"
+    verdicts = tuple(verdicts)
+    if _strange(verdicts, Verdict):
+        strange = next(one for one in verdicts if type(one) is not Verdict)
+        return f"one of its verdicts is {shown(strange)}, and a Verdict is expected"
+    for name, hint in _VERDICT:
+        values: Collection[Any] = _all(verdicts, name)
+        if hint is float:
+            values = [value for value in values if value is not None]
+        if hint is Reason and set(map(type, values)) <= {Reason}:
+            continue
+        flaw = misfit_of_all(values, hint, f"{name} of one of its verdicts")
+        if flaw is not None:
+            return flaw
+    return None
+
+
+def _owners_flaw(view: ClusterView, chosen: Sequence[Any], does: str, broker: str) -> str | None:
+    """Why not each of *chosen* is about another bundle, of the broker that owns it; else None."""
+    if not chosen:
+        return None
+    names: Sequence[str] = _all(chosen, "bundle")
+    verb = does.partition(" ")[0]
+    rows = np.array([view.bundles.code_of.get(name, -1) for name in names], np.int64)
+    if (rows < 0).any():
+        return f"it {verb} {names[int(np.flatnonzero(rows < 0)[0])]}, which is no bundle of the cluster"
+    if len(set(names)) < len(names):
+        return f"it {verb} {Counter(names).most_common(1)[0][0]} twice"
+    named = np.array([view.brokers.code_of.get(name, -2) for name in _all(chosen, broker)], np.int64)
+    wrong = np.flatnonzero((named != view.bundles.broker[rows]) | (named < 0))
+    if not len(wrong):
+        return None
+    one, code = chosen[int(wrong[0])], int(view.bundles.broker[rows[wrong[0]]])
+    owner = view.brokers.names[code] if code >= 0 else "no broker"
+    return f"it {does.format(one.bundle, getattr(one, broker))}, and {owner} owns it"
+
+
+def _rows_flaw(candidates: Ints, found: Any) -> str | None:
+    if found is candidates:
+        return None
+    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
+        return f"it accepts {shown(found)}, and an array of rows of candidates is expected"
+    if not len(found):
+        return None
+    at = np.searchsorted(candidates, found)
+    known = at < len(candidates)
+    if not known.all() or (candidates[at] != found).any():
+        strange = next(row for row in found.tolist() if row not in candidates.tolist())
+        return f"it accepts {strange}, which is no row of a candidate"
+    if (found[1:] <= found[:-1]).any():
+        return f"its rows {reprlib.repr(found.tolist())} do not ascend, or one is in them twice"
+    return None
+
+
+def _strange(values: Collection[object], kind: type[Any]) -> bool:
+    return not set(map(type, values)) <= {kind}
+
+
+def _all(values: Collection[Any], name: str) -> list[Any]:
+    return list(map(attrgetter(name), values))
+
+
+def _refuse(strategy: Any, flaw: str | None) -> None:
+    if flaw is not None:
+        _fail(strategy, flaw)
+
+
+def _fail(strategy: Any, flaw: str) -> NoReturn:
+    raise StrategyError(type(strategy).__name__, flaw)

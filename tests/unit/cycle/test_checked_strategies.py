@@ -1,0 +1,334 @@
+"""What strategies answer is checked before the cycle acts on it, and they cannot change what others see."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.cycle import Policy, decide
+from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
+from controller.model.errors import StrategyError, TrimtabError
+from controller.model.load import ClusterView
+from controller.model.memory import Memory, NoMemory, RoundRobinTurn, SplitHitCounts, UsageHistory
+from controller.model.peak_history import PeakHistory
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
+from controller.strategies.protocols import SplitThresholds
+from controller.strategies.shedding.threshold_shedder import ThresholdShedder
+from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
+from tests.cluster import INTERVAL, Broker, broker, bundle, view
+
+LEFT, RIGHT = "acme/test/0x00000000_0x80000000", "acme/test/0x80000000_0xffffffff"
+OTHER = "acme/more/0x00000000_0xffffffff"
+VIEW = view(
+    Broker("hot", cpu=0.9, bundles={LEFT: bundle(60, topics=500), RIGHT: bundle(40)}),
+    Broker("cold", cpu=0.1, bundles={OTHER: bundle(5)}),
+    broker("idle", usage=0.0),
+)
+WHY = Verdict(subject="hot", reason=Reason.OVERLOADED)
+GOOD = Unload(bundle=LEFT, source="hot", why=WHY)
+ACTIVE = Controls(mode="active")
+ANY: Any = None
+FLAG: Any = np.bool_(False)
+SMALL: Any = np.float32(1)
+WHOLE: Any = np.int64(1)
+NONE = NoMemory()
+THRESHOLDS = SplitThresholds(topics=100, sessions=1e9, msg_rate=1e9, throughput=1e9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strange:
+    """A strategy of any kind that answers what it is told to."""
+
+    answer: Any = None
+    first: Any = NONE
+    thresholds: Any = THRESHOLDS
+    name: Any = "strange"
+    needs_topic_detail: Any = False
+
+    def initial_memory(self) -> Any:
+        return self.first
+
+    def _say(self, *given: Any) -> Any:
+        return self.answer(*given) if callable(self.answer) else self.answer
+
+    def decide(self, view: ClusterView, memory: Any) -> Any:
+        return self._say(view, memory)
+
+    def acceptable(self, view: ClusterView, bundle: int, candidates: Any, memory: Any) -> Any:
+        return self._say(view, bundle, candidates, memory)
+
+    def cuts(self, lower: int, upper: int, positions: Any, load: Any) -> Any:
+        return self._say(lower, upper, positions, load)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hurried(Strange):
+    """A shedder that says whether it hurries."""
+
+    hurry: Any = True
+    relief: Any = None
+
+    def hurries(self, view: ClusterView) -> Any:
+        return self.hurry
+
+    def relieving(self) -> Any:
+        return self.relief
+
+
+POLICY = Policy(
+    cluster="lab",
+    period_ms=60_000,
+    shedder=ThresholdShedder(threshold_percent=10, history_fraction=0, min_unload_mbytes=1),
+    placement=LeastLongTermMessageRate(),
+    split_policy=BundleSplitterTask(max_topics=1000),
+    split_algorithm=RangeEquallyDivide(),
+)
+
+
+def cycle(controls: Controls = ACTIVE, **strategies: Any) -> tuple[Any, Memory]:
+    policy = replace(POLICY, **strategies)
+    memory = replace(policy.initial_memory(7), last_interval=INTERVAL - 60_000, samples=10)
+    return decide(VIEW, (), memory, controls, policy)
+
+
+def refused(**strategies: Any) -> str:
+    with pytest.raises(StrategyError) as raised:
+        cycle(**strategies)
+    assert isinstance(raised.value, TrimtabError)
+    assert str(raised.value).startswith(f"strategy {raised.value.strategy}: {raised.value.flaw}.  Nothing is issued")
+    return raised.value.flaw
+
+
+def shed(*unloads: Any, verdicts: Any = (), reason: Any = Reason.OVERLOADED, memory: Any = NONE) -> Any:
+    return UnloadDecision(unloads=unloads, verdicts=verdicts, reason=reason), memory
+
+
+class Nasty:
+    def __repr__(self) -> str:
+        raise ValueError("no text for you")
+
+
+SHEDS = [
+    (None, "two values are expected"),
+    ((UnloadDecision(reason=Reason.BALANCED),), "two values are expected"),
+    (("nothing", NoMemory()), "an UnloadDecision is expected"),
+    ((Nasty(), NoMemory()), "(Nasty), and an UnloadDecision is expected"),
+    (shed(reason="Balanced"), "its reason is 'Balanced' (str)"),
+    ((UnloadDecision(unloads=ANY, reason=Reason.BALANCED), NoMemory()), "its unloads are None"),
+    (shed(LEFT), "one of its unloads is"),
+    (shed(replace(GOOD, bundle=ANY)), "the bundle of one of its unloads is None"),
+    (shed(replace(GOOD, bundle="acme/x/0x00000000_0x80000000")), "which is no bundle of the cluster"),
+    (shed(replace(GOOD, source="cold")), f"it unloads {LEFT} from cold, and hot owns it"),
+    (shed(replace(GOOD, source="nobody")), f"it unloads {LEFT} from nobody, and hot owns it"),
+    (shed(GOOD, GOOD), f"it unloads {LEFT} twice"),
+    (shed(replace(GOOD, destination="nobody")), "to 'nobody', which is no other broker"),
+    (shed(replace(GOOD, destination="hot")), "to 'hot', which is no other broker"),
+    (shed(replace(GOOD, destination=ANY)), "to None, which is no other broker"),
+    (shed(replace(GOOD, final=True)), "final, but names no destination"),
+    (shed(replace(GOOD, final=FLAG)), "neither True nor False"),
+    (shed(replace(GOOD, why=ANY)), "one of its verdicts is None"),
+    (shed(verdicts=None), "its verdicts are None"),
+    (shed(verdicts="hot is hot"), "its verdicts are 'hot is hot'"),
+    (shed(verdicts=(replace(WHY, reason=ANY),)), "reason of one of its verdicts is None"),
+    (shed(verdicts=(replace(WHY, observed=SMALL),)), "observed of one of its verdicts"),
+    (shed(verdicts=(replace(WHY, limit=True),)), "limit of one of its verdicts is True (bool)"),
+    (shed(verdicts=(replace(WHY, detail="\ud800"),)), "text that UTF-8 can hold"),
+    (shed(memory=None), "its memory is None"),
+    (shed(memory={"a": 1}), "one of controller.model.memory is expected"),
+    (shed(memory=SplitHitCounts()), "it returns a SplitHitCounts; the memory that it was given is a NoMemory"),
+    (shed(memory=NoMemory(kind=ANY)), "memory.kind is None"),
+]
+
+
+def test_a_faulty_answer_of_a_shedder_is_refused_in_words() -> None:
+    wrong = [
+        (answer, told, found)
+        for answer, told in SHEDS
+        if told not in (found := refused(shedder=Strange(answer=answer)))
+    ]
+    assert wrong == []
+
+
+def test_so_is_one_of_the_membership_rebalancer() -> None:
+    found = refused(membership=Strange(answer=shed(replace(GOOD, source="cold"))))
+    assert found == f"it unloads {LEFT} from cold, and hot owns it"
+
+
+MEMORIES: list[tuple[Any, Any, str]] = [
+    (UsageHistory(), UsageHistory(usage=ANY), "memory.usage is None"),
+    (UsageHistory(), UsageHistory(usage={1: 0.5}), "a key of memory.usage is 1 (int), and str is expected"),  # type: ignore[dict-item]
+    (UsageHistory(), UsageHistory(usage={"a": SMALL}), "memory.usage is"),
+    (UsageHistory(), UsageHistory(usage={"\udc00": 0.5}), "text that UTF-8 can hold"),
+    (SplitHitCounts(), SplitHitCounts(hits={"a": 1.5}), "memory.hits is 1.5 (float), and int is expected"),  # type: ignore[dict-item]
+    (SplitHitCounts(), SplitHitCounts(hits={"a": True}), "memory.hits is True (bool)"),
+    (SplitHitCounts(), SplitHitCounts(hits={"a": 1 << 63}), "a number of 64 bits is expected"),
+    (SplitHitCounts(), SplitHitCounts(hits={"a": WHOLE}), "int is expected"),
+    (RoundRobinTurn(), RoundRobinTurn(order=["a"]), "memory.order is ['a'] (list), and a tuple is expected"),  # type: ignore[arg-type]
+    (PeakHistory(), PeakHistory(plan=(("a",),)), "a tuple of 2 is expected"),  # type: ignore[arg-type]
+    (PeakHistory(), PeakHistory(proven=ANY), "memory.proven is None"),
+    (PeakHistory(), PeakHistory(promises={"a": ANY}), "memory.promises is None"),
+]
+
+
+def test_a_memory_that_cannot_be_journalled_is_refused() -> None:
+    wrong = []
+    for first, after, told in MEMORIES:
+        found = refused(shedder=Strange(first=first, answer=shed(memory=after)))
+        wrong += [] if told in found else [(after, told, found)]
+    assert wrong == []
+
+
+def test_a_memory_of_odd_numbers_that_can_be_journalled_is_kept() -> None:
+    odd = UsageHistory(usage={"a": float("nan"), "b": float("inf"), "c": 1, "d": np.float64(0.5)})
+    _, memory = cycle(shedder=Strange(first=UsageHistory(), answer=shed(memory=odd)))
+    assert memory.shedder == odd.only(("hot", "cold", "idle", "a", "b", "c", "d"))
+
+
+PLACES: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda _: None, "two values are expected"),
+    (lambda _: ([0], NoMemory()), "it accepts [0] (list), and an array of rows"),
+    (lambda rows: (rows.astype(float), NoMemory()), "an array of rows of candidates is expected"),
+    (lambda rows: (rows > 1, NoMemory()), "an array of rows of candidates is expected"),
+    (lambda rows: (rows.reshape(1, -1), NoMemory()), "an array of rows of candidates is expected"),
+    (lambda _: (np.array([99]), NoMemory()), "it accepts 99, which is no row of a candidate"),
+    (lambda _: (np.array([-1]), NoMemory()), "it accepts -1, which is no row of a candidate"),
+    (lambda rows: (rows[::-1], NoMemory()), "its rows [2, 1, 0] do not ascend"),
+    (lambda rows: (rows[[0, 0]], NoMemory()), "its rows [0, 0] do not ascend, or one is in them twice"),
+    (lambda rows: (rows, None), "its memory is None"),
+    (lambda rows: (rows, NoMemory(kind=ANY)), "memory.kind is None"),
+]
+
+
+def test_a_faulty_answer_of_a_placement_is_refused_in_words() -> None:
+    wrong = []
+    for answer, told in PLACES:
+
+        def say(view: Any, bundle: int, rows: Any, memory: Any, answer: Callable[[Any], Any] = answer) -> Any:
+            return answer(rows)
+
+        found = refused(placement=Strange(answer=say))
+        wrong += [] if told in found else [(told, found)]
+    assert wrong == []
+
+
+def split(*boundaries: Any, name: Any = LEFT, on: Any = "hot") -> Any:
+    return SplitDecision(splits=(Split(bundle=name, broker=on, why=WHY, boundaries=boundaries),)), NoMemory()
+
+
+SPLITS = [
+    (("nothing", NoMemory()), "a SplitDecision is expected"),
+    (split(on="cold"), f"it splits {LEFT} on cold, and hot owns it"),
+    (split(name="acme/test/0x00000000_0x00000001"), "which is no bundle of the cluster"),
+    ((replace(split()[0], splits=split()[0].splits * 2), NoMemory()), f"it splits {LEFT} twice"),
+    (split(0, 1.5, 0x80000000), "is 1.5 (float), and int is expected"),
+    (split(0, 0x80000000), "both ends of its range and ascending positions between are expected"),
+    (split(0, 9, 9, 0x80000000), "both ends of its range"),
+    (split(1, 9, 0x80000000), "both ends of its range"),
+    (split(0, 1 << 90, 0x80000000), "a number of 64 bits is expected"),
+]
+
+
+def test_a_faulty_answer_of_a_split_policy_is_refused_in_words() -> None:
+    wrong = []
+    for answer, told in SPLITS:
+        found = refused(split_policy=Strange(answer=answer))
+        wrong += [] if told in found else [(told, found)]
+    assert wrong == []
+
+
+def test_thresholds_that_are_no_numbers_are_refused() -> None:
+    wrong = []
+    for given, told in [
+        (None, "not SplitThresholds"),
+        ((1.0, 1.0, 1.0, 1.0), "not SplitThresholds"),
+        (SplitThresholds(topics=float("nan"), sessions=1, msg_rate=1, throughput=1), "numbers from 0 up are expected"),
+        (SplitThresholds(topics=-1, sessions=1, msg_rate=1, throughput=1), "numbers from 0 up are expected"),
+        (SplitThresholds(topics=ANY, sessions=1, msg_rate=1, throughput=1), "one of its thresholds is None"),
+    ]:
+        with pytest.raises(StrategyError) as raised:
+            replace(POLICY, split_policy=Strange(thresholds=given)).detail_limits(0.5)
+        wrong += [] if told in raised.value.flaw else [(told, raised.value.flaw)]
+    assert wrong == []
+
+
+CUTS = [
+    (None, "what it answers is None"),
+    ((), "it returns no cuts, and no reason for that"),
+    ((1.5,), "what it answers is 1.5 (float)"),
+    ((True,), "what it answers is True (bool)"),
+    (([5],), "what it answers is [5] (list)"),
+    ((-1,), "positions from 0 to 4294967295 are expected"),
+    ((1 << 32,), "positions from 0 to 4294967295 are expected"),
+]
+
+
+def test_a_faulty_answer_of_a_split_algorithm_is_refused_in_words() -> None:
+    wrong, policy = [], BundleSplitterTask(max_topics=100)
+    for answer, told in CUTS:
+        found = refused(split_policy=policy, split_algorithm=Strange(answer=answer))
+        wrong += [] if told in found else [(told, found)]
+    assert wrong == []
+    assert "its name is None" in refused(split_policy=policy, split_algorithm=Strange(answer=(5,), name=None))
+    detail = Strange(answer=(5,), needs_topic_detail="no")
+    assert "needs_topic_detail is 'no'" in refused(split_policy=policy, split_algorithm=detail)
+
+
+def test_the_answers_of_a_shedder_in_a_hurry_are_checked() -> None:
+    move = OrderedMove(bundle="acme/gone/0x00000000_0xffffffff", source="hot", destination="cold")
+    orders = Orders(
+        plan="ab" * 32, step=1, wave=1, waves=1, moves=(move,), by="me", holder="me", checked_at=INTERVAL,
+        expires_at_ms=INTERVAL + 60_000, held_back=True,
+    )  # fmt: skip
+    controls = replace(ACTIVE, orders=orders)
+    for shedder, told in [
+        (Hurried(hurry="yes"), "hurries() answers 'yes' (str), and True or False is expected"),
+        (Hurried(relief=None), "relieving() answers None"),
+        (Hurried(relief=Strange(first=SplitHitCounts())), "it returns a SplitHitCounts"),
+        (Hurried(relief=Strange(answer=shed(GOOD, GOOD))), f"it unloads {LEFT} twice"),
+    ]:
+        assert told in refused(controls=controls, shedder=shedder)
+
+
+def test_a_strategy_cannot_write_into_the_view() -> None:
+    columns = [
+        ("brokers", "usage"), ("brokers", "preallocated_rate"), ("brokers", "throughput"), ("bundles", "load"),
+        ("bundles", "broker"), ("bundles", "short_term_throughput"), ("bundles", "owned"),
+    ]  # fmt: skip
+    written = []
+
+    def vandal(view: ClusterView, memory: Any) -> Any:
+        arrays = [getattr(getattr(view, table), column) for table, column in columns]
+        arrays += [view.recently_unloaded, view.namespace_bundle_count, view.bundles.of_broker(0)]
+        for array in arrays:
+            assert array.size
+            try:
+                array[...] = 0
+            except ValueError:
+                continue
+            written.append(array)
+        return UnloadDecision(reason=Reason.BALANCED), memory
+
+    cycle(shedder=Strange(answer=vandal))
+    assert written == []
+
+
+def test_a_placement_cannot_write_into_its_candidates_or_the_view_after_earlier_moves() -> None:
+    def vandal(view: ClusterView, bundle: int, candidates: Any, memory: Any) -> Any:
+        for array in (candidates, view.brokers.preallocated_rate, view.preallocated.bundle):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+        return candidates, memory
+
+    both = shed(GOOD, replace(GOOD, bundle=RIGHT))
+    decision, _ = cycle(shedder=Strange(answer=both), placement=Strange(answer=vandal))
+    assert [command.bundle for command in decision.commands] == [LEFT, RIGHT]
+
+
+def test_a_list_of_unloads_will_do() -> None:
+    found = UnloadDecision(unloads=[GOOD], reason=Reason.OVERLOADED)  # type: ignore[arg-type]
+    decision, _ = cycle(shedder=Strange(answer=(found, NoMemory())))
+    assert [command.bundle for command in decision.commands] == [LEFT]
