@@ -1,5 +1,6 @@
 """A real Prometheus for tests: the one on the PATH, or Debian's package, unpacked without installing it."""
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -51,9 +52,7 @@ class Prometheus:
 @contextmanager
 def prometheus(folder: Path, config: str) -> Iterator[Prometheus]:
     """A server with this *config*, its data in *folder*.  The test is skipped where there is none to be had."""
-    program = _program()
-    if program is None:
-        pytest.skip("no prometheus on the PATH, and Debian's package could not be fetched")
+    program = program_of("prometheus")
     file, port = folder / "prometheus.yml", free_port()
     file.write_text(config, encoding="utf-8")
     words = [program, f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}"]
@@ -71,12 +70,23 @@ def prometheus(folder: Path, config: str) -> Iterator[Prometheus]:
         process.wait(30)
 
 
-def _program() -> str | None:
-    unpacked = _PACKAGE / "usr" / "bin" / "prometheus"
-    if found := shutil.which("prometheus"):
+def program_of(name: str) -> str:
+    """Where the program *name* of Prometheus' package is.  The test is skipped where there is none to be had."""
+    found = _program(name)
+    if found is None:
+        pytest.skip(f"no {name} on the PATH, and Debian's package could not be fetched")
+    return found
+
+
+def _program(name: str) -> str | None:
+    unpacked = _PACKAGE / "usr" / "bin" / name
+    if found := shutil.which(name):
         return found
-    if not unpacked.exists() and shutil.which("apt-get") and shutil.which("dpkg"):
-        _unpack()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "prometheus.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may be unpacking it
+        if not unpacked.exists() and shutil.which("apt-get") and shutil.which("dpkg"):
+            _unpack()
     return str(unpacked) if unpacked.exists() else None
 
 

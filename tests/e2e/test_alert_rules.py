@@ -1,0 +1,73 @@
+"""Prometheus' own promtool tries the alert rules on series that end."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.prometheus import program_of
+
+pytestmark = pytest.mark.e2e
+
+_RULES: Final = Path(__file__).parents[2] / "conf" / "prometheus" / "trimtab.rules.yml"
+#: Alert -> the metric whose series its processes show.
+_GONE: Final = {
+    "TrimtabControllersGone": "trimtab_leader",
+    "TrimtabCollectorsGone": "trimtab_collector_leads",
+    "TrimtabExecutorsGone": "trimtab_executor_partitions",
+}
+
+
+def promtool(folder: Path, series: dict[str, str], expected: dict[str, dict[str, list[str]]]) -> None:
+    """Try the rules on *series*, a value a minute: *expected* has time -> alert -> the jobs that it fires for."""
+    tests = [
+        {
+            "eval_time": at,
+            "alertname": alert,
+            "exp_alerts": [
+                {"exp_labels": {"severity": "critical"} | ({"job": job} if job else {}), "exp_annotations": {}}
+                for job in jobs
+            ],
+        }
+        for at, alerts in expected.items()
+        for alert, jobs in alerts.items()
+    ]
+    # Its words are not what is tried.
+    rules = [line for line in _RULES.read_text(encoding="utf-8").splitlines() if "annotations:" not in line]
+    (folder / "rules.yml").write_text("\n".join(line for line in rules if "summary:" not in line))
+    given = [{"series": name, "values": values} for name, values in series.items()]
+    text: dict[str, Any] = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "tests": [{"interval": "1m", "input_series": given, "alert_rule_test": tests}],
+    }
+    (folder / "tests.yml").write_text(json.dumps(text))
+    done = subprocess.run(
+        [program_of("promtool"), "test", "rules", "tests.yml"], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("alert", "metric"), _GONE.items())
+def test_processes_whose_series_end_are_told_of_and_those_of_another_cluster_do_not_matter(
+    tmp_path: Path, alert: str, metric: str
+) -> None:
+    series = {
+        f'{metric}{{job="trimtab-a",instance="x"}}': "0x20 stale",
+        f'{metric}{{job="trimtab-a",instance="y"}}': "1x10 stale",
+        f'{metric}{{job="trimtab-b",instance="z"}}': "1x60",
+    }
+    promtool(tmp_path, series, {"18m": {alert: []}, "22m": {alert: []}, "30m": {alert: ["trimtab-a"]}})
+
+
+@pytest.mark.parametrize(("alert", "metric"), _GONE.items())
+def test_who_comes_back_within_three_minutes_is_not_told_of(tmp_path: Path, alert: str, metric: str) -> None:
+    series = {f'{metric}{{job="trimtab-a",instance="x"}}': "1x20 stale 1x40"}
+    promtool(tmp_path, series, {f"{at}m": {alert: []} for at in (20, 21, 22, 30)})
+
+
+def test_controllers_and_collectors_must_be_there_and_executors_need_not(tmp_path: Path) -> None:
+    nobody = {alert: [""] if alert != "TrimtabExecutorsGone" else [] for alert in _GONE}
+    promtool(tmp_path, {"up": "1x60"}, {"30m": nobody})
