@@ -20,6 +20,7 @@ from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.ports.controls import ControlStore
+from controller.ports.inbox import newer_epoch
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlsAnswer
 from controller.wire.base import printable
@@ -185,17 +186,20 @@ def change(
 
 
 def fence(settings: Settings, store: ControlStore, *, may_be_unknown: bool = False) -> int:
-    """Start a new epoch in the journal and for all readers of commands; this ends the running leadership."""
+    """Start a new epoch in the journal and for all readers of commands; this ends the running leadership.
+
+    What the journal holds does not matter: it stops a controller that cannot read its journal, too.
+    """
     for _ in range(_TRIES):
         journal = log_system(settings).journal()
-        head = journal.open()
+        written = journal.fence()
         try:
             stored = store.epoch()
         except TrimtabError:
             if not may_be_unknown:
                 raise
             stored = 0
-        epoch = max(head.epoch, stored) + 1
+        epoch = newer_epoch(stored, written) + 1
         try:
             journal.begin_epoch(epoch)
         except LeadershipLostError:

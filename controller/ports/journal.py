@@ -52,3 +52,14 @@ class Journal(Protocol):
         it is not allowed or fails; the journal is still valid then.
         """
         ...
+
+
+class LogJournal(Journal, Protocol):
+    """The journal of a log system, of which `trimtab stop-all` ends the running leadership."""
+
+    def fence(self) -> int:
+        """Fence earlier writers, as ``open`` does, for an epoch alone; returns the newest epoch that can be read.
+
+        What the entries hold does not matter: damaged ones fence nobody out.  Raises as ``open`` does, otherwise.
+        """
+        ...

@@ -12,7 +12,7 @@ from controller.model.journal import JournalEntry
 from controller.ports.collectors import CollectorGroup, CollectorLog
 from controller.ports.controls import ControlStore
 from controller.ports.inbox import Inbox
-from controller.ports.journal import Journal
+from controller.ports.journal import LogJournal
 from controller.ports.leadership import Leader, Leadership
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
 from controller.ports.records import RecordLog
@@ -91,7 +91,7 @@ class LogSystem(Protocol):
         """Where records go that cannot be used."""
         ...
 
-    def journal(self) -> Journal:
+    def journal(self) -> LogJournal:
         """The journal, not opened yet."""
         ...
 

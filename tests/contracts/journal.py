@@ -10,7 +10,7 @@ import pytest
 from controller.model.errors import EntryTooLargeError, LeadershipLostError
 from controller.model.journal import JournalEntry
 from controller.model.memory import UsageHistory
-from controller.ports.journal import Journal, JournalHead
+from controller.ports.journal import Journal, JournalHead, LogJournal
 from controller.wire import journal_records
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
 from controller.wire.readable import utc
@@ -29,7 +29,7 @@ class JournalPlace(Protocol):
     #: Of the implementation: the one that passes the failpoints.
     module: ModuleType
 
-    def journal(self) -> Journal:
+    def journal(self) -> LogJournal:
         """A journal of one more process, not opened yet."""
         ...
 
@@ -156,6 +156,22 @@ class JournalContract:
                 lost += 1
         assert lost == 1
         assert head(place).epoch == 3
+
+    def test_a_leader_that_is_fenced_leads_no_longer_and_its_epoch_is_known(self, place: JournalPlace) -> None:
+        leader, fencing = opened(place), place.journal()
+        leader.begin_epoch(4)
+        append(leader, entry(T, UNLOAD), epoch=4)
+        assert fencing.fence() == 4
+        fencing.begin_epoch(5)
+        with pytest.raises(LeadershipLostError):
+            leader.begin_epoch(5)
+        assert head(place) == JournalHead(last=entry(T, UNLOAD), epoch=5)
+
+    def test_an_empty_one_is_fenced_for_its_first_epoch(self, place: JournalPlace) -> None:
+        fencing = place.journal()
+        assert fencing.fence() == 0
+        fencing.begin_epoch(1)
+        assert head(place) == JournalHead(last=None, epoch=1)
 
     def test_more_commands_than_an_entry_holds_are_refused_and_nothing_is_written(
         self, place: JournalPlace, monkeypatch: pytest.MonkeyPatch

@@ -266,6 +266,22 @@ def test_a_journal_that_cannot_be_read_is_named_by_offset(settings: KafkaLogSett
         head(settings)
 
 
+def test_whoever_stops_all_is_not_kept_from_it_by_what_the_journal_holds(settings: KafkaLogSettings) -> None:
+    leader = opened(settings)
+    leader.begin_epoch(6)
+    producer = TransactionalProducer(settings.bootstrap, f"{settings.journal_topic}-intruder")
+    producer.init()
+    odd = [{"epoch": b"7", "cluster": b"other"}, {"epoch": b"many"}, {"epoch": b"9" * 30}, {"cluster": b"\xff"}, {}]
+    with producer.transaction() as transaction:
+        for headers in odd:
+            transaction.send(settings.journal_topic, b"{}", partition=0, headers=headers)
+    stopping = KafkaJournal(settings, cluster=CLUSTER)
+    assert stopping.fence() == 6
+    stopping.begin_epoch(7)
+    with pytest.raises(LeadershipLostError):
+        append(leader, entry(T), epoch=6)
+
+
 # ---- what changed, parts, pruning ----
 
 HOUR = 3_600_000

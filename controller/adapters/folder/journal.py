@@ -53,6 +53,12 @@ class FolderJournal:
             self._issue(last, epoch=epoch, issued_at_ms=path.stat().st_mtime_ns // 1_000_000)
         return JournalHead(last=last, epoch=epoch)
 
+    def fence(self) -> int:
+        """See Journal.  Files are told by their names alone; the next epoch's file fences."""
+        refuse_another_journal(self._folder, self._cluster)
+        self._journal.mkdir(parents=True, exist_ok=True)
+        return newest_epoch(self._folder)
+
     def begin_epoch(self, epoch: int) -> None:
         """See Journal.  Every file of commands begins with its epoch, so no more is to be written."""
         path = self._journal / f"epoch-{epoch:09d}.json"

@@ -46,15 +46,38 @@ class KafkaJournal:
 
     def open(self) -> JournalHead:
         """See Journal.  What an earlier writer had not committed is aborted."""
+        self._fence()
+        end = _read_end(self._settings, self._cluster)
+        base = None if end.last is None else end.last.remembered
+        self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
+        return end.head
+
+    def _fence(self) -> None:
         log = self._settings
         used = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
         #: How many partitions of the command topic have the newest epoch.
         self._told = create_topics(log, *used)[log.commands_topic]
         self._producer.init()
-        end = _read_end(self._settings, self._cluster)
-        base = None if end.last is None else end.last.remembered
-        self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
-        return end.head
+
+    def fence(self) -> int:
+        """See Journal."""
+        self._fence()
+        for offset in (*(_FROM_END - n for n in _TAILS), 0):
+            records = read_all(*_journal(self._settings), offset, self._settings.client)
+            epochs = [epoch for record in records if (epoch := self._epoch_of(record)) is not None]
+            if epochs:
+                return max(epochs)
+        return 0
+
+    def _epoch_of(self, record: KafkaRecord) -> int | None:
+        """The epoch in the headers of *record*, whatever else it holds; None: another cluster's, or none."""
+        cluster = record.headers.get(_CLUSTER)
+        if cluster is not None and cluster != self._cluster.encode():
+            return None
+        try:
+            return _number(record, _EPOCH)
+        except DamagedJournalError:
+            return None
 
     def begin_epoch(self, epoch: int) -> None:
         """See Journal."""

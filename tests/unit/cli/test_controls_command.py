@@ -80,6 +80,19 @@ def test_controls_that_cannot_be_read_are_replaced_by_what_pauses_alone(conf: Pa
     assert run(conf, *words).exit_code == 0
 
 
+@pytest.mark.parametrize("damage", [b"", b"{", b"null", b'{"type": "decision", "cluster": "lab"}', b"\xff" * 100])
+def test_stop_all_fences_whatever_the_journal_holds(conf: Path, damage: bytes) -> None:
+    (journal := conf.parent / "log" / "journal").mkdir(parents=True)
+    (journal / "epoch-000000007.json").write_bytes(damage)
+    (journal / "001735689660000.json").write_bytes(damage)
+    found = run(conf, "stop-all", "--json")
+    assert found.exit_code == 0, found.output
+    answer = json.loads(found.stdout)
+    assert answer["paused"]
+    assert answer["epoch"] == 8
+    assert (journal / "epoch-000000008.json").exists()
+
+
 @pytest.mark.parametrize("words", [["status"], ["status", BUNDLE]])
 def test_an_answer_is_printed_once_the_bar_is_gone(
     conf: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]

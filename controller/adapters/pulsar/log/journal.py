@@ -37,7 +37,14 @@ from controller.adapters.pulsar.log.reader import LogRecord, MessagePlace, Start
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import now_ms, partition_of
 from controller.model.decision import Command
-from controller.model.errors import AccessDeniedError, JournalError, LeadershipLostError, TrimtabError, WireError
+from controller.model.errors import (
+    AccessDeniedError,
+    DamagedJournalError,
+    JournalError,
+    LeadershipLostError,
+    TrimtabError,
+    WireError,
+)
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -71,6 +78,29 @@ class PulsarJournal:
 
     def open(self) -> JournalHead:
         """See Journal.  Writes the commands of the last entry that its writer did not come to."""
+        self._fence()
+        end = self._end()
+        base = None if end.last is None else end.last.remembered
+        self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
+        head = end.head
+        self._take_commands(end.epoch)
+        if head.last is not None:
+            self._complete(head.last, end)
+        return head
+
+    def fence(self) -> int:
+        """See Journal."""
+        self._fence()
+        newest = 0
+        for start in self._entries.windows(now_ms()):
+            newest = max((_epoch_of(record) for record in self._entries.before(start)), default=0)
+            if newest:
+                break
+        self._take_commands(newest)
+        return newest
+
+    def _fence(self) -> None:
+        """Become the journal's only writer."""
         log = self._log
         create_topics(self._connection, log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
         try:
@@ -85,14 +115,6 @@ class PulsarJournal:
         begin = start_in(newest)
         self._first = "" if begin.entry is None else f"{begin.entry[0]}:{begin.entry[1]}"
         self._entries.take_over(properties=self._properties())
-        end = self._end()
-        base = None if end.last is None else end.last.remembered
-        self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
-        head = end.head
-        self._take_commands(end.epoch)
-        if head.last is not None:
-            self._complete(head.last, end)
-        return head
 
     def begin_epoch(self, epoch: int) -> None:
         """See Journal."""
@@ -240,6 +262,14 @@ class PulsarJournal:
             ]
             if records:
                 writer.append_all(records)
+
+
+def _epoch_of(record: LogRecord) -> int:
+    """The epoch in the properties of *record*, whatever else it holds; 0 where it has none that can be read."""
+    try:
+        return number(record, EPOCH) or 0
+    except DamagedJournalError:
+        return 0
 
 
 def _id(value: bytes) -> str:
