@@ -16,6 +16,8 @@ REFUSALS: Final = (
     "loadBalancerEnabled", "controls", "mode", "operator", "guardrails.maintenance", "stale_after_seconds",
     "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
 )  # fmt: skip
+#: ``by`` of the verdict on a bundle that was unloaded a short while ago.
+GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
 #: Maximum number of namespaces that a verdict names.
 _TOLD: Final = 5
 
@@ -56,6 +58,18 @@ def _forbidden(controls: Controls, policy: Policy) -> Verdict | None:
     if controls.stale:
         return Verdict(subject=CLUSTER, reason=Reason.STALE, by="stale_after_seconds")
     return None
+
+
+def in_grace(view: ClusterView, bundle: str) -> Verdict | None:
+    """Why *bundle* is left alone if it was unloaded within the grace period, whichever strategy chose it; else None.
+
+    A person's plan may move it.
+    """
+    row = view.bundles.code_of.get(bundle)
+    if row is None or not view.recently_unloaded[row]:
+        return None
+    detail = "chosen by a strategy within its grace period: it stays"
+    return Verdict(subject=bundle, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
 
 
 def undescribed(view: ClusterView, policy: Policy) -> Bools:

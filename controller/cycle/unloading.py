@@ -9,7 +9,7 @@ import numpy as np
 from controller.cycle.budgets import Held
 from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
-from controller.cycle.guardrails import switched_off, too_few_brokers
+from controller.cycle.guardrails import in_grace, switched_off, too_few_brokers
 from controller.cycle.ordered import ordered_unloads, why_void
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
@@ -97,8 +97,10 @@ def _of_strategies(
         verdicts.append(Verdict(subject=CLUSTER, reason=Reason.ISOLATION_POLICY, by="policies", detail=detail))
     verdicts += about_brokers
     unloads = Unloads(memory=replace(memory, shedder=shedding, membership=membership), verdicts=verdicts)
-    free = _Free(untouchable, splitting, verdicts)
-    view = _moved(view, [unload for unload in moves if free(unload.bundle)], unloads, issuing)
+    free = _Free(untouchable, splitting, verdicts, graced=view)
+    moves = tuple(unload for unload in moves if free(unload.bundle))
+    free = _Free(told, splitting, verdicts, graced=view, moving={unload.bundle for unload in moves})
+    view = _moved(view, moves, unloads, issuing)
     chosen = [unload for unload in found.unloads if free(unload.bundle)]
     _shed(view, staying, chosen, unloads, issuing)
     return unloads
@@ -199,11 +201,19 @@ class _Free(NamedTuple):
     untouchable: Untouchable
     splitting: Set[str]
     verdicts: list[Verdict]
+    #: Its ``recently_unloaded`` bundles are left alone; None: a person's plan may move them.
+    graced: ClusterView | None = None
+    #: Bundles that the membership rebalancer moves.
+    moving: Set[str] = frozenset()
 
     def __call__(self, bundle: str) -> bool:
         guarded = self.untouchable.verdict(bundle)
         if guarded is None and bundle in self.splitting:
             guarded = Verdict(subject=bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
+        if guarded is None and bundle in self.moving:
+            guarded = Verdict(subject=bundle, reason=Reason.IN_FLIGHT, by="membership", detail="is being moved")
+        if guarded is None and self.graced is not None:
+            guarded = in_grace(self.graced, bundle)
         self.verdicts.extend([] if guarded is None else [guarded])
         return guarded is None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.cycle import Policy
+from controller.cycle.guardrails import GRACE_PERIOD
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
 from controller.model.names import namespace_of
@@ -12,7 +13,6 @@ from controller.offline.explanations.destinations import destinations, ignored_f
 from controller.offline.explanations.examined import Examined, Placed
 from controller.offline.explanations.guardrail_answers import (
     BUDGETS,
-    GRACE_PERIOD,
     about_bundle,
     before_shedding,
     budget_against,

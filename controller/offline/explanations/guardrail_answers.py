@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
-from controller.cycle.guardrails import REFUSALS
+from controller.cycle.guardrails import GRACE_PERIOD, REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.status.reasons import MEANINGS
 from controller.status.texts import reason_text
 from controller.wire.answers.explain import GivenAnswer
 
-GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
 BUDGETS: Final = "guardrails: budgets"
 #: Whether a verdict is the "no" of a guardrail.
 _Says: TypeAlias = Callable[[Verdict], bool]
