@@ -181,8 +181,12 @@ class Decided:
 
     @property
     def entry(self) -> JournalEntry:
-        """The entry; JournalError where its memory is not known, WireError where it makes no sense."""
-        return to_entry(validate(DecisionEntry, self.value))
+        """The entry; JournalError where its memory is not known, or makes no sense with what it changes."""
+        value = self.value
+        try:
+            return to_entry(validate(DecisionEntry, value))
+        except WireError as error:
+            raise unreadable(f"journal, the entry of {utc(self.interval)}", error) from error
 
 
 class EntryReader:

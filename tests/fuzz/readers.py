@@ -12,6 +12,7 @@ import numpy as np
 from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
 from controller.collector.states import bundle_data
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError, WireError
+from controller.model.memory import UsageHistory
 from controller.offline.recorded_load import read_load
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.settings.broker_conf import read_broker_conf
@@ -23,7 +24,7 @@ from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.commands import command_event, epoch_event, parse_event, to_command
 from controller.wire.controls import encode_controls, parse_controls
 from controller.wire.journal import encode_entry, encode_epoch
-from controller.wire.journal_records import parse_record
+from controller.wire.journal_records import Decided, EntryReader, EntryWriter, parse_record
 from controller.wire.metrics import decode_metric
 from controller.wire.plan import encode_plan, parse_plan
 from controller.wire.results import decode_result
@@ -157,6 +158,27 @@ _PROBLEM = some_problem(16, 0.4)
 _DRAIN = plan_of(_PROBLEM, [empty_step(_PROBLEM, [0], PlanLimits(effort=1000))])
 _CAPACITY = b'[[brokers]]\nmatch = "broker-.*"\nbandwidth_out_mbits = 1000.0\ncpu_cores = 8\n'
 
+
+def _written() -> tuple[bytes, bytes]:
+    """An entry with its whole memory, and one that builds on it."""
+    writer, records = EntryWriter(whole_every_ms=60 * PERIOD, base=None), []
+    for interval, usage in ((T // (60 * PERIOD) * 60 * PERIOD, 1.0), (T // (60 * PERIOD) * 60 * PERIOD + PERIOD, 0.5)):
+        encoded = writer.encode(entry(interval, shedder=UsageHistory(usage={"b:1": usage, "b:2": 0.1})))
+        writer.wrote(encoded)
+        records.append(encoded.value)
+    return records[0], records[1]
+
+
+_WHOLE, _DELTA = _written()
+
+
+def _delta_read(value: bytes, _: Path) -> object:
+    reader = EntryReader(None)
+    reader.read(_WHOLE)
+    found = reader.read(value)
+    return found.entry if isinstance(found, Decided) and found.missing is None else None
+
+
 READERS: Mapping[str, Reader] = {
     "metrics in JSON": Reader(read=metric, samples=JSON_METRICS),
     "metrics in JSON, as bytes": Reader(read=metric, samples=JSON_METRICS, spoil=spoilt_bytes),
@@ -175,6 +197,7 @@ READERS: Mapping[str, Reader] = {
     "journal records": Reader(
         read=lambda value, _: parse_record(value), samples=(encode_entry(entry()), encode_epoch(CLUSTER, 2))
     ),
+    "journal deltas": Reader(read=_delta_read, samples=(_DELTA,), error=TrimtabError),
     "plans": Reader(read=_plan, samples=(encode_plan(_DRAIN),), error=PlanRefusedError),
     "plans, as bytes": Reader(
         read=lambda value, _: parse_plan(value),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.model.errors import EntryTooLargeError, JournalError, WireError
+from controller.model.errors import DamagedJournalError, EntryTooLargeError, JournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import NoMemory, UsageHistory
 from controller.wire import journal_records
@@ -260,6 +260,23 @@ def test_changes_that_do_not_fit_their_base_are_refused(changes: object) -> None
     reader.read(first)
     with pytest.raises(WireError, match="bad_value: changes: "):
         reader.read(json.dumps({**json.loads(second), "changes": changes}).encode())
+
+
+def test_changes_after_which_the_memory_makes_no_sense_are_a_damaged_entry_that_is_named() -> None:
+    reader = EntryReader(CLUSTER)
+    writer = EntryWriter(whole_every_ms=2 * PERIOD, base=None)
+    first = T // (2 * PERIOD) * 2 * PERIOD
+    whole = writer.encode(entry(first))
+    writer.wrote(whole)
+    reader.read(whole.value)
+    delta = json.loads(writer.encode(entry(first + PERIOD)).value)
+    assert delta["type"] == "decision_delta"
+    delta["changes"] = {"set": {"samples": "many"}}
+    decided = reader.read(json.dumps(delta).encode())
+    assert isinstance(decided, Decided)
+    with pytest.raises(DamagedJournalError, match=f"journal, the entry of {utc(first + PERIOD)}: .*samples") as damaged:
+        _ = decided.entry
+    assert damaged.value.exit_code == 2
 
 
 def test_a_delta_says_which_entry_it_builds_on() -> None:
