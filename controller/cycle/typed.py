@@ -97,8 +97,8 @@ def _tuple_misfit(value: object, inner: tuple[Any, ...], name: str) -> str | Non
 def _mapping_misfit(value: object, inner: tuple[Any, ...], name: str) -> str | None:
     if isinstance(value, HistoryColumn):
         return None  # the model's own column of floats: to look at it would build a dict of it
-    if not isinstance(value, Mapping):
-        return _not(name, value, "a mapping")
+    if type(value) is not dict:  # the journal can hold no other mapping
+        return _not(name, value, "a dict")
     keys, of = inner
     return misfit_of_all(value.keys(), keys, f"a key of {name}") or misfit_of_all(value.values(), of, name)
 

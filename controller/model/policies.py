@@ -142,7 +142,11 @@ class Policies:
     def derived(self, key: Hashable, find: Callable[[], T]) -> T:
         """The result of *find*, computed once for each *key*.  The cache lives as long as this object: one interval."""
         if key not in self._derived:
-            self._derived[key] = find()
+            self._derived[key] = made = find()
+            # All strategies of the interval share it.
+            for each in made if isinstance(made, tuple) else (made,):
+                if isinstance(each, np.ndarray):
+                    each.flags.writeable = False
         found: T = self._derived[key]
         return found
 

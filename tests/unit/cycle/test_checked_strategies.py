@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,7 @@ def test_so_is_one_of_the_membership_rebalancer() -> None:
 
 MEMORIES: list[tuple[Any, Any, str]] = [
     (UsageHistory(), UsageHistory(usage=ANY), "memory.usage is None"),
+    (UsageHistory(), UsageHistory(usage=MappingProxyType({"a": 0.5})), "and a dict is expected"),
     (UsageHistory(), UsageHistory(usage={1: 0.5}), "a key of memory.usage is 1 (int), and str is expected"),  # type: ignore[dict-item]
     (UsageHistory(), UsageHistory(usage={"a": SMALL}), "memory.usage is"),
     (UsageHistory(), UsageHistory(usage={"\udc00": 0.5}), "text that UTF-8 can hold"),

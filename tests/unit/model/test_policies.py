@@ -1,3 +1,6 @@
+import numpy as np
+import pytest
+
 from controller.model.policies import BrokerStatus, IsolationPolicy, MinAvailable, Policies
 
 HOSTS = ("a", "b", "c")
@@ -68,3 +71,13 @@ def test_a_derived_value_is_computed_once() -> None:
     policies = Policies()
     assert [policies.derived("key", lambda: next(answers)) for _ in range(2)] == ["first", "first"]
     assert Policies() == Policies()
+
+
+def test_what_all_strategies_of_an_interval_share_cannot_be_changed_by_one_of_them() -> None:
+    policies = Policies()
+    alone = policies.derived("alone", lambda: np.zeros(3))
+    one, number = policies.derived("several", lambda: (np.zeros(3), 7))
+    for shared in (alone, one):
+        with pytest.raises(ValueError, match="read-only"):
+            shared[0] = 1.0
+    assert number == 7
