@@ -25,16 +25,15 @@ _NAMES: Final = (
     "BundleSplitterTask",
     AVERAGES,
 )
-#: A heap that is not cleaned within a decision, and classes as they are: what they would load to be verified is not
-#: among the jars.
-_FLAGS: Final = (
-    "-Xms2g",
-    "-Xmx2g",
+#: Classes as they are: what they would load to be verified is not among the jars.
+UNVERIFIED: Final = (
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
     "-Dslf4j.internal.verbosity=ERROR",
     "-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
 )
+#: A heap that is not cleaned within a decision.
+_FLAGS: Final = ("-Xms2g", "-Xmx2g", *UNVERIFIED)
 
 
 class JavaRival:
@@ -70,10 +69,10 @@ def java_rival(view: ClusterView) -> Iterator[JavaRival]:
     Raises SettingsError where there is no JDK.
     """
     java = jars.java()
-    javac = _javac(java)
+    javac = compiler(java)
     classpath = ":".join(map(str, jars.fetch(_JARS)))
     with scratch_folder("trimtab-bench-") as folder:
-        _compile(javac, classpath, folder)
+        compile_java(javac, _SOURCE, classpath, folder)
         load = folder / "load.txt"
         load.write_text("\n".join(_lines(view)), encoding="ascii")
         process = subprocess.Popen(
@@ -90,7 +89,7 @@ def java_rival(view: ClusterView) -> Iterator[JavaRival]:
             process.communicate()
 
 
-def _javac(java: str) -> str:
+def compiler(java: str) -> str:
     """The compiler beside *java*."""
     found = Path(java).resolve().with_name("javac")
     if not found.exists():
@@ -101,11 +100,12 @@ def _javac(java: str) -> str:
     return str(found)
 
 
-def _compile(javac: str, classpath: str, folder: Path) -> None:
-    command = [javac, "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), str(_SOURCE)]
+def compile_java(javac: str, source: Path, classpath: str, folder: Path) -> None:
+    """Compile *source* into *folder*; TrimtabError with what the compiler says where that fails."""
+    command = [javac, "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), str(source)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise TrimtabError(f"{_SOURCE} does not compile:\n{run.stderr}")
+        raise TrimtabError(f"{source} does not compile:\n{run.stderr}")
 
 
 def _lines(view: ClusterView) -> Iterator[str]:
