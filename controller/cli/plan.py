@@ -30,7 +30,7 @@ _DAY_MS: Final = 86_400_000
 _MOVES: Final = re.compile(r"(\d{1,6}) ?moves?")
 _RATE: Final = re.compile(r"(\d{1,9}) ?connections/(s|min|h)")
 _SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
-_KINDS: Final = "--drain, --join, --rolling-restart, --remove, or --headroom with --add"
+_KINDS: Final = "--drain, --join, --move, --rolling-restart, --remove, or --headroom with --add"
 
 
 class OwnResource(StrEnum):
@@ -84,6 +84,14 @@ _Drain: TypeAlias = Annotated[
 _Join: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="BROKER", help="Fill this new broker from the others; can be repeated.", show_default=False),
+]
+_Move: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="BUNDLE=BROKER",
+        help="Try this move, and no others but those named so; can be repeated.",
+        show_default=False,
+    ),
 ]
 _By: TypeAlias = Annotated[
     str | None,
@@ -163,6 +171,7 @@ def plan(
     to: _To = 1.05,
     drain: _Drain = None,
     join: _Join = None,
+    move: _Move = None,
     rolling_restart: Annotated[bool, typer.Option(help="Restart every broker: empty one, then the next.")] = False,
     zone: _Zone = False,
     remove: _Remove = 0,
@@ -185,10 +194,10 @@ def plan(
 
     Without another kind, the plan spreads the load.
 
-    Exit codes: 0 there is a plan; 1 it does not meet --by, or bundles stay on a broker that is to be empty, or there is
-    no plan; 2 an option or the load is invalid.
+    Exit codes: 0 there is a plan; 1 it does not meet --by, or bundles stay on a broker that is to be empty, a move of
+    --move is not possible, or there is no plan; 2 an option or the load is invalid.
     """
-    asked = _asked(drain, join, rolling_restart, zone, remove)
+    asked = _asked(drain, join, move, rolling_restart, zone, remove)
     sizes = headroom is not None or add > 0
     _refuse_kinds(asked, output, sizes=sizes, frontier=frontier)
     _refuse_sources(load, recording, at, broker_conf, cluster)
@@ -203,8 +212,7 @@ def plan(
     if sizes:
         _tell_rightsizing(source, 0.3 if headroom is None else headroom / 100, add, asked.own, as_json=as_json)
     else:
-        found = _planned(source, asked)
-        tell_plan(found, output, conf, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
+        tell_plan(_planned(source, asked), output, conf, as_json=as_json, now_ms=now_ms, deadline_ms=deadline_ms)
 
 
 def tell_plan(
@@ -231,9 +239,16 @@ def tell_plan(
         raise typer.Exit(_NOT_IN_TIME)
 
 
-def _asked(drain: list[str] | None, join: list[str] | None, rolling_restart: bool, zone: bool, remove: int) -> Asked:
+def _asked(
+    drain: list[str] | None,
+    join: list[str] | None,
+    move: list[str] | None,
+    rolling_restart: bool,
+    zone: bool,
+    remove: int,
+) -> Asked:
     """The kind of plan; typer.BadParameter where more than one is given."""
-    given = [each for each in (drain, join, rolling_restart, remove) if each]
+    given = [each for each in (drain, join, move, rolling_restart, remove) if each]
     if len(given) > 1:
         raise typer.BadParameter(f"give one of {_KINDS}")
     if zone and not rolling_restart:
@@ -242,6 +257,8 @@ def _asked(drain: list[str] | None, join: list[str] | None, rolling_restart: boo
         return Asked(kind=DRAIN, brokers=tuple(drain), text=f"drain {', '.join(sorted(set(drain)))}"[:900])
     if join:
         return Asked(kind=JOIN, brokers=tuple(join), text=f"fill {', '.join(sorted(set(join)))}"[:900])
+    if move:
+        return Asked(named=tuple(_named(each) for each in move), text=f"move {', '.join(move)}"[:900])
     if rolling_restart:
         return Asked(kind=RESTART, by_zone=zone, text=f"restart every {'failure domain' if zone else 'broker'}")
     if remove:
@@ -249,9 +266,22 @@ def _asked(drain: list[str] | None, join: list[str] | None, rolling_restart: boo
     return Asked(text="spread the load")
 
 
+def _named(text: str) -> tuple[str, str]:
+    """Bundle and broker; a namespace may have = in its name, a broker has none."""
+    bundle, _, broker = text.strip().rpartition("=")
+    if not bundle or not broker:
+        raise typer.BadParameter(
+            f"{text!r}: give the bundle and the broker, as acme/orders/0x00000000_0x40000000=broker-2:8080",
+            param_hint="--move",
+        )
+    return bundle, broker
+
+
 def _owned(own: list[OwnResource], asked: Asked, *, sizes: bool) -> tuple[str, ...]:
     if own and asked.kind == BALANCE and not sizes:
-        raise typer.BadParameter(f"a balance counts as the controllers do: give one of {_KINDS}", param_hint="--own")
+        raise typer.BadParameter(
+            "a balance counts as the controllers do, and so do named moves: give another kind", param_hint="--own"
+        )
     return tuple(sorted({each.value.replace("-", " ") for each in own}))
 
 
@@ -261,12 +291,14 @@ def _limited(asked: Asked, budget: list[str], to: float, ceiling: float, wave_mo
     asked = replace(
         asked, to=to, ceiling=ceiling, wave_moves=wave_moves, wave_moves_per_broker=max(1, (wave_moves + 1) // 2)
     )
-    if asked.kind == BALANCE:
+    if asked.kind == BALANCE and not asked.named:
         asked = replace(asked, text=f"{asked.text} to {to:g} times the mean")
     for each in budget:
         moves, rate = _MOVES.fullmatch(each.strip()), _RATE.fullmatch(each.strip())
-        if moves is not None and asked.kind in (BALANCE, JOIN):
+        if moves is not None and asked.kind in (BALANCE, JOIN) and not asked.named:
             asked = replace(asked, max_moves=min(asked.max_moves, int(moves[1])))
+        elif moves is not None and asked.named:
+            raise typer.BadParameter(f"{each!r}: the moves are those of --move", param_hint="--budget")
         elif moves is not None:
             raise typer.BadParameter(f"{each!r}: emptying a broker takes as many moves as it has bundles")
         elif rate is not None and int(rate[1]) > 0:
@@ -290,11 +322,11 @@ def _deadline(text: str, now_ms: int) -> int:
 
 
 def _refuse_kinds(asked: Asked, output: Path | None, *, sizes: bool, frontier: bool) -> None:
-    if sizes and asked.kind != BALANCE:
+    if sizes and (asked.kind != BALANCE or asked.named):
         raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
     if sizes and output is not None:
         raise typer.BadParameter("makes no plan to write: leave out --output", param_hint="--headroom, --add")
-    if frontier and (asked.kind != BALANCE or sizes):
+    if frontier and (asked.kind != BALANCE or asked.named or sizes):
         raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
     if output is not None:
         require_writable(output, "--output")

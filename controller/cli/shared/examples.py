@@ -36,6 +36,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "trimtab plan --load recording --frontier",
         "trimtab plan --recording tuesday --at 2025-01-31T14:05:00Z",
         "trimtab plan --drain broker-1:8080 --by 14:05",
+        "trimtab plan --move acme/orders/0x00000000_0x40000000=broker-2:8080",
         "trimtab plan --load recording --headroom 30 --add 2",
     ),
     "status": ("trimtab status", "trimtab status acme/orders/0x00000000_0x40000000"),

@@ -10,12 +10,14 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.offline.plans.filters import filters_against, named
+from controller.offline.plans.named_moves import better_or_worse, named_moves
 from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.from_view import StatedProblem
+from controller.planning.objective import highest, load_after
 from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART, Plan, PlanKind, PlanStep
 from controller.planning.plans.plan_steps import (
     MOST_MOVES,
@@ -24,6 +26,7 @@ from controller.planning.plans.plan_steps import (
     empty_step,
     fill_step,
     kept_step,
+    named_step,
     restart_steps,
     spread_step,
 )
@@ -54,6 +57,8 @@ class Asked:
     number: int = 0
     #: Of a balance: these moves (bundle, owner, destination), as far as they are possible, and no others.
     moves: tuple[tuple[str, str, str], ...] | None = None
+    #: Of a balance: these moves (bundle, destination), which a person named, and no others.
+    named: tuple[tuple[str, str], ...] = ()
     max_moves: int = MOST_MOVES
     #: Producers and consumers that reconnect in a second, at most; None: any number.
     connections_per_second: float | None = None
@@ -80,7 +85,7 @@ class PlannedCluster:
     notes: tuple[str, ...]
     #: Of a rolling restart, a drain, a removal: no plan that does the same has fewer moves.
     fewest_moves: int | None = None
-    #: Bundles that stay on brokers that are to be empty, by name, and why.
+    #: Bundles that stay on brokers that are to be empty, or whose named move is not possible, by name, and why.
     stays: dict[str, str] = field(default_factory=dict)
     #: Of a balance, where it was asked for: plans of at most so many moves, ascending, verified.
     frontier: tuple[CertifiedPlan, ...] = ()
@@ -96,7 +101,9 @@ class _Planner:
             source.require_every_broker(_OF_EVERY_BROKER[asked.kind])
         self._source, self._asked = source, asked
         self._found: StatedProblem = source.problem(
-            asked.kind, asked.own, recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None
+            asked.kind,
+            asked.own,
+            recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None or bool(asked.named),
         )
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
@@ -117,6 +124,8 @@ class _Planner:
             effort=source.shedder.effort,
         )
         self.fewest: int | None = None
+        #: Bundles of named moves that are not possible, and why.
+        self._not_possible: dict[str, str] = {}
         self.notes = [*source.notes, *source.note_on_missing, *_assumed(self._found)]
 
     @property
@@ -125,6 +134,8 @@ class _Planner:
 
     def steps(self) -> Sequence[PlanStep]:
         asked, rows = self._asked, self._rows(self._asked.brokers)
+        if asked.named:
+            return [self._named(named_moves(self._source, self._found, asked.named))]
         if asked.moves is not None:
             return [kept_step(self.problem, self._kept(asked.moves), self._limits, self._allowed)]
         if asked.kind == BALANCE:
@@ -145,6 +156,26 @@ class _Planner:
         row_of = {view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
         codes = view.brokers.code_of
         return [PlannedMove(row_of[bundle], codes[source], codes[to]) for bundle, source, to in moves]
+
+    def _named(self, moves: Sequence[PlannedMove]) -> PlanStep:
+        problem = self.problem
+        step = named_step(problem, moves, self._limits, self._allowed)
+        for move in moves:
+            if move not in step.moves:
+                self._not_possible[self._found_name(move.bundle)] = self._why_not(move, step)
+        before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), step.moves))
+        self.notes.append(better_or_worse(before, after))
+        return step
+
+    def _found_name(self, bundle: int) -> str:
+        return self._source.view.bundles.names[int(self._found.rows[bundle])]
+
+    def _why_not(self, move: PlannedMove, step: PlanStep) -> str:
+        """Why *move*, which was named, is not in *step*."""
+        to = self._source.view.brokers.names[move.destination]
+        if self._allowed is None or self._allowed(move.bundle, step.moves)[move.destination]:
+            return f"{to} has no room for it"
+        return f"a filter does not let it go to {to}"
 
     def _restart(self) -> Sequence[PlanStep]:
         found, steps = restart_steps(self.problem, self._groups(), self._limits, self._closing)
@@ -241,8 +272,8 @@ class _Planner:
         return found
 
     def stays(self, plan: Plan) -> dict[str, str]:
-        """Why bundles stay on brokers that are to be empty."""
-        found: dict[str, str] = {}
+        """Why bundles stay on brokers that are to be empty, or where a named move would take them from."""
+        found = dict(self._not_possible)
         for number, step in enumerate(plan.steps):
             owner = plan.before(number).owner
             allowed = None if self._closing is None else self._closing(step.brokers, owner)

@@ -83,6 +83,18 @@ def kept_step(
     return _balanced(problem, moves, limits, SPREAD, allowed=allowed)
 
 
+def named_step(
+    problem: BalanceProblem, moves: Sequence[PlannedMove], limits: PlanLimits, allowed: Allowed | None = None
+) -> PlanStep:
+    """Those of *moves* that capacity and filters allow; nothing comes to a broker that would be above its capacity.
+
+    What a person names may be worse than the present: so it is no reason that another broker ends as full.
+    """
+    ceiling = np.ones(len(problem.capacity))
+    taken = MoveSequence(problem, moves, allowed).take_all(ceiling)
+    return _step(problem, taken, limits, ceiling, SPREAD, allowed=allowed)
+
+
 def empty_step(
     problem: BalanceProblem, brokers: Collection[int], limits: PlanLimits, closing: Closing | None = None
 ) -> PlanStep:

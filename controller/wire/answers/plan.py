@@ -112,7 +112,7 @@ class PlanAnswer(JsonAnswer):
     frontier: list[FrontierLevelAnswer]
     """With --frontier: other numbers of moves, ascending."""
     stays: dict[str, str]
-    """Bundle that stays on a broker that is to be empty -> why."""
+    """Bundle that stays on a broker that is to be empty, or whose named move is not possible -> why."""
     notes: list[str]
 
 

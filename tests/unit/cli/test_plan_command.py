@@ -290,3 +290,85 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = run("--load", REPORTS, "-o", tmp_path / "file" / "plan.json")
     assert isinstance(result.exception, SettingsError)
+
+
+def named(bundle: str, to: int) -> str:
+    return f"lab/ns/{bundle}=127.0.0.1:{18080 + to}"
+
+
+LOW, NEXT = "0x00000000_0x20000000", "0x20000000_0x40000000"
+
+
+def test_named_moves_are_the_plan_and_no_others_and_the_checker_accepts_them(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    wanted = ("--move", named(LOW, 0), "--move", named(NEXT, 2))
+    said = answer("--load", REPORTS, *wanted, "-o", file)
+    moves = {move["bundle"]: move["destination"] for step in said["steps"] for wave in step["waves"] for move in wave}
+    assert moves == {f"lab/ns/{LOW}": "127.0.0.1:18080", f"lab/ns/{NEXT}": "127.0.0.1:18082"}
+    found, sha256 = parse_plan(file.read_bytes())
+    assert (len(found.moves), sha256, said["stays"]) == (2, said["sha256"], {})
+    assert [each["bundlesAfter"] - each["bundlesBefore"] for each in said["brokers"]] == [0, -1, 1]
+
+
+def test_named_moves_there_and_back_are_judged_as_better_and_worse_than_the_present(conf: Path) -> None:
+    spread = answer("--conf", conf, "--to", "1.0")
+    steps = [move for step in spread["steps"] for wave in step["waves"] for move in wave]
+    good = [word for move in steps for word in ("--move", f"{move['bundle']}={move['destination']}")]
+    assert "better than the present" in " ".join(answer("--conf", conf, *good)["notes"])
+    fullest = max(spread["brokers"], key=lambda each: each["before"])["broker"]
+    bundles = [move["bundle"] for move in steps if move["source"] != fullest]
+    bad = [word for bundle in bundles for word in ("--move", f"{bundle}={fullest}")]
+    worse = answer("--conf", conf, *bad, code=1)
+    assert "worse than the present" in " ".join(worse["notes"])
+    assert set(worse["stays"].values()) <= {
+        f"{fullest} has no room for it",
+        f"a filter does not let it go to {fullest}",
+    }
+    assert len(worse["stays"]) + worse["moves"] == len(bundles)
+    assert all(each["highest"] <= 1 for each in worse["brokers"])
+
+
+def test_a_named_bundle_that_is_excluded_is_refused_with_the_guardrail(conf: Path) -> None:
+    spread = answer("--conf", conf, "--to", "1.0")
+    move = spread["steps"][0]["waves"][0][0]
+    shut = conf.with_name("excluding.toml")
+    namespace = move["bundle"].rpartition("/")[0]
+    shut.write_text(f'{conf.read_text()}\ndecisions.excluded = ["{namespace}"]\n')
+    result = run("--conf", shut, "--move", f"{move['bundle']}={move['destination']}")
+    assert isinstance(result.exception, SettingsError)
+    assert "must not move: Excluded" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("moves", "said"),
+    [
+        ([named("0x00000000_0x20000001", 0)], f"did you mean lab/ns/{LOW}?"),
+        (["lab/nss/0x00000000_0x20000000=127.0.0.1:18080"], "did you mean a bundle of lab/ns?"),
+        (["a=b/c=d/0x00000000_0x20000000=127.0.0.1:18080"], "no bundle 'a=b/c=d/0x00000000_0x20000000'"),
+        ([f"lab/ns/{LOW}=127.0.0.1:1808"], "no broker '127.0.0.1:1808' in the load; did you mean 127.0.0.1:1808"),
+        ([named(LOW, 1)], "is there already"),
+        ([named(LOW, 0), named(LOW, 2)], "named 2 times"),
+        ([named(LOW, 0), named(LOW, 0)], "named 2 times"),
+    ],
+)
+def test_named_moves_that_cannot_be_meant_are_refused(moves: list[str], said: str) -> None:
+    result = run("--load", REPORTS, *(word for move in moves for word in ("--move", move)))
+    assert isinstance(result.exception, SettingsError)
+    assert said in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--move", "lab/ns/x"],
+        ["--move", "=127.0.0.1:18080"],
+        ["--move", f"lab/ns/{LOW}="],
+        ["--move", named(LOW, 0), "--drain", "127.0.0.1:18080"],
+        ["--move", named(LOW, 0), "--frontier"],
+        ["--move", named(LOW, 0), "--add", "1"],
+        ["--move", named(LOW, 0), "--own", "cpu"],
+        ["--move", named(LOW, 0), "--budget", "1 moves"],
+    ],
+)
+def test_options_that_make_no_sense_with_named_moves_are_refused(more: list[str]) -> None:
+    assert run("--load", REPORTS, *more).exit_code == 2

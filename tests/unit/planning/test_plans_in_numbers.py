@@ -19,6 +19,7 @@ from controller.planning.plans.plan_steps import (
     empty_step,
     fill_step,
     kept_step,
+    named_step,
     restart_steps,
     spread_step,
 )
@@ -131,6 +132,16 @@ def test_of_given_moves_those_are_kept_that_follow_each_other_within_the_capacit
     roomy = problem([[12.0]] * 3, [(0, [6.0]), (1, [5.0]), (2, [8.0])])
     assert kept_step(roomy, moves, LIMITS).moves == tuple(moves)
     assert kept_step(roomy, moves, LIMITS, lambda bundle, _: np.full(3, bundle == 1)).moves == (moves[1],)
+
+
+def test_a_named_move_never_brings_a_broker_above_its_capacity() -> None:
+    one = problem([[10.0]] * 3, [(0, [6.0]), (1, [5.0]), (2, [8.0])])
+    assert named_step(one, [PlannedMove(0, 0, 1)], LIMITS).moves == ()
+    follow = [PlannedMove(0, 0, 1), PlannedMove(1, 1, 0)]
+    assert named_step(one, follow, LIMITS).moves == ()
+    roomy = problem([[11.0]] * 3, [(0, [6.0]), (1, [5.0]), (2, [8.0])])
+    assert named_step(roomy, follow, LIMITS).moves == tuple(follow)
+    assert named_step(roomy, follow, LIMITS, lambda bundle, _: np.full(3, bundle == 1)).moves == (follow[1],)
 
 
 def test_a_broker_is_filled_to_two_hundredths_above_the_mean_from_the_fullest_ones() -> None:

@@ -1,0 +1,73 @@
+"""Checks the moves that a person named for a plan, before the plan is made: whether each can be meant at all."""
+
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+
+from controller.model.errors import SettingsError
+from controller.model.load import Floats
+from controller.model.names import is_untouchable, namespace_of
+from controller.offline.plans.source import PlanSource
+from controller.planning.from_view import StatedProblem
+from controller.planning.problem import PlannedMove
+
+
+def named_moves(source: PlanSource, found: StatedProblem, wanted: Sequence[tuple[str, str]]) -> tuple[PlannedMove, ...]:
+    """*wanted*, (bundle, destination) by name, as moves of *found*.
+
+    SettingsError where a name is unknown, a bundle is named twice, is there already, or must not move.
+    """
+    view, names = source.view, [bundle for bundle, _ in wanted]
+    row_of = {name: row for row, name in enumerate(view.bundles.names)}
+    at_of = {row: at for at, row in enumerate(found.rows.tolist())}
+    moves = []
+    for bundle, broker in wanted:
+        said = f"--move {bundle}={broker}"
+        if names.count(bundle) > 1:
+            raise SettingsError(f"{said}: the bundle is named {names.count(bundle)} times; give one destination")
+        if bundle not in row_of:
+            raise SettingsError(f"{said}: there is no bundle {bundle!r} in the load{_near_bundle(bundle, row_of)}")
+        if broker in view.missing:
+            raise SettingsError(f"{said}: broker {broker} has no complete data in this interval: wait for the next one")
+        if broker not in view.brokers.code_of:
+            near = _near(broker, view.brokers.names)
+            raise SettingsError(f"{said}: there is no broker {broker!r} in the load{near}")
+        row, to = row_of[bundle], view.brokers.code_of[broker]
+        if int(view.bundles.broker[row]) == to:
+            raise SettingsError(f"{said}: the bundle is there already; leave this move out")
+        if row not in at_of:
+            raise SettingsError(f"{said}: the bundle must not move: {_why_not(source, row)}")
+        moves.append(PlannedMove(at_of[row], int(found.problem.owner[at_of[row]]), to))
+    return tuple(moves)
+
+
+def better_or_worse(before: Floats, after: Floats) -> str:
+    """Whether brokers (n,) that are so full *after* the moves are better balanced than *before*, in a sentence."""
+    fullest, then = float(before.max(initial=0.0)), float(after.max(initial=0.0))
+    first, second = (fullest, then) if f"{fullest:.4f}" != f"{then:.4f}" else (_spread(before), _spread(after))
+    judged = "as good as" if f"{first:.4f}" == f"{second:.4f}" else "better than" if second < first else "worse than"
+    return f"the end is {judged} the present: the highest usage is {fullest:.1%} before, {then:.1%} after"
+
+
+def _spread(usage: Floats) -> float:
+    return float(usage.std())
+
+
+def _why_not(source: PlanSource, row: int) -> str:
+    name = source.view.bundles.names[row]
+    if is_untouchable(namespace_of(name)):
+        return "it is of one of Pulsar's own namespaces"
+    return source.why_guarded(row) if source.guarded[row] else "its load or its broker's is not known"
+
+
+def _near_bundle(bundle: str, known: Collection[str]) -> str:
+    """The nearest bundle of its namespace; where the namespace is unknown, the nearest namespace."""
+    beside = [name for name in known if namespace_of(name) == bundle.rpartition("/")[0]]
+    if beside:
+        return _near(bundle, beside)
+    namespaces = sorted({namespace_of(name) for name in known})
+    return _near(bundle.rpartition("/")[0], namespaces, "a bundle of ")
+
+
+def _near(name: str, known: Collection[str], what: str = "") -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {what}{near[0]}?" if near else f"; it has {what}{', '.join(list(known)[:5])}"
