@@ -147,6 +147,11 @@ def test_nothing_reaches_the_pods_but_who_reads_the_metrics() -> None:
     assert all(rule.get("ports") for each in _of("NetworkPolicy").values() for rule in each["spec"]["egress"])
 
 
+def test_every_process_reaches_a_log_in_pulsar_as_well_as_one_in_kafka() -> None:
+    ports = {port["port"] for rule in _of("NetworkPolicy")["trimtab"]["spec"]["egress"] for port in rule["ports"]}
+    assert {9092, 9093, 6650, 6651, 8080, 8443} <= ports
+
+
 def test_the_image_has_the_version_of_this_release() -> None:
     (image,) = KUSTOMIZATION["images"]
     assert image["name"] == _container("trimtab-controller")["image"]
