@@ -1,6 +1,6 @@
 """The executor's port: commands to execute, answers to publish, and what must survive a crash of the executor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -8,6 +8,8 @@ from controller.model.errors import TrimtabError
 
 #: No epoch is believed that is further ahead of those that were seen: a leadership adds one.
 MOST_LEADERSHIPS: Final = 1_000_000
+#: Of each partition: at the default budgets the commands of 16 hours at least, 4 MB.
+MOST_ANSWERED: Final = 20_000
 
 
 def newer_epoch(known: int, *seen: int) -> int:
@@ -49,6 +51,34 @@ class AnswerRecord(NamedTuple):
     value: bytes
 
 
+class AnsweredIds:
+    """The ids of the commands that were answered last, MOST_ANSWERED of them.
+
+    What comes again does so soon, with the batch that an executor which ended had taken; much later it has expired.
+    """
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        """*ids*: in the order of the answers."""
+        self._ids = dict[str, None]()
+        for each in ids:
+            self.add(each)
+
+    def __contains__(self, command: object) -> bool:
+        return command in self._ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, command: str) -> None:
+        """*command* is answered now."""
+        self._ids.setdefault(command)
+        if len(self._ids) > MOST_ANSWERED:
+            del self._ids[next(iter(self._ids))]
+
+
 @dataclass(slots=True)
 class PartitionMemory:
     """What is remembered of the commands of one partition, whichever executor had them."""
@@ -56,13 +86,13 @@ class PartitionMemory:
     #: The highest epoch seen in the partition.
     epoch: int = 0
     #: Ids of commands that have a result.
-    answered: set[str] = field(default_factory=set)
+    answered: AnsweredIds = field(default_factory=AnsweredIds)
     #: Ids of commands that an executor began and did not answer: whether they were carried out is not known.
     begun: set[str] = field(default_factory=set)
 
     def settle(self) -> None:
         """Remove begun commands that have a result now."""
-        self.begun -= self.answered
+        self.begun = {command for command in self.begun if command not in self.answered}
 
 
 class Inbox(Protocol):

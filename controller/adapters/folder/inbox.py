@@ -11,7 +11,7 @@ from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.folder.names import command_files
 from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
-from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.wire.base import Count, Items, Record, encode, validate
 from controller.wire.results import answered_command
 
@@ -139,7 +139,7 @@ def _known(position: Path) -> _Position:
         ) from error
 
 
-def _answered(results: Path) -> set[str]:
-    """The ids of all commands that have a result in the folder *results*."""
-    lines = (line for path in results.glob("*.jsonl") for line in path.read_bytes().splitlines())
-    return {command for line in lines if (command := answered_command(line))}
+def _answered(results: Path) -> AnsweredIds:
+    """The ids of the commands that have a result in the folder *results*."""
+    lines = (line for path in sorted(results.glob("*.jsonl")) for line in path.read_bytes().splitlines())
+    return AnsweredIds(command for line in lines if (command := answered_command(line)))

@@ -30,7 +30,7 @@ from controller.model.errors import (
     TrimtabError,
     WireError,
 )
-from controller.ports.inbox import AnswerRecord, Delivery, PartitionMemory, TakenOverError, newer_epoch
+from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError, newer_epoch
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import own_event
@@ -236,10 +236,10 @@ class KafkaInbox:
     def _oldest(self, partition: int) -> int:
         return ends_of(self._consumer, self._commands, partition, PATIENCE_SECONDS)[0]
 
-    def _answered(self, partition: int) -> set[str]:
+    def _answered(self, partition: int) -> AnsweredIds:
         settings = self._settings
         records = read_all(settings.bootstrap, self._results, partition, client=settings.client)
-        return {command for record in records if (command := answered_command(record.value))}
+        return AnsweredIds(command for record in records if (command := answered_command(record.value)))
 
     def _offset(self, partition: int, offset: int) -> Any:
         memory = self._memory[partition]

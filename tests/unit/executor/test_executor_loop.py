@@ -23,7 +23,7 @@ from controller.executor.loop import Executor
 from controller.executor.pace import Pace
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
-from controller.ports.inbox import TakenOverError, newer_epoch
+from controller.ports.inbox import MOST_ANSWERED, AnsweredIds, PartitionMemory, TakenOverError, newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
@@ -133,6 +133,20 @@ def test_a_command_that_comes_again_is_neither_done_nor_answered_again(tmp_path:
     play(tmp_path, cluster)
     assert results(tmp_path) == [(unload().id, "done")]
     assert cluster.acted == [unload().id]
+
+
+def test_the_ids_that_were_answered_last_are_remembered_and_no_more_than_a_fixed_number() -> None:
+    answered = AnsweredIds(f"command-{number}" for number in range(MOST_ANSWERED))
+    answered.add("command-7")
+    assert len(answered) == MOST_ANSWERED
+    answered.add("one-more")
+    assert len(answered) == MOST_ANSWERED
+    assert "command-0" not in answered
+    assert "command-1" in answered
+    assert "one-more" in answered
+    memory = PartitionMemory(answered=answered, begun={"command-7", "begun"})
+    memory.settle()
+    assert memory.begun == {"begun"}
 
 
 def test_what_was_answered_is_known_from_the_results_alone(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
@@ -24,7 +24,14 @@ from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, 
 from controller.adapters.pulsar.log.topics import executors_control
 from controller.adapters.pulsar.log.writer import now_ms
 from controller.model.errors import AccessDeniedError, LeadershipLostError, StateError, TrimtabError, WireError
-from controller.ports.inbox import AnswerRecord, PartitionMemory, PartitionTakenOverError, TakenOverError, newer_epoch
+from controller.ports.inbox import (
+    AnsweredIds,
+    AnswerRecord,
+    PartitionMemory,
+    PartitionTakenOverError,
+    TakenOverError,
+    newer_epoch,
+)
 from controller.wire.base import Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command
@@ -69,11 +76,9 @@ class OwnedPartition:
         self.done = state.done
         self._send(state.answers, there=answered)
         #: What is remembered of the partition.
-        self.memory = PartitionMemory(
-            epoch=state.epoch,
-            answered=answered | {answered_command(each.value) for each in state.answers},
-            begun=set(state.begun),
-        )
+        self.memory = PartitionMemory(epoch=state.epoch, answered=answered, begun=set(state.begun))
+        for each in state.answers:
+            self.memory.answered.add(answered_command(each.value))
 
     def _wait_for_answers(self, seconds: float) -> None:
         """Whoever has the partition may be acting on a command: the next one could only say that it is unknown."""
@@ -121,7 +126,7 @@ class OwnedPartition:
         }
         self._control.append(json.dumps(state, separators=(",", ":")).encode())
 
-    def _send(self, answers: Sequence[AnswerRecord], there: Collection[str] = ()) -> None:
+    def _send(self, answers: Sequence[AnswerRecord], there: Container[str] = ()) -> None:
         """Write *answers* to the result topic; not those to the commands *there*, which have theirs."""
         numbered = [
             Numbered(self._number * _MOST_ANSWERS + nth, each.key, each.value)
@@ -154,14 +159,10 @@ class OwnedPartition:
                 " executor runs, `pulsar-admin topics delete` of it forgets what was begun"
             ) from error
 
-    def _answered(self) -> set[str]:
-        """The ids of all commands that have a result."""
-        name = self._connection.log.results_topic
-        return {
-            found
-            for record in read_rest(self._connection, name, self._partition)
-            if (found := answered_command(record.value))
-        }
+    def _answered(self) -> AnsweredIds:
+        """The ids of the commands that have a result."""
+        records = read_rest(self._connection, self._connection.log.results_topic, self._partition)
+        return AnsweredIds(found for record in records if (found := answered_command(record.value)))
 
     def _look(self) -> None:
         if self._commands is None:
