@@ -16,7 +16,7 @@ from controller.offline.plans.applying import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
-from controller.planning.plans.plan import DRAIN, JOIN, Plan
+from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan
 from tests.effort import tries
@@ -48,6 +48,17 @@ def test_a_drained_broker_ends_empty_and_each_bundle_is_unloaded_once(live: Live
     assert sorted(command.bundle for command in live.commands) == sorted(held)
     assert {command.why.reason for command in live.commands} == {Reason.PLANNED}
     assert live.controls.orders is None
+
+
+def test_moves_that_a_person_named_are_carried_out_and_no_others(live: LiveCluster) -> None:
+    view = live.view
+    names = [view.bundles.names[row] for row in view.bundles.of_broker(view.brokers.code_of[BROKER]).tolist()][:2]
+    target = view.brokers.names[-1]  # no filter is against it
+    wanted = tuple((bundle, target) for bundle in names)
+    plan = planned_cluster(live.source(), Asked(kind=BALANCE, named=wanted, text="move")).plan
+    assert live.run(parse_plan(encode_plan(plan))[0]).run().done == 2
+    assert [(command.bundle, command.destination) for command in live.commands] == list(wanted)
+    assert set(names) <= set(live.bundles_on(target))
 
 
 def test_waves_follow_each_other_and_each_is_in_one_interval(live: LiveCluster) -> None:
