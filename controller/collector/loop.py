@@ -72,6 +72,8 @@ class _Round:
     states_refused: bool = False
     #: When to try again to write a tick that failed, epoch ms.
     again_ms: float = 0.0
+    #: This collector let another one lead since its clock is wrong.
+    stepped_back: bool = False
 
 
 class Collector:
@@ -120,7 +122,8 @@ class Collector:
         self._ticks = TickWriter(cluster, period_ms, log)
         #: What was logged last: why no tick can be written, and what could not be published.
         self._offline = ""
-        self._wrong_clock = False
+        #: What is wrong with this host's clock, "" where nothing is.
+        self._wrong_clock = ""
         self._unpublished: set[str] = set()
         self._round = _Round(interval=0)
 
@@ -148,6 +151,8 @@ class Collector:
         self._publish()
         if self._ticks.leads:
             self._lead()
+        if self._wrong_clock:
+            self._metrics.health.not_ready(self._wrong_clock)
 
     def _now_ms(self) -> float:
         return self._clock() * 1000
@@ -189,12 +194,38 @@ class Collector:
         before, self._view = self._view, self._group.look()
         if before is None or before.members != self._view.members:
             log.info("collectors: %s; this is %s", ", ".join(self._view.members) or "none", self._view.me)
-        if self._view.leads and not self._ticks.leads:
+        self._look_at_the_clock()
+        if self._view.leads and self._wrong_clock:
+            self._let_another_lead(self._view)
+        elif self._view.leads and not self._ticks.leads:
             self._take_over(self._view)
         elif self._ticks.leads and not self._view.leads:
             log.info("another collector writes the ticks")
             self._ticks.stop()
         self._metrics.grouped(members=len(self._view.members), share=len(self._view.share), leads=self._ticks.leads)
+
+    def _look_at_the_clock(self) -> None:
+        ahead = self._servers.ahead_seconds() or 0.0
+        self._metrics.clock_ahead(ahead)
+        was_wrong, self._wrong_clock = self._wrong_clock, ""
+        if self._is_too_far(ahead):
+            self._wrong_clock = f"{difference(ahead)}, allowed are {self._tolerated_seconds:g} s"
+            if not was_wrong:
+                log.error("%s: no interval is ended by it. Set this host's clock (chrony, ntpd)", self._wrong_clock)
+        elif was_wrong:
+            log.info("this host's clock and the brokers' clocks agree again")
+
+    def _has_right_clock(self) -> bool:
+        return not self._is_too_far(self._servers.ahead_seconds() or 0.0)
+
+    def _is_too_far(self, ahead_seconds: float) -> bool:
+        return abs(ahead_seconds) > self._tolerated_seconds
+
+    def _let_another_lead(self, view: GroupView) -> None:
+        """Once an interval: the others' clocks may be wrong, too."""
+        if len(view.members) > 1 and not self._round.stepped_back:
+            self._round.stepped_back = True
+            self._step_back("this host's clock is wrong")
 
     def _take_over(self, view: GroupView) -> None:
         try:
@@ -417,7 +448,8 @@ class Collector:
             # Late only after this process was stopped or the log was away; then the next interval gets its tick.
             late = self._now_ms() >= current.interval + self._period_ms
             is_time = (listed and ticks.active and not missing) or self._past(1)
-            if not late and is_time and self._now_ms() >= current.again_ms and not self._has_wrong_clock():
+            # The clock is looked at once more: it may have been set just now.
+            if not late and is_time and self._now_ms() >= current.again_ms and self._has_right_clock():
                 self._end(current)
                 self._tell_offline("")
         except LogOfflineError as error:
@@ -429,24 +461,6 @@ class Collector:
             self._step_back(str(error))
         except TrimtabError as error:
             self._step_back(f"interval {utc(current.interval)} could not be ended: {error}")
-
-    def _has_wrong_clock(self) -> bool:
-        """Whether the brokers' clocks say that this host's clock is wrong; then another collector may lead."""
-        ahead = self._servers.ahead_seconds() or 0.0
-        is_wrong = abs(ahead) > self._tolerated_seconds
-        self._metrics.clock_ahead(ahead)
-        if is_wrong:
-            why, allowed = difference(ahead), f"allowed are {self._tolerated_seconds:g} s"
-            if not self._wrong_clock:
-                log.error("%s, %s: no interval is ended by it. Set this host's clock (chrony, ntpd)", why, allowed)
-            self._metrics.health.not_ready(f"{why}, {allowed}")
-            self._round.again_ms = self._now_ms() + _LOOK_MS
-            if self._view is not None and len(self._view.members) > 1:
-                self._step_back(why)
-        elif self._wrong_clock:
-            log.info("this host's clock and the brokers' clocks agree again")
-        self._wrong_clock = is_wrong
-        return is_wrong
 
     def _end(self, current: _Round) -> None:
         roster = self._ticks.end(current.interval, anybody_asked=bool(current.asked))

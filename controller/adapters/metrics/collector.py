@@ -37,8 +37,8 @@ class CollectorMetrics(ProcessMetrics):
         )
         self._clock_ahead = self.gauge(
             "trimtab_clock_ahead_seconds",
-            "So far this host's clock is ahead of the brokers' clocks (their median; below 0: behind). Only of the"
-            " collector that leads; beyond a sixth of the period, and 2 s, it ends no interval.",
+            "So far this host's clock is ahead of the brokers' clocks (their median; below 0: behind). Beyond a sixth"
+            " of the period, and 2 s, this collector ends no interval.",
         )
         self._last_tick = self.gauge(
             "trimtab_last_tick_timestamp_seconds", "T of the last tick that this process wrote; 0: none."

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
@@ -57,7 +58,9 @@ class ServerClocks:
         """*server* answered a question that was sent at *began* with *date*, as HTTP writes it."""
         now = self._steady()
         try:
-            said = parsedate_to_datetime(date or "").timestamp()
+            told = parsedate_to_datetime(date or "")
+            # HTTP's dates are GMT, also where they do not say so.
+            said = (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             return  # it does not say
         with self._lock:

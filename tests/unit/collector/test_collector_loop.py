@@ -335,6 +335,31 @@ def test_a_collector_with_a_wrong_clock_lets_another_one_lead(world: World) -> N
     assert all(world.interval(T + 3 * PERIOD, one, two).values())
 
 
+def test_where_all_collectors_have_wrong_clocks_each_lets_another_lead_once_an_interval_and_all_say_so(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    for at in (T, T + PERIOD):
+        world.interval(at, one, two)
+    for clock in world.clocks.values():
+        clock.seconds = 3600.0
+    caplog.set_level("INFO")
+    caplog.clear()
+    for second in range(3 * PERIOD):
+        world.now = T + 2 * PERIOD + second
+        world.settle(one, two)
+    assert list(world.log.ticks()) == [T, T + PERIOD]
+    assert 2 <= sum("another collector may lead" in record.message for record in caplog.records) <= 2 * 3
+    assert not any(metrics.health.now[0] for metrics in world.metrics.values())
+    assert [world.shown(name, "trimtab_clock_ahead_seconds") for name in ("one", "two")] == [3600.0, 3600.0]
+    for clock in world.clocks.values():
+        clock.seconds = 0.0
+    assert all(world.interval(T + 5 * PERIOD, one, two).values())
+    world.interval(T + 6 * PERIOD, one, two)
+    assert all(metrics.health.now[0] for metrics in world.metrics.values())
+    assert [world.shown(name, "trimtab_clock_ahead_seconds") for name in ("one", "two")] == [0.0, 0.0]
+
+
 def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twice(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,5 +1,6 @@
 """This host's clock beside the brokers', by the Date of their answers."""
 
+import time
 from email.utils import formatdate
 
 import pytest
@@ -82,6 +83,18 @@ def test_a_broker_that_was_not_heard_for_long_does_not_count(world: World) -> No
 def test_a_date_that_is_none_says_nothing(world: World, date: str) -> None:
     world.hear("a", date)
     assert world.clocks.ahead_seconds() is None
+
+
+@pytest.mark.parametrize("zone", ["", " -0000", " GMT", " +0000"])
+def test_a_date_without_a_zone_is_gmt(world: World, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        world.hear("a", formatdate(NOW).rpartition(" ")[0] + zone)
+        assert world.clocks.ahead_seconds() == 0.0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_servers_that_went_are_forgotten_once_there_are_many(world: World) -> None:
