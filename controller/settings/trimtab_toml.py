@@ -324,10 +324,12 @@ class Settings(Section):
             )
         return self
 
+    # Of the next three, what nobody has set is no mistake of the file's.
+
     @model_validator(mode="after")
     def _commands_last_an_interval(self) -> Self:
         ttl, period = self.decisions.command_ttl_seconds, self.intervals.period_seconds
-        if ttl < period:
+        if "command_ttl_seconds" in self.decisions.model_fields_set and ttl < period:
             raise ValueError(
                 f"decisions.command_ttl_seconds = {ttl} is shorter than intervals.period_seconds = {period}: allowed is"
                 " the period or more, for commands are issued some time after the end of their interval"
@@ -337,7 +339,7 @@ class Settings(Section):
     @model_validator(mode="after")
     def _windows_count_earlier_intervals(self) -> Self:
         window, period = self.guardrails.window_seconds, self.intervals.period_seconds
-        if window <= period:
+        if "window_seconds" in self.guardrails.model_fields_set and window <= period:
             raise ValueError(
                 f"guardrails.window_seconds = {window} is not longer than intervals.period_seconds = {period}: allowed"
                 " is more than the period, for no other interval would count in the window"
@@ -348,7 +350,8 @@ class Settings(Section):
     def _executors_at_work_do_not_count_as_stalled(self) -> Self:
         rate, timeout = self.executor.max_per_second, self.decisions.executor_timeout_seconds
         longest, stalled = timeout + 1 / rate, self.intervals.stalled_after_seconds
-        if longest > stalled:
+        given = self.decisions.model_fields_set | self.executor.model_fields_set
+        if longest > stalled and given & {"executor_timeout_seconds", "max_per_second"}:
             raise ValueError(
                 f"decisions.executor_timeout_seconds = {timeout} and executor.max_per_second = {rate:g} let one command"
                 f" take {longest:.0f} s, and an executor counts as stalled after intervals.stalled_after_seconds ="

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from controller.model.errors import DamagedJournalError, EntryTooLargeError, JournalError, NewerJournalError, WireError
 from controller.model.journal import JournalEntry
-from controller.wire.base import Count, Envelope, Millis, encode, model_for, read_object, reader, validate
+from controller.wire.base import Count, Envelope, Millis, encode, is_foreign, model_for, read_object, reader, validate
 from controller.wire.changes import Json, apply, change
 from controller.wire.journal import (
     MODELS,
@@ -206,9 +206,10 @@ class EntryReader:
 
         WireError where it is no record of the journal.
         """
-        record = parse_record(value)
-        if self._cluster not in (None, record.cluster):
+        fields = read_object(value)
+        if self._cluster is not None and is_foreign(fields, self._cluster):
             return None
+        record: JournalRecord = validate(model_for(fields, RECORDS), value)
         if isinstance(record, PartEntry):
             joined = self._joiner.joined(record)
             if joined is None:
@@ -241,7 +242,7 @@ def record_at(value: bytes, where: object) -> JournalRecord:
     try:
         return parse_record(value)
     except WireError as error:
-        raise DamagedJournalError(f"journal, {where}: {error}") from error
+        raise unreadable(f"journal, {where}", error) from error
 
 
 class PartJoiner:

@@ -17,6 +17,7 @@ from controller.adapters.kafka import journal as kafka_journal
 from controller.adapters.kafka.journal import KafkaJournal, read_journal
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
 from controller.adapters.kafka.reader import KafkaRecord, read_all
+from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.lab.servers import KafkaServer
@@ -266,12 +267,41 @@ def test_a_journal_that_cannot_be_read_is_named_by_offset(settings: KafkaLogSett
         head(settings)
 
 
+def test_what_is_wrong_with_records_of_other_clusters_in_the_topic_is_no_matter(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    journal.begin_epoch(3)
+    producer = TransactionalProducer(settings.bootstrap, f"{settings.journal_topic}-other")
+    producer.init()
+    later = b'{"v":99,"cluster":"other","type":"decision","interval":1,"padding":"decision"}'
+    odd = [
+        (b"no JSON, decision", {"cluster": b"other"}),
+        (later, {"cluster": b"other", "interval": b"soon", "epoch": b"many"}),
+        (later, {}),
+    ]
+    with producer.transaction() as transaction:
+        for value, headers in odd:
+            transaction.send(settings.journal_topic, value, partition=0, headers=headers)
+    append(journal, entry(T, UNLOAD), epoch=3)
+    assert head(settings) == JournalHead(last=entry(T, UNLOAD), epoch=3)
+    assert [*read_journal(settings, cluster=CLUSTER)] == [entry(T, UNLOAD)]
+    tail = KafkaTail(settings).journal_tail(CLUSTER, 5, b"decision")
+    assert ([decision.interval for decision in tail.decisions], tail.epoch) == ([T], 3)
+    opened(settings).prune(committed=T, before=T)
+
+
 def test_whoever_stops_all_is_not_kept_from_it_by_what_the_journal_holds(settings: KafkaLogSettings) -> None:
     leader = opened(settings)
     leader.begin_epoch(6)
     producer = TransactionalProducer(settings.bootstrap, f"{settings.journal_topic}-intruder")
     producer.init()
-    odd = [{"epoch": b"7", "cluster": b"other"}, {"epoch": b"many"}, {"epoch": b"9" * 30}, {"cluster": b"\xff"}, {}]
+    odd = [
+        {"epoch": b"7", "cluster": b"other"},
+        {"epoch": str(10**17).encode(), "cluster": CLUSTER.encode()},
+        {"epoch": b"many"},
+        {"epoch": b"9" * 30},
+        {"cluster": b"\xff"},
+        {},
+    ]
     with producer.transaction() as transaction:
         for headers in odd:
             transaction.send(settings.journal_topic, b"{}", partition=0, headers=headers)

@@ -15,8 +15,10 @@ from controller.adapters.kafka.transactions import Transaction, TransactionalPro
 from controller.adapters.process.failpoints import failpoint
 from controller.model.errors import DamagedJournalError, JournalError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
+from controller.ports.inbox import newer_epoch
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
+from controller.wire.base import is_foreign, read_object
 from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
 from controller.wire.journal import EpochEntry, encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter, unreadable
@@ -64,20 +66,10 @@ class KafkaJournal:
         self._fence()
         for offset in (*(_FROM_END - n for n in _TAILS), 0):
             records = read_all(*_journal(self._settings), offset, self._settings.client)
-            epochs = [epoch for record in records if (epoch := self._epoch_of(record)) is not None]
-            if epochs:
-                return max(epochs)
+            told = (epoch_of(record) for record in records if not is_anothers(record, self._cluster))
+            if epochs := sorted(filter(None, told)):
+                return newer_epoch(*epochs)
         return 0
-
-    def _epoch_of(self, record: KafkaRecord) -> int | None:
-        """The epoch in the headers of *record*, whatever else it holds; None: another cluster's, or none."""
-        cluster = record.headers.get(_CLUSTER)
-        if cluster is not None and cluster != self._cluster.encode():
-            return None
-        try:
-            return _number(record, _EPOCH)
-        except DamagedJournalError:
-            return None
 
     def begin_epoch(self, epoch: int) -> None:
         """See Journal."""
@@ -138,7 +130,9 @@ class KafkaJournal:
         looked = 0
         try:
             for record in read_all(*_journal(self._settings), client=self._settings.client):
-                place = _place(record)
+                place = self._place(record)
+                if place is None:
+                    continue
                 if place.interval is not None and not (place.interval < before and place.interval <= committed):
                     break
                 needed.setdefault(place.cluster, record.offset)
@@ -152,12 +146,21 @@ class KafkaJournal:
         except TrimtabError as error:
             raise JournalError(f"the journal could not be pruned: {error}") from error
 
+    def _place(self, record: KafkaRecord) -> "_Place | None":
+        """What pruning has to know of *record*; None where it is damaged, and nobody's, or another cluster's."""
+        try:
+            return _place(record)
+        except DamagedJournalError:
+            if record.headers.get(_CLUSTER) == self._cluster.encode():
+                raise
+            return None
+
 
 def read_journal(settings: KafkaLogSettings, *, cluster: str) -> Iterator[JournalEntry]:
     """Every decision about *cluster* in the journal, oldest first, from the first one with its whole memory on."""
     reader, begun = EntryReader(cluster), False
     for record in read_all(*_journal(settings), client=settings.client):
-        decided = _read(reader, record)
+        decided = None if is_anothers(record, cluster) else _read(reader, record)
         if isinstance(decided, Decided):
             begun = begun or decided.missing is None
             if begun:
@@ -183,7 +186,8 @@ class _End(NamedTuple):
 def _read_end(settings: KafkaLogSettings, cluster: str) -> _End:
     """Read the journal from its last entry with the whole memory on; where that was not found, from farther back."""
     for offset in (*(_FROM_END - n for n in _TAILS), 0):
-        end = _end(EntryReader(cluster), read_all(*_journal(settings), offset, settings.client))
+        records = read_all(*_journal(settings), offset, settings.client)
+        end = _end(EntryReader(cluster), (record for record in records if not is_anothers(record, cluster)))
         if end.last is not None and end.last.missing is None:
             break
     return end
@@ -204,6 +208,28 @@ def _read(reader: EntryReader, record: KafkaRecord) -> Decided | EpochEntry | No
         return reader.read(record.value)
     except WireError as error:
         raise unreadable(f"journal, offset {record.offset}", error) from error
+
+
+def is_anothers(record: KafkaRecord, cluster: str) -> bool:
+    """Whether *record* says that it is another cluster's than *cluster*.
+
+    Clusters may share the topic, so what another one's release or a damage made of its records is no matter here.
+    """
+    told = record.headers.get(_CLUSTER)
+    if told:
+        return bool(told != cluster.encode())
+    try:
+        return is_foreign(read_object(record.value), cluster)
+    except WireError:
+        return False
+
+
+def epoch_of(record: KafkaRecord) -> int:
+    """The epoch in the headers of *record*; 0 where it has none that can be read."""
+    try:
+        return _number(record, _EPOCH) or 0
+    except DamagedJournalError:
+        return 0
 
 
 def _number(record: KafkaRecord, header: str) -> int | None:

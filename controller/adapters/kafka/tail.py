@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.adapters.kafka.inspect import WINDOWS, newest_first
-from controller.adapters.kafka.journal import journal_head
+from controller.adapters.kafka.journal import epoch_of, is_anothers, journal_head
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.ports.systems import JournalTail, ReadTopic
@@ -68,10 +68,12 @@ class KafkaTail:
         )
         joiner = PartJoiner()
         for raw in records:
+            if is_anothers(raw, cluster):
+                continue
             record = record_at(raw.value, raw.offset)
             if record.cluster != cluster:
                 continue
-            epoch = epoch or int(raw.headers.get("epoch", b"0"))
+            epoch = epoch or epoch_of(raw)
             if isinstance(record, PartEntry):
                 joined = joiner.joined_backwards(record)
                 record = record if joined is None else record_at(joined, raw.offset)

@@ -164,7 +164,7 @@ def test_no_moves_to_a_random_broker_that_joins_end_below_the_bound_and_the_chec
             forged = replace(certificate, bound=min(best * 1.001, certificate.reached), kind=kind, resource=resource)
             if forged.bound > best * (1 + 1e-6):
                 assert plan_flaws(replace(plan, steps=(replace(step, certificate=forged),)))
-    assert tighter > tries(plain=15, thorough=150)
+    assert tighter > tries(plain=10, thorough=100)
 
 
 def test_every_random_join_is_verified() -> None:

@@ -46,6 +46,7 @@ from controller.model.errors import (
     WireError,
 )
 from controller.model.journal import JournalEntry
+from controller.ports.inbox import newer_epoch
 from controller.ports.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import read_object
@@ -93,8 +94,8 @@ class PulsarJournal:
         self._fence()
         newest = 0
         for start in self._entries.windows(now_ms()):
-            newest = max((_epoch_of(record) for record in self._entries.before(start)), default=0)
-            if newest:
+            if epochs := sorted(filter(None, map(_epoch_of, self._entries.before(start)))):
+                newest = newer_epoch(*epochs)
                 break
         self._take_commands(newest)
         return newest
