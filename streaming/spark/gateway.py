@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +32,8 @@ _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', 
 #: By these PySpark connects to a JVM that runs already.
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS: Final = 0.05
+#: How long a JVM that does not answer any more may take to end.
+_LAST_SECONDS: Final = 10.0
 
 
 class _Jvm(NamedTuple):
@@ -77,8 +80,16 @@ def ensure_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
     finally:
         for name in (_PORT, _SECRET):
             os.environ.pop(name, None)
-    gateway.proc, gateway.scratch = jvm.process, jvm.scratch
+    gateway.proc, gateway.scratch, gateway.output = jvm.process, jvm.scratch, jvm.output
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def why_it_ended() -> str:
+    """How the JVM of this process ended while Spark started, and what it said last; only where it has ended."""
+    gateway: Any = SparkContext._gateway
+    with suppress(subprocess.TimeoutExpired):  # its connections close a little before it ends
+        gateway.proc.wait(_LAST_SECONDS)
+    return _ended(gateway.proc, gateway.output)
 
 
 def scratch_folder() -> Path | None:
@@ -93,10 +104,15 @@ def jvm_pid() -> int:
 
 
 def end_in_order() -> int:
-    """Close the standard input of this process's JVM, and wait until it has ended by itself; returns its exit code."""
+    """Close the standard input of this process's JVM, and wait until it has ended by itself; returns its exit code.
+
+    The next ``ensure_jvm`` starts another one.
+    """
     gateway: Any = SparkContext._gateway
     gateway.proc.stdin.close()
-    return int(gateway.proc.wait())
+    exit_code = int(gateway.proc.wait())
+    SparkContext._gateway = SparkContext._jvm = None
+    return exit_code
 
 
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
@@ -143,13 +159,15 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
     )
 
 
+def _ended(jvm: "subprocess.Popen[bytes]", output: spark_log.OutputReader) -> str:
+    return f"Spark's JVM ended with exit code {jvm.poll()} while it started; it said:\n{output.last_lines()}"
+
+
 def _address(jvm: "subprocess.Popen[bytes]", file: Path, output: spark_log.OutputReader) -> tuple[str, str]:
     """Port and secret, which the JVM writes to *file* when it can be used."""
     while not file.exists():
         if jvm.poll() is not None:
-            raise TrimtabError(
-                f"Spark's JVM ended with exit code {jvm.returncode} while it started; it said:\n{output.last_lines()}"
-            )
+            raise TrimtabError(_ended(jvm, output))
         time.sleep(_POLL_SECONDS)
     with file.open("rb") as content:
         serializers: Any = pyspark.serializers

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from controller.adapters.long_work import long_work
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from streaming import jvm
 from streaming.spark import gateway
 from streaming.spark.shipped_code import with_code
@@ -80,7 +80,7 @@ def start_session(
     """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's.
 
     *log_folder*: where Spark's log is kept.  SettingsError where *conf* has an option that the query does not work
-    with, or Spark does not start with it.
+    with, or Spark does not start with it; TrimtabError where the JVM ends while Spark starts.
     """
     options = _options(master, shuffle_partitions, conf, jars)
     with long_work("starting Spark", usual_seconds=_USUAL_SECONDS):
@@ -90,6 +90,8 @@ def start_session(
         except Py4JJavaError as error:
             why = str(error.java_exception.getMessage() or error.java_exception)
             raise SettingsError(f"Spark does not start with [spark] master = {master!r} and conf: {why}") from error
+        except (Py4JError, ConnectionError) as error:
+            raise TrimtabError(gateway.why_it_ended()) from error
     # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
     threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
     return spark

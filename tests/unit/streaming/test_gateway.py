@@ -1,12 +1,16 @@
-"""Starting Spark's JVM: what cannot be started leaves nothing behind."""
+"""Starting and ending Spark's JVM: what cannot be started leaves nothing behind, what has ended is not used again."""
 
+import subprocess
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import SparkContext
 
-from controller.model.errors import SettingsError
-from streaming.spark import gateway
+from controller.model.errors import SettingsError, TrimtabError
+from streaming.spark import gateway, spark_log
+from streaming.spark.session import start_session
 
 
 def test_without_java_it_says_how_to_get_it_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,3 +22,31 @@ def test_without_java_it_says_how_to_get_it_and_leaves_nothing(tmp_path: Path, m
     with pytest.raises(SettingsError, match=r"gone' holds no bin/java\. .*apt-get install"):
         gateway.start_jvm({})
     assert not list(scratch.iterdir())
+
+
+def jvm_that_runs(monkeypatch: pytest.MonkeyPatch, *command: str, log: Path) -> None:
+    """This process has a JVM; *command* runs in its place."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    output = spark_log.OutputReader(process.stdout or (), log)
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process, jvm=None, output=output))
+    monkeypatch.setattr(SparkContext, "_jvm", "its classes")
+
+
+def test_a_jvm_that_has_ended_in_order_is_not_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jvm_that_runs(monkeypatch, "cat", log=tmp_path / "log")
+    assert gateway.end_in_order() == 0
+    assert SparkContext._gateway is None
+    assert SparkContext._jvm is None
+
+
+def test_where_the_jvm_dies_while_spark_starts_its_last_words_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm_that_runs(monkeypatch, "sh", "-c", "echo There is insufficient memory; exit 1", log=tmp_path / "log")
+    monkeypatch.setattr("pyspark.sql.SparkSession.Builder.getOrCreate", lambda _: refused())
+    with pytest.raises(TrimtabError, match=r"(?s)ended with exit code 1 while it started.*insufficient memory"):
+        start_session("local[1]", 1, {})
+
+
+def refused() -> None:
+    raise ConnectionRefusedError("Connection refused")
