@@ -20,7 +20,7 @@ from controller.doctor.before_acting import refuse_rivals
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.ports.controls import ControlStore
-from controller.ports.inbox import newer_epoch
+from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlsAnswer
 from controller.wire.base import printable

@@ -24,7 +24,8 @@ from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse
 from controller.model.decision import Command
 from controller.model.errors import WireError
-from controller.ports.inbox import AnswerRecord, Delivery, Inbox, PartitionTakenOverError, TakenOverError, newer_epoch
+from controller.ports.inbox import AnswerRecord, Delivery, Inbox, PartitionTakenOverError, TakenOverError
+from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import CommandEvent, EpochEvent, command_key, own_event, to_command

@@ -6,21 +6,8 @@ from typing import Final, NamedTuple, Protocol
 
 from controller.model.errors import TrimtabError
 
-#: No epoch is believed that is further ahead of those that were seen: a leadership adds one.
-MOST_LEADERSHIPS: Final = 1_000_000
 #: Of each partition: at the default budgets the commands of 16 hours at least, 4 MB.
 MOST_ANSWERED: Final = 20_000
-
-
-def newer_epoch(known: int, *seen: int) -> int:
-    """The newest of *known* and those *seen* later, without those that are too far ahead to be a leadership's.
-
-    Whoever may write commands could write any epoch: an absurd one must not fence all leaders for ever.
-    """
-    for epoch in seen:
-        if known < epoch <= known + MOST_LEADERSHIPS:
-            known = epoch
-    return known
 
 
 class TakenOverError(TrimtabError):

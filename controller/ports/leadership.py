@@ -1,7 +1,21 @@
 """Leader election: of all processes that balance the same cluster, one leads."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+#: No epoch is believed that is further ahead of those that were seen: a leadership adds one.
+MOST_LEADERSHIPS: Final = 1_000_000
+
+
+def newer_epoch(known: int, *seen: int) -> int:
+    """The newest of *known* and those *seen* later, without those that are too far ahead to be a leadership's.
+
+    Whoever may write to a topic could write any epoch: an absurd one must not fence all leaders for ever.
+    """
+    for epoch in seen:
+        if known < epoch <= known + MOST_LEADERSHIPS:
+            known = epoch
+    return known
 
 
 def no_preparation() -> None:
@@ -44,7 +58,10 @@ class Leadership(Protocol):
         ...
 
     def claim(self, journal_epoch: int) -> int:
-        """The epoch of this leadership: max(stored epoch, *journal_epoch*) + 1.  It is stored before it is returned.
+        """The epoch of this leadership: one above the stored epoch and *journal_epoch*; stored before it is returned.
+
+        A *journal_epoch* too far ahead of the stored one is no leadership's (``newer_epoch``), and does not count:
+        executors would not believe it either.
 
         Raises LeadershipLostError if another process leads now.
         """

@@ -93,6 +93,11 @@ class JournalContract:
         opened(place).begin_epoch(4)
         assert head(place) == JournalHead(last=None, epoch=4)
 
+    def test_an_epoch_that_no_leader_can_have_is_not_the_newest(self, place: JournalPlace) -> None:
+        opened(place).begin_epoch(3)
+        opened(place).begin_epoch(900_000_000)
+        assert head(place).epoch == 3
+
     def test_what_was_appended_last_is_where_the_next_one_starts_from(self, place: JournalPlace) -> None:
         journal = opened(place)
         journal.begin_epoch(4)

@@ -100,3 +100,10 @@ class LeadershipContract:
         first.release()
         assert second.acquire(patience())
         assert second.claim(7) == 43
+
+    def test_a_journals_epoch_that_no_leader_can_have_does_not_count(self, contender: Contender) -> None:
+        leadership = contender()
+        assert leadership.acquire(patience())
+        assert leadership.claim(10**12) == 1
+        assert leadership.claim(1_000_001) == 1_000_002
+        assert leadership.claim((1 << 63) - 1) == 1_000_003

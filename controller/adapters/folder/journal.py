@@ -22,6 +22,7 @@ from controller.model.errors import (
 )
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
+from controller.ports.leadership import newer_epoch
 from controller.wire.base import read_object
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.journal import encode_epoch
@@ -131,7 +132,7 @@ def refuse_another_journal(folder: Path, cluster: str) -> None:
 
 def newest_epoch(folder: Path) -> int:
     """The number of the newest leadership in the log at *folder*; 0 before the first."""
-    return max(map(number_of, leadership_files(folder)), default=0)
+    return newer_epoch(0, *sorted(map(number_of, leadership_files(folder))))
 
 
 def read_journal(folder: Path) -> Iterator[JournalEntry]:

@@ -12,7 +12,7 @@ from controller.adapters.disk import files
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.process.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
-from controller.ports.leadership import Leader, no_preparation
+from controller.ports.leadership import Leader, newer_epoch, no_preparation
 from controller.wire.process import process_in
 
 _POLL_SECONDS: Final = 0.1
@@ -71,7 +71,7 @@ class FileLeadership:
     def claim(self, journal_epoch: int) -> int:
         """See Leadership."""
         self.check()
-        epoch = max(self._stored(), journal_epoch) + 1
+        epoch = newer_epoch(self._stored(), journal_epoch) + 1
         files.replace(self._epoch_file, b"%d\n" % epoch)
         self._epoch = epoch
         return epoch

@@ -30,7 +30,8 @@ from controller.model.errors import (
     TrimtabError,
     WireError,
 )
-from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError, newer_epoch
+from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError
+from controller.ports.leadership import newer_epoch
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import own_event

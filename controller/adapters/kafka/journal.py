@@ -15,8 +15,8 @@ from controller.adapters.kafka.transactions import Transaction, TransactionalPro
 from controller.adapters.process.failpoints import failpoint
 from controller.model.errors import DamagedJournalError, JournalError, TrimtabError, WireError
 from controller.model.journal import JournalEntry
-from controller.ports.inbox import newer_epoch
 from controller.ports.journal import JournalHead
+from controller.ports.leadership import newer_epoch
 from controller.settings.log import KafkaLogSettings
 from controller.wire.base import is_foreign, read_object
 from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
@@ -198,7 +198,7 @@ def _end(reader: EntryReader, records: Iterator[KafkaRecord]) -> _End:
     for record in records:
         entry = _read(reader, record)
         if entry is not None:
-            epoch = max(epoch, _number(record, _EPOCH) or 0)
+            epoch = newer_epoch(epoch, _number(record, _EPOCH) or 0)
             last = entry if isinstance(entry, Decided) else last
     return _End(last, epoch)
 

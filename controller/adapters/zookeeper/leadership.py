@@ -38,7 +38,7 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import Agreement, no_preparation
+from controller.ports.leadership import Agreement, newer_epoch, no_preparation
 
 _POLL_SECONDS: Final = 0.1
 #: No answer: the request may have been carried out or not.
@@ -108,7 +108,7 @@ class ZooKeeperLeadership:
                 f"{self._epoch_path} holds {stored!r}, not the number of a leadership: `trimtab stop-all` begins a new"
                 " one"
             )
-        epoch = max(int(stored), journal_epoch) + 1
+        epoch = newer_epoch(int(stored), journal_epoch) + 1
         conditions.set_data(self._epoch_path, b"%d" % epoch, version=stat.version)
         self._epoch_version = self._commit(conditions)[-1].version
         return epoch

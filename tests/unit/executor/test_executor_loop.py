@@ -23,7 +23,8 @@ from controller.executor.loop import Executor
 from controller.executor.pace import Pace
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
-from controller.ports.inbox import MOST_ANSWERED, AnsweredIds, PartitionMemory, TakenOverError, newer_epoch
+from controller.ports.inbox import MOST_ANSWERED, AnsweredIds, PartitionMemory, TakenOverError
+from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result

@@ -46,8 +46,8 @@ from controller.model.errors import (
     WireError,
 )
 from controller.model.journal import JournalEntry
-from controller.ports.inbox import newer_epoch
 from controller.ports.journal import JournalHead
+from controller.ports.leadership import newer_epoch
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import read_object
 from controller.wire.commands import command_event, command_key, epoch_event

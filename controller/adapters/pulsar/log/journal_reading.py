@@ -16,6 +16,7 @@ from controller.adapters.pulsar.log.reader import (
 from controller.model.errors import AnotherClusterError, DamagedJournalError, WireError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import JournalHead
+from controller.ports.leadership import newer_epoch
 from controller.wire.journal import EpochEntry
 from controller.wire.journal_records import Decided, EntryReader, unreadable
 
@@ -61,7 +62,7 @@ def end_of(records: Iterable[LogRecord], cluster: str) -> JournalEnd:
         entry = read_entry(reader, record)
         if entry is None:
             continue
-        epoch = max(found.epoch, number(record, EPOCH) or 0)
+        epoch = newer_epoch(found.epoch, number(record, EPOCH) or 0)
         of = entry.cluster if isinstance(entry, EpochEntry) else str(entry.fields.get("cluster"))
         refuse_another_cluster(of, cluster)
         if isinstance(entry, Decided):

@@ -30,8 +30,8 @@ from controller.ports.inbox import (
     PartitionMemory,
     PartitionTakenOverError,
     TakenOverError,
-    newer_epoch,
 )
+from controller.ports.leadership import newer_epoch
 from controller.wire.base import Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command
