@@ -1,0 +1,109 @@
+"""Reads what changes seldom, beside the sweeps: the cluster's state, failure domains, and each broker's own state."""
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from controller.adapters.network.calls import Calls, FinishedCall
+from controller.collector.cluster_state import ClusterState, Found
+from controller.collector.news import News
+from controller.collector.publisher import Publisher
+from controller.collector.states import State, broker_state
+from controller.collector.sweeper import Swept
+from controller.settings.capacity import CapacityOverrides
+from controller.wire.base import printable
+from controller.wire.metrics import BundleData
+
+log = logging.getLogger(__name__)
+
+_STATE: Final = "cluster state"
+_DOMAINS: Final = "failure domains"
+
+
+class StateReader:
+    """Asks in a thread of its own, once an interval, and gives what it finds to the publisher."""
+
+    def __init__(
+        self,
+        cluster: str,
+        state: ClusterState,
+        overrides: CapacityOverrides,
+        calls: Calls,
+        publisher: Publisher,
+    ) -> None:
+        self._cluster, self._state, self._overrides = cluster, state, overrides
+        self._calls, self._publisher = calls, publisher
+        self._interval = 0
+        self._has_asked = self._knows_all = False
+        self._domains: dict[str, str] | None = None
+        self._pulsar_leader = ""
+        #: What could not be read, and which broker's state cannot be published, and why.
+        self._news = News()
+
+    def begin(self, interval: int) -> None:
+        """*interval* begins."""
+        self._interval, self._has_asked = interval, False
+
+    def forget(self) -> None:
+        """All has to be read again."""
+        self._knows_all = False
+
+    def ask(self, *, leads: bool, whole: bool) -> None:
+        """Ask, once an interval: the leader for the cluster's state; *whole*: for all of it, also what was read."""
+        if self._has_asked:
+            return
+        self._has_asked = True
+        if whole or self._domains is None:
+            self._calls.submit(_DOMAINS, self._state.domains)
+        if leads:
+            interval, everything = self._interval, whole or not self._knows_all
+            known = self._publisher.known_bundles() if everything else frozenset[str]()
+            self._calls.submit(_STATE, lambda: self._state.read(interval, whole=everything, known=known))
+
+    def take(self) -> None:
+        """Take in what has been answered."""
+        for call in self._calls.finished():
+            self._take(call)
+
+    def broker(self, swept: Swept) -> None:
+        """The state of a broker as its sweep has it."""
+        if self._domains is None:  # soon
+            return
+        broker, why = swept.name.broker, ""
+        try:
+            state = broker_state(
+                self._cluster,
+                broker,
+                swept.report,
+                version=swept.name.interval,
+                failure_domain=self._domains.get(broker),
+                capacity=self._overrides.of(broker),
+            )
+        except ValueError as error:  # its failure domain has a name that is none
+            why = printable(str(error))
+        else:
+            self._publisher.states([state])
+        if self._news.is_news(broker, why) and why:
+            log.warning("state of %s: it cannot be published: %s", broker, why)
+
+    def _take(self, call: FinishedCall) -> None:
+        found = call.value
+        if isinstance(found, Found) and self._is_early(found.states):
+            return  # it was read before the clock was set back
+        if isinstance(found, Found):
+            if found.leader != self._pulsar_leader:
+                log.info("Pulsar's own load manager is led by %s", found.leader or "nobody")
+            self._pulsar_leader, self._knows_all = found.leader, True
+            self._publisher.states(found.states)
+        elif isinstance(found, dict):
+            self._domains = found
+        why = "" if call.error is None else str(call.error)
+        if self._news.is_news(call.key, why):
+            if why:
+                log.warning("the %s could not be read: %s", call.key, why)
+            else:
+                log.info("the %s can be read again", call.key)
+
+    def _is_early(self, states: Iterable[State]) -> bool:
+        """Whether any of *states* is of an interval that has not come."""
+        return any(not isinstance(each, BundleData) and each.version > self._interval for each in states)
