@@ -21,10 +21,11 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
-from controller.offline.plans.applying import Applied, PlanRun, Surroundings
+from controller.offline.plans.applying import Applied, PlanRun
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource, source_of_log
+from controller.offline.plans.surroundings import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.ports.controls import ControlStore
 from controller.settings.trimtab_toml import Settings, read_settings

@@ -5,20 +5,19 @@ what was issued is in the journal, and what is in force is with the operator's c
 be started again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
-from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
-from controller.model.errors import TrimtabError
+from controller.model.controls import Orders
 from controller.offline.plans.held import held_by
+from controller.offline.plans.holding import HeldStep
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.progress import MoveState, PlanProgress
-from controller.offline.plans.source import PlanSource
+from controller.offline.plans.surroundings import PlanHaltedError, Surroundings, some
 from controller.offline.plans.today import Today, today
-from controller.planning.plans.plan import EMPTY, Plan
+from controller.planning.plans.plan import Plan
 from controller.wire.readable import counted
 
 #: Intervals without any change that nothing explains, after which a plan is given up.
@@ -28,34 +27,6 @@ _UNSEEN: Final = 4
 #: A load that is older than so many intervals, and a minute, is no ground for moves.
 _STALE: Final = 3
 _MINUTE_MS: Final = 60_000
-#: Of a list as many are told.
-_TOLD: Final = 5
-
-
-class PlanHaltedError(TrimtabError):
-    """A plan is not carried out further; the text says why, and what is done."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the run of a plan asks for; tests give their own."""
-
-    #: Replace the controls, and return them.
-    change: Callable[[Callable[[OperatorControls], OperatorControls]], OperatorControls]
-    #: The cluster as of now.
-    source: Callable[[], PlanSource]
-    #: What became of the commands of a plan (its hash) after an interval.
-    progress: Callable[[str, int], PlanProgress]
-    #: Epoch ms.
-    now_ms: Callable[[], int]
-    sleep: Callable[[float], None]
-    #: Say something to the person.
-    say: Callable[[str], None]
-    #: trimtab with these words, as a shell takes it.
-    command: Callable[..., str]
-    #: Who runs it, and a name of this process that no other has.
-    by: str
-    holder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +53,6 @@ class PlanRun:
     tolerance: float = 0.25
     _notes: list[str] = field(default_factory=list)
     _issued: set[str] = field(default_factory=set)
-    _holding: bool = False
     #: Since when nothing was issued, or got a result, and nothing explained that, epoch ms; None: it is not so.
     _idle_since: int | None = None
     #: The newest decision that was seen, T.
@@ -107,7 +77,7 @@ class PlanRun:
             )
         if found.changed:
             raise PlanHaltedError(
-                f"the cluster is not as the plan says, so no move is issued: {_some(found.changed)}; make a new plan,"
+                f"the cluster is not as the plan says, so no move is issued: {some(found.changed)}; make a new plan,"
                 " or one of what is left with --repair"
             )
         return found
@@ -115,9 +85,9 @@ class PlanRun:
     def run(self) -> Applied:
         """Carry the step out.  PlanHaltedError where something is in the way; what was issued is finished."""
         try:
-            self._take_up()
+            self._go_on()
             while True:
-                found, is_new = self._seen(), not self._holding
+                found, is_new = self._seen(), not self._held_step.is_held
                 paused = self._hold_empty(found.interval)
                 if not found.waves:
                     return self._finished(found)
@@ -128,61 +98,17 @@ class PlanRun:
                 else:
                     self._wave(found)
         except PlanHaltedError as error:
-            raise PlanHaltedError(f"{error}{self._still_drained()}") from error
+            raise PlanHaltedError(f"{error}{self._held_step.still_drained()}") from error
         finally:
-            self._withdraw()
+            self._held_step.withdraw()
 
-    def _take_up(self) -> None:
-        """Take over what an earlier run of this plan left in force, and begin to hold."""
-        before: list[Orders | None] = []
-
-        def taken(now: OperatorControls) -> OperatorControls:
-            self._refuse_others(now)
-            self._refuse_drained(now)
-            mine = now.orders is not None and now.orders.plan == self.sha256
-            # What has expired was checked long ago: it is checked again, as if it had never been handed over.
-            holds = now.orders is not None and now.orders.hold_at(self.around.now_ms())
-            before.append(now.orders if mine and holds else None)
-            return now
-
-        self.around.change(taken)
-        left = before[-1]
-        if left is not None and left.step == self.number + 1 and left.moves:
+    def _go_on(self) -> None:
+        """Finish the wave that an earlier run of this plan left in force."""
+        left = self._held_step.take_over()
+        if left is not None:
             self.around.say(f"going on with wave {left.wave} of {left.waves}, which was handed over before")
-            mine = replace(left, holder=self.around.holder, by=self.around.by)
-            self._hold(mine)
-            self._settle([move.bundle for move in mine.moves], mine)
-
-    def _refuse_others(self, now: OperatorControls) -> None:
-        orders = now.orders
-        if orders is not None and orders.plan != self.sha256 and orders.hold_at(self.around.now_ms()):
-            raise PlanHaltedError(
-                f"plan {orders.plan[:12]} is being applied by {orders.by}: stop that first, or wait until it has ended"
-            )
-
-    def _refuse_drained(self, now: OperatorControls) -> None:
-        step = self.plan.steps[self.number]
-        to = {self.plan.brokers[move.destination] for move in step.moves}
-        drained = sorted(to & {each.broker for each in now.drained})
-        if drained:
-            release = self.around.command("release", drained[0])
-            raise PlanHaltedError(f"{_some(drained)} is drained and gets no bundles: run `{release}` once it is back")
-
-    def _drained(self, now: OperatorControls) -> tuple[Drained, ...]:
-        """Brokers that get nothing from now on: also those that this step empties."""
-        step, found = self.plan.steps[self.number], {each.broker: each for each in now.drained}
-        for row in step.brokers if step.task == EMPTY else ():
-            name = self.plan.brokers[row]
-            found.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
-        return tuple(found[name] for name in sorted(found))
-
-    def _still_drained(self) -> str:
-        """What a run that is halted leaves in force, and how that is ended."""
-        step = self.plan.steps[self.number]
-        if not self._holding or step.task != EMPTY:
-            return ""
-        names = [self.plan.brokers[row] for row in step.brokers]
-        return f"; {_some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
+            self._held_step.hold(left)
+            self._settle([move.bundle for move in left.moves], left)
 
     def _seen(self) -> Today:
         """How the step stands, once every bundle that was issued is seen somewhere."""
@@ -192,7 +118,7 @@ class PlanRun:
             if not found.unseen:
                 return found
             if self.around.now_ms() - begun >= _UNSEEN * self.plan.period_ms:
-                raise PlanHaltedError(f"{_some(found.unseen)}; {self._so_far(found)}")
+                raise PlanHaltedError(f"{some(found.unseen)}; {self._so_far(found)}")
             self._hold_empty(found.interval)
             self._pause()
 
@@ -226,8 +152,8 @@ class PlanRun:
             self._said_wave, self._said_moves = text, ""
             self.around.say(text)
         begun = self.around.now_ms()
-        orders = self._orders(number, whole, wave, found.interval)
-        self._hold(orders)
+        orders = self._orders(wave, number, found.interval)
+        self._held_step.hold(orders)
         self._settle([move.bundle for move in wave], orders)
         rate = self.plan.pace.connections_per_second
         issued = [move for move in wave if move.bundle in self._issued]
@@ -258,10 +184,10 @@ class PlanRun:
                 self._end_wave(found, states)
                 return
             if is_taken_back:
-                self._hold(replace(orders, moves=(), held_back=self._held_all))
-            elif self._hold(orders) or (obeyed and left):
+                self._held_step.hold(replace(orders, moves=(), held_back=self._held_all))
+            elif self._held_step.hold(orders) or (obeyed and left):
                 is_taken_back = True
-                self._hold(replace(orders, moves=(), held_back=self._held_all))
+                self._held_step.hold(replace(orders, moves=(), held_back=self._held_all))
                 if obeyed and not last:
                     self.check()
             self._pause()
@@ -296,6 +222,10 @@ class PlanRun:
         return held_by(found.last, found.limits, self.plan.period_ms, waiting)
 
     @cached_property
+    def _held_step(self) -> HeldStep:
+        return HeldStep(self.plan, self.sha256, self.number, self.around)
+
+    @cached_property
     def _named(self) -> dict[str, NamedMove]:
         """The moves of the step, by bundle."""
         return {move.bundle: move for wave in named_moves(self.plan, self.plan.steps[self.number]) for move in wave}
@@ -304,7 +234,7 @@ class PlanRun:
         """PlanHaltedError where a move failed; a standstill that nothing explains goes on to count."""
         failed = [f"{name} ({found.details[name]})" for name, state in states.items() if state is MoveState.FAILED]
         if failed:
-            raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {_some(failed)}")
+            raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {some(failed)}")
         if _begun(states) or self._held:
             self._idle_since = None
 
@@ -312,60 +242,12 @@ class PlanRun:
         """Whether the newest decision was made when nothing was handed over."""
         return found.orders is not None and found.orders.holder == self.around.holder and not found.orders.moves
 
-    def _orders(self, number: int, waves: int, wave: Sequence[NamedMove], checked_at: int) -> Orders:
-        moves = tuple(OrderedMove(bundle=m.bundle, source=m.source, destination=m.destination) for m in wave)
-        return Orders(
-            plan=self.sha256,
-            step=self.number + 1,
-            wave=number,
-            waves=waves,
-            moves=moves,
-            checked_at=checked_at,
-            expires_at_ms=0,
-            holder=self.around.holder,
-            by=self.around.by,
-            held_back=self._held_all,
-        )
-
     def _hold_empty(self, checked_at: int) -> bool:
         """Keep the plan in force between two waves; whether the controllers are paused."""
-        return self._hold(self._orders(0, len(self.plan.steps[self.number].waves), (), checked_at))
+        return self._held_step.hold(self._orders((), 0, checked_at))
 
-    def _hold(self, orders: Orders) -> bool:
-        """Have *orders* hold for some more intervals; whether the controllers are paused.
-
-        PlanHaltedError where another process has taken the plan over, or a person has stopped it.
-        """
-        expires = self.around.now_ms() + HOLD_INTERVALS * self.plan.period_ms + HOLD_MS
-        first = not self._holding
-
-        def held(now: OperatorControls) -> OperatorControls:
-            mine = now.orders is not None and now.orders.holder == self.around.holder
-            if first:
-                self._refuse_others(now)
-            elif not mine:
-                who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
-                raise PlanHaltedError(f"stopped by {who}")
-            drained = self._drained(now) if first else now.drained
-            return replace(now, drained=drained, orders=replace(orders, expires_at_ms=expires))
-
-        controls = self.around.change(held)
-        self._holding = True
-        return controls.pause is not None and controls.pause.value == PAUSED
-
-    def _withdraw(self) -> None:
-        """End the plan's hold, if it is still this process's; drained brokers stay drained."""
-
-        def withdrawn(now: OperatorControls) -> OperatorControls:
-            mine = now.orders is not None and now.orders.holder == self.around.holder
-            return replace(now, orders=None) if mine else now
-
-        if self._holding:
-            self._holding = False
-            try:
-                self.around.change(withdrawn)
-            except TrimtabError as error:
-                self.around.say(f"the plan stays in force for some intervals, the controls were not changed: {error}")
+    def _orders(self, wave: Sequence[NamedMove], number: int, checked_at: int) -> Orders:
+        return self._held_step.orders(wave, number=number, checked_at=checked_at, held_back=self._held_all)
 
     def _finished(self, found: Today) -> Applied:
         return Applied(
@@ -402,8 +284,3 @@ def _begun(states: dict[str, MoveState]) -> dict[str, MoveState]:
 def _same(one: Orders, other: Orders) -> bool:
     """Whether both are the same orders, however long they hold."""
     return replace(one, expires_at_ms=0) == replace(other, expires_at_ms=0)
-
-
-def _some(texts: Sequence[str]) -> str:
-    more = f"; and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
-    return f"{'; '.join(texts[:_TOLD])}{more}"

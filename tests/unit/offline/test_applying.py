@@ -12,10 +12,10 @@ from controller.adapters.opened import log_system
 from controller.model.controls import Choice, Drained, OrderedMove, Orders
 from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
-from controller.offline.plans.applying import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
+from controller.offline.plans.surroundings import PlanHaltedError
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan

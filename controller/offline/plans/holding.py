@@ -1,0 +1,132 @@
+"""Holds a step of a plan with the operator's controls: its orders, and the brokers that it empties.
+
+Orders hold for some intervals and are handed over again and again, so those of a process that died lapse by themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
+from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.errors import TrimtabError
+from controller.offline.plans.moves import NamedMove
+from controller.offline.plans.surroundings import PlanHaltedError, Surroundings, some
+from controller.planning.plans.plan import EMPTY, Plan, PlanStep
+
+
+@dataclass
+class HeldStep:
+    """One step of a plan, as this process holds it."""
+
+    plan: Plan
+    sha256: str
+    #: From 0.
+    number: int
+    around: Surroundings
+    #: Whether this process holds it.
+    is_held: bool = False
+
+    def take_over(self) -> Orders | None:
+        """The orders with moves that an earlier run of this step left in force, as this process's, if there are any.
+
+        PlanHaltedError where another plan is in force, or a broker that gets bundles is drained.
+        """
+        before: list[Orders | None] = []
+
+        def taken(now: OperatorControls) -> OperatorControls:
+            self._refuse_others(now)
+            self._refuse_drained(now)
+            mine = now.orders is not None and now.orders.plan == self.sha256
+            # What has expired was checked long ago: it is checked again, as if it had never been handed over.
+            holds = now.orders is not None and now.orders.hold_at(self.around.now_ms())
+            before.append(now.orders if mine and holds else None)
+            return now
+
+        self.around.change(taken)
+        left = before[-1]
+        if left is None or left.step != self.number + 1 or not left.moves:
+            return None
+        return replace(left, holder=self.around.holder, by=self.around.by)
+
+    def orders(self, wave: Sequence[NamedMove], *, number: int, checked_at: int, held_back: bool) -> Orders:
+        """Orders for *wave*, the *number*-th of the step: see Orders."""
+        moves = tuple(OrderedMove(bundle=m.bundle, source=m.source, destination=m.destination) for m in wave)
+        return Orders(
+            plan=self.sha256,
+            step=self.number + 1,
+            wave=number,
+            waves=len(self._step.waves),
+            moves=moves,
+            checked_at=checked_at,
+            expires_at_ms=0,
+            holder=self.around.holder,
+            by=self.around.by,
+            held_back=held_back,
+        )
+
+    def hold(self, orders: Orders) -> bool:
+        """Have *orders* hold for some more intervals; whether the controllers are paused.
+
+        PlanHaltedError where another process has taken the plan over, or a person has stopped it.
+        """
+        expires = self.around.now_ms() + HOLD_INTERVALS * self.plan.period_ms + HOLD_MS
+        first = not self.is_held
+
+        def held(now: OperatorControls) -> OperatorControls:
+            if first:
+                self._refuse_others(now)
+            elif not self._is_mine(now):
+                who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
+                raise PlanHaltedError(f"stopped by {who}")
+            drained = self._drained(now) if first else now.drained
+            return replace(now, drained=drained, orders=replace(orders, expires_at_ms=expires))
+
+        controls = self.around.change(held)
+        self.is_held = True
+        return controls.pause is not None and controls.pause.value == PAUSED
+
+    def withdraw(self) -> None:
+        """End the hold, if it is still this process's; drained brokers stay drained."""
+        if not self.is_held:
+            return
+        self.is_held = False
+        try:
+            self.around.change(lambda now: replace(now, orders=None) if self._is_mine(now) else now)
+        except TrimtabError as error:
+            self.around.say(f"the plan stays in force for some intervals, the controls were not changed: {error}")
+
+    def still_drained(self) -> str:
+        """What a run that is halted leaves in force, and how that is ended."""
+        if not self.is_held or self._step.task != EMPTY:
+            return ""
+        names = [self.plan.brokers[row] for row in self._step.brokers]
+        return f"; {some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
+
+    @property
+    def _step(self) -> PlanStep:
+        return self.plan.steps[self.number]
+
+    def _is_mine(self, now: OperatorControls) -> bool:
+        return now.orders is not None and now.orders.holder == self.around.holder
+
+    def _refuse_others(self, now: OperatorControls) -> None:
+        orders = now.orders
+        if orders is not None and orders.plan != self.sha256 and orders.hold_at(self.around.now_ms()):
+            raise PlanHaltedError(
+                f"plan {orders.plan[:12]} is being applied by {orders.by}: stop that first, or wait until it has ended"
+            )
+
+    def _refuse_drained(self, now: OperatorControls) -> None:
+        to = {self.plan.brokers[move.destination] for move in self._step.moves}
+        drained = sorted(to & {each.broker for each in now.drained})
+        if drained:
+            release = self.around.command("release", drained[0])
+            raise PlanHaltedError(f"{some(drained)} is drained and gets no bundles: run `{release}` once it is back")
+
+    def _drained(self, now: OperatorControls) -> tuple[Drained, ...]:
+        """Brokers that get nothing from now on: also those that this step empties."""
+        found = {each.broker: each for each in now.drained}
+        for row in self._step.brokers if self._step.task == EMPTY else ():
+            name = self.plan.brokers[row]
+            found.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
+        return tuple(found[name] for name in sorted(found))
