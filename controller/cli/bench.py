@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 
@@ -21,8 +21,18 @@ from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, largest
 from controller.bench.recorded_day import recorded_day
-from controller.cli.shared.console import console, json_option
-from controller.cli.shared.layout import Column, columns, print_table
+from controller.cli.shared.console import json_option
+from controller.cli.texts.bench_tables import (
+    BenchTable,
+    arrival_table,
+    balance_table,
+    frontier_table,
+    overload_table,
+    pipeline_table,
+    recording_table,
+    slope_table,
+    timing_table,
+)
 from controller.lab.pulsar_server import pulsar_cluster
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
@@ -30,14 +40,6 @@ from controller.simulator.encode import FORMS
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.answers.bench import (
-    ArrivalAnswer,
-    BalanceAnswer,
-    FrontierAnswer,
-    OverloadAnswer,
-    PipelineAnswer,
-    RecordingAnswer,
-    SlopeAnswer,
-    StagesAnswer,
     TimingAnswer,
 )
 from controller.wire.readable import counted
@@ -120,15 +122,15 @@ def decisions(
     if overloaded:
         decided = _measured(largest(brokers, bundles, intervals=runs), len(SHARES) * len(SHEDDERS))
         title = f"{bundles:,} bundles on {brokers:,} brokers, the largest of {counted(runs, 'interval')}"
-        _tell(decided, _overload_table(decided, title), as_json=as_json)
+        _tell(decided, overload_table(decided, title), as_json=as_json)
         return
     if slope:
         every = chain.from_iterable(slopes(cluster, runs=runs) for cluster in CLUSTERS)
         grown = _measured(every, len(CLUSTERS) * len(subjects()))
-        _tell(grown, _slope_table(grown), as_json=as_json)
+        _tell(grown, slope_table(grown), as_json=as_json)
         return
     timed = _measured(_timings(brokers, bundles, runs, java=java), len(CLUSTERS) * len(subjects()))
-    table = _timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
+    table = timing_table(timed, f"{bundles:,} bundles on {brokers:,} brokers, medians of {runs}")
     _tell(timed, table, as_json=as_json)
 
 
@@ -153,7 +155,7 @@ def balance(
     clusters half of the strategy's moves are enough for PeakShedder, and in how many no plan can get as far with half.
     """
     found = _measured(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0), 2 * len(STRATEGIES))
-    _tell(found, _balance_table(found), as_json=as_json)
+    _tell(found, balance_table(found), as_json=as_json)
 
 
 @app.command()
@@ -172,7 +174,7 @@ def frontier(
     if brokers > bundles // 2:
         raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
     found = _measured(points_of(brokers, bundles, most, seed=seed, uneven=uneven, exact=exact), most + 1)
-    _tell(found, _frontier_table(found), as_json=as_json)
+    _tell(found, frontier_table(found), as_json=as_json)
 
 
 def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[TimingAnswer]:
@@ -237,7 +239,7 @@ def whole_pipeline(
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(measured[-1].as_line())
     if not as_json:
-        (_arrival_table if as_it_arrives else _pipeline_table)(measured).print()
+        (arrival_table if as_it_arrives else pipeline_table)(measured).print()
 
 
 @app.command()
@@ -254,7 +256,7 @@ def recording(
     """
     with scratch_folder("trimtab-bench-") as scratch:
         measured = recorded_day(_shape(brokers, bundles, topics), intervals, scratch)
-    _tell([measured], _recording_table(measured), as_json=as_json)
+    _tell([measured], recording_table(measured), as_json=as_json)
 
 
 def _shape(brokers: int, bundles: int, topics: int) -> ClusterShape:
@@ -304,136 +306,9 @@ def _log_server(kind: LogKind, bootstrap: str, folder: Path) -> "Iterator[LogSer
                 yield InPulsar(pulsar.service_url, pulsar.admin_urls)
 
 
-class _Table(NamedTuple):
-    """A table that may be printed."""
-
-    title: str
-    header: Sequence[Column]
-    rows: Sequence[Sequence[str]]
-    #: The cells that name a row.
-    head: int = 2
-
-    def print(self) -> None:
-        """To the standard output."""
-        print_table(console(), self.header, self.rows, title=self.title, head=self.head)
-
-
-def _tell(answers: Sequence[JsonAnswer], table: _Table, *, as_json: bool) -> None:
+def _tell(answers: Sequence[JsonAnswer], table: BenchTable, *, as_json: bool) -> None:
     if not as_json:
         table.print()
         return
     for one in answers:
         typer.echo(one.as_line())
-
-
-def _timing_table(timed: Sequence[TimingAnswer], title: str) -> _Table:
-    rows = []
-    for one in timed:
-        theirs = ("", "", "")
-        if one.java_ms is not None and one.ratio is not None:
-            theirs = (f"{one.java_ms:,.2f}", f"{one.java_chosen:,}", f"{one.ratio:.3f}")
-        rows.append((one.cluster, one.subject, f"{one.ms:,.3f}", f"{one.chosen:,}", *theirs))
-    return _Table(title, _header("ms", "chosen", "Pulsar ms", "Pulsar chose", "ratio"), rows)
-
-
-def _overload_table(decided: Sequence[OverloadAnswer], title: str) -> _Table:
-    header = _header("view ms", "decide ms", "entry ms", "verdicts ms", "issued", "held back", "entry KB")
-    rows = []
-    for one in decided:
-        times = (one.view, one.decision, one.encoding, one.verdicts_file)
-        counts = (one.commands, one.held_back)
-        cells = (*(f"{1000 * each:,.0f}" for each in times), *(f"{each:,}" for each in counts))
-        rows.append((one.cluster, one.shedder, *cells, f"{one.entry_bytes / 1000:,.0f}"))
-    return _Table(title, header, rows)
-
-
-def _balance_table(found: Sequence[BalanceAnswer]) -> _Table:
-    headings = ("before", "after", "moves", "PeakShedder's", "not reached", "fewest", "half", "impossible", "open")
-    rows = []
-    for one in found:
-        levels, to_there = (f"{one.before:.2f}", f"{one.after:.2f}"), one.peak_shedder_moves
-        counts = ("" if to_there is None else f"{to_there:.1f}", f"{one.not_reached}", f"{one.fewest_moves:.1f}")
-        halves: tuple[str, ...] = ("", "", "")
-        if one.within_half is not None and one.half_impossible is not None:
-            unknown = one.clusters - one.within_half - one.half_impossible
-            halves = (f"{one.within_half}", f"{one.half_impossible}", f"{unknown}")
-        cells = (*levels, f"{one.moves:.1f}", *counts, *halves)
-        rows.append((one.capacities, one.strategy, *cells))
-    title = f"Highest usage as a multiple of the mean, and moves; means of {counted(found[0].clusters, 'cluster')}"
-    return _Table(title, columns("capacities", "strategy", *headings, numbers=headings), rows)
-
-
-def _frontier_table(found: Sequence[FrontierAnswer]) -> _Table:
-    headings = ("used", "reached", "bound", "gap", "best found", "proved")
-    rows = []
-    for one in found:
-        best = ("" if each is None else f"{each:.3f}" for each in (one.best_found, one.best_bound))
-        levels = (f"{one.moves}", f"{one.reached:.3f}", f"{one.bound:.3f}", f"{one.gap:.1%}")
-        rows.append((f"{one.max_moves}", one.kind, *levels, *best))
-    title = "Highest usage as a multiple of the mean, by the moves that are allowed"
-    return _Table(title, columns("moves", "bound by", *headings, numbers=("moves", *headings)), rows)
-
-
-def _slope_table(grown: Sequence[SlopeAnswer]) -> _Table:
-    rows = [
-        (one.cluster, one.subject, f"{one.time:.2f}", f"{one.memory:.2f}", *(f"{ms:,.2f}" for ms in one.ms))
-        for one in grown
-    ]
-    header = _header("time", "memory", *(f"ms at {size:,}" for size in SLOPE_SIZES))
-    return _Table("Log-log slopes: 1 is linear", header, rows)
-
-
-def _recording_table(one: RecordingAnswer) -> _Table:
-    headings = ("log MB", "MB", "commands", "record CPU s", "replay CPU s", "replay s", "equal")
-    sizes = (f"{one.log_megabytes:,.1f}", f"{one.recording_megabytes:,.1f}", f"{one.commands:,}")
-    times = (one.record_cpu_seconds, one.replay_cpu_seconds, one.replay_seconds)
-    row = (f"{one.intervals:,}", *sizes, *(f"{each:,.1f}" for each in times), f"{one.equal:,}")
-    title = f"{one.topics:,} topics in {one.bundles:,} bundles on {one.brokers:,} brokers"
-    return _Table(title, columns("intervals", *headings, numbers=("intervals", *headings)), [row], head=1)
-
-
-_STAGES: Final = ("batches", "plan s", "read s", "fold s", "Python s", "commit s", "decide s")
-
-
-def _pipeline_table(measured: Sequence[PipelineAnswer]) -> _Table:
-    title = f"{measured[0].topics:,} topics in {measured[0].bundles:,} bundles on {measured[0].brokers:,} brokers"
-    headings = ("MB", "topics/s", "s an interval", "floor s", "ratio to floor", "lowest", "highest", "CPU s")
-    rows = []
-    for one in measured:
-        ratios = (one.ratio_to_floor, one.lowest_ratio, one.highest_ratio)
-        numbers = (
-            one.megabytes_per_interval,
-            one.topics_per_second,
-            one.seconds_per_interval,
-            one.floor_seconds,
-            *ratios,
-            one.cpu_seconds,
-        )
-        rows.append((one.form, *(f"{number:,}" for number in (*numbers, *_stage_cells(one.stages)))))
-    return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
-
-
-def _arrival_table(measured: Sequence[ArrivalAnswer]) -> _Table:
-    first = measured[0]
-    title = (
-        f"{first.topics:,} topics in {first.bundles:,} bundles on {first.brokers:,} brokers, as they arrive, medians of"
-        f" {counted(first.intervals, 'interval')} of {first.period_seconds} s"
-    )
-    headings = ("CPU s", "lowest", "highest", "delay s", "longest", "state MB", "memory MB", "growth MB", "idle cores")
-    rows = []
-    for one in measured:
-        cpu = (one.cpu_seconds, one.lowest_cpu_seconds, one.highest_cpu_seconds)
-        rest = (one.delay_seconds, one.longest_delay_seconds, one.state_megabytes, one.resident_megabytes)
-        numbers = (*cpu, *rest, one.growth_megabytes, one.idle_cores, *_stage_cells(one.stages))
-        rows.append((one.form, *(f"{number:,}" for number in numbers)))
-    return _Table(title, columns("records", *headings, *_STAGES, numbers=(*headings, *_STAGES)), rows, head=1)
-
-
-def _stage_cells(stages: StagesAnswer) -> tuple[float, ...]:
-    """Under the headings of _STAGES."""
-    spark = (stages.batches, stages.plan_seconds, stages.read_seconds, stages.fold_seconds)
-    return (*spark, stages.python_seconds, stages.commit_seconds, stages.decide_seconds)
-
-
-def _header(*numbers: str) -> list[Column]:
-    return columns("cluster", "what", *numbers, numbers=numbers)
