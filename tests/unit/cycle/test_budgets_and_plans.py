@@ -17,8 +17,11 @@ from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import INTERVAL, broker, bundle, view
+from tests.effort import tries
 
 PERIOD = 60_000
+#: Of clusters.  With one of the first two each kind of budget would hold back half of an exchange.
+SEEDS = (8, 5, *(seed for seed in range(30) if seed not in (8, 5)))
 #: A broker that has given as much as it may in the window.
 GIVEN = Issued(
     action="unload", namespace="acme/test", source="b:80", destination="c:80", connections=0, interval=INTERVAL - PERIOD
@@ -75,17 +78,17 @@ def test_no_broker_gets_bundles_by_a_plan_while_a_budget_holds_back_what_it_give
     limits: dict[str, Any], issued: tuple[Issued, ...]
 ) -> None:
     exchanges = 0
-    for seed in range(30):
+    for seed in SEEDS[: tries(plain=2, thorough=30)]:
         seen = cluster(seed)
         whole, found = decided(policy(), seen), decided(policy(**limits), seen, *issued)
         exchanges += bool({each.source for each in whole.commands} & {each.destination for each in whole.commands})
         assert not halves(found), seed
-    assert exchanges >= 10
+    assert exchanges >= tries(plain=2, thorough=10)
 
 
 def test_where_budgets_hold_nothing_of_an_exchange_back_the_plan_stays_as_it_is() -> None:
     roomy = policy(interval=Budget(unloads_per_source=9), window=Budget(unloads_per_source=9))
-    for seed in range(10):
+    for seed in SEEDS[: tries(plain=2, thorough=10)]:
         whole, found = decided(policy(), cluster(seed)), decided(roomy, cluster(seed))
         assert whole.commands
         assert found.commands == whole.commands
