@@ -27,7 +27,7 @@ from controller.bench.stages import event_log, read_stages
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
-from controller.simulator.encode import FORMS, KeyValue, topic_records
+from controller.simulator.encode import FORMS, KeyValue, namespace_record, topic_records
 from controller.wire.answers.bench import PipelineAnswer, StagesAnswer
 from streaming.assembly import Assembly
 from streaming.sink import DecisionSink
@@ -184,9 +184,13 @@ def _publish(
     form: Callable[[ModelledSweep], Iterator[KeyValue]],
     log: MeasuredLog,
 ) -> int:
-    """Publish one interval with its ticks, at once, so that it is one micro-batch; returns the bytes."""
+    """Publish one interval with its ticks, at once, so that it is one micro-batch; returns the bytes.
+
+    With what is new about namespaces, as a collector does: nothing is moved in a namespace that is not described.
+    """
+    states = [namespace_record(_CLUSTER, state) for state in cluster.changed_namespaces()]
     sweeps = list(cluster.sweeps(interval))
-    records = list(chain.from_iterable(map(form, sweeps)))
+    records = [*states, *chain.from_iterable(map(form, sweeps))]
     swept = form is not topic_records
     log.publish(records, interval, {sweep.broker: sweep.sweep_id if swept else None for sweep in sweeps})
     return sum(len(value) for _, value in records)
