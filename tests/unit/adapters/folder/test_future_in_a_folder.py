@@ -10,6 +10,7 @@ import pytest
 from controller.adapters.folder.collectors import FolderCollectorLog
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
 from controller.collector.ticks import TickWriter
 from tests.journal_entries import entry
@@ -71,6 +72,14 @@ def test_who_asks_for_the_last_records_gets_those_of_today(tmp_path: Path) -> No
     for topic in ("metrics", "results"):
         (found,) = FolderTail(tmp_path).backwards(topic, (b"",))
         assert f'"interval":{NOW - PERIOD}'.encode() in found
+
+
+def test_a_recording_has_no_record_that_was_appended_in_the_future(tmp_path: Path) -> None:
+    of_the_future(tmp_path)
+    records = FolderRecords(tmp_path)
+    times = [each.timestamp_ms for each in records.read("metrics", records.extents("metrics"))]
+    assert len(times) == 2
+    assert max(times) < time.time() * 1000 + 1
 
 
 def test_a_decision_of_the_future_is_told_of_with_its_file_and_what_to_do(
