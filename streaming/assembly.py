@@ -171,6 +171,7 @@ class Assembly:
             letters=letters,
             now_ms=now_ms,
             retention_ms=retention_ms,
+            retention=self._log.retention(),
             metrics=self.metrics,
             audits=AuditWatch(auditor, self.metrics.audits),
         )

@@ -20,9 +20,10 @@ from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
-from controller.model.errors import JournalError
+from controller.model.errors import JournalError, TrimtabError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import Journal
+from controller.ports.log import Retention
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
 
@@ -32,7 +33,7 @@ _PRUNE_EVERY_MS = 3_600_000
 
 
 class DecisionSink:
-    """Decides the intervals that each batch closes; keeps their verdicts, and prunes the journal."""
+    """Decides the intervals that each batch closes; keeps their verdicts, and prunes the journal and the log."""
 
     def __init__(
         self,
@@ -43,12 +44,13 @@ class DecisionSink:
         letters: DeadLetters,
         now_ms: Callable[[], int],
         retention_ms: int,
+        retention: Retention | None = None,
         metrics: ControllerMetrics | None = None,
         audits: AuditWatch | None = None,
     ) -> None:
         """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long.  *audits* the moves.
 
-        *verdicts*: None keeps none.
+        *verdicts*: None keeps none.  *retention* deletes old records, where the log does not.
         """
         self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
@@ -57,9 +59,13 @@ class DecisionSink:
         self._entries: dict[int, JournalEntry] = {}
         #: Rows dropped by the shards, as far as that was logged.
         self._dropped = 0
-        self._verdicts_failed = self._prune_failed = False
+        self._retention = retention
+        self._verdicts_failed = self._prune_failed = self._retention_failed = False
         #: The last interval decided by the end of the last batch.
         self._at_rest: int | None = None
+        #: The last interval that the query has closed since this leadership began.  With a new checkpoint the journal
+        #: may know of much later ones, whose records have yet to be read.
+        self._closed: int | None = None
         #: What the last call raised: Spark keeps only its text.
         self.failure: Exception | None = None
 
@@ -81,7 +87,7 @@ class DecisionSink:
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         try:
             # Spark begins a batch when it has committed the one before.
-            committed = self._at_rest
+            committed, read = self._at_rest, self._closed
             # One action, on every path: none leaves state uncommitted under a committed batch, two fold twice.
             with self._metrics.stage("query"):
                 table = batch.toArrow()
@@ -95,8 +101,10 @@ class DecisionSink:
             with self._metrics.stage("dead_letters"):
                 self._letters.keep(_refused(table), batch_id)
             self._at_rest = self._engine.memory.last_interval
+            self._closed = max((each.interval for each in snapshots), default=read)
             with self._metrics.stage("prune"):
                 self._prune(committed)
+                self._prune_records(read)
             failpoint("before-spark-commit")
         except Exception as error:
             # Whoever stops the query interrupts its batch, and says why.
@@ -157,6 +165,18 @@ class DecisionSink:
             if not self._prune_failed:
                 log.warning("%s; it grows until trimtab may delete its records (Kafka: DELETE on the topic)", error)
             self._prune_failed = True
+
+    def _prune_records(self, read: int | None) -> None:
+        """Have old records deleted, up to the interval *read* that Spark has committed; as ``_prune``."""
+        if self._retention is None or read is None:
+            return
+        try:
+            self._retention.prune(read=read)
+            self._retention_failed = False
+        except TrimtabError as error:
+            if not self._retention_failed:
+                log.warning("%s; the log grows until trimtab may delete its old files, decisions go on", error)
+            self._retention_failed = True
 
     def _keep_verdicts(self, decision: Decision) -> None:
         """Write the verdicts; a failure is only logged, since no decision depends on them."""

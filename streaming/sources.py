@@ -41,6 +41,9 @@ _FILES = StructType(
 _BYTES = "ISO-8859-1"
 #: So many files of a folder log are read in one micro-batch at most.
 FILES_PER_TRIGGER = 1_000
+#: Spark never reads a file that is so much older than the newest one it has read.  Of a file whose time of modification
+#: lies in the future that would be every other one, for good.
+_OLDEST = "36500d"
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 CONNECTOR = "connector"
 #: What stands for other characters in a path that Spark is given.
@@ -263,6 +266,7 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
 def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int = FILES_PER_TRIGGER) -> DataFrame:
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
     reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
+    reader = reader.option("maxFileAge", _OLDEST)
     return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}/*.jsonl"))
 
 
@@ -276,10 +280,16 @@ def folder_records_again(spark: SparkSession, folder: Path, spans: Sequence[Span
 
 
 def _lines(files: DataFrame) -> DataFrame:
-    """The lines of *files*, each a record."""
+    """The lines of *files*, each a record.
+
+    A record was appended when its file was modified, but never after the batch that reads it began: a wrong clock, or
+    anybody, may have given the file a time of the future.  In a stream Spark keeps when a batch began in the
+    checkpoint, so a batch that runs again judges as before.
+    """
+    appended = F.least(F.col("modificationTime"), F.current_timestamp())
     lines = files.select(
         "path",
-        F.unix_millis("modificationTime").alias("append_time"),
+        F.unix_millis(appended).alias("append_time"),
         F.posexplode_outer(F.split(F.decode("content", _BYTES), "\n")).alias("offset", "line"),
     ).where(F.length("line") > 0)
     return lines.select(

@@ -70,6 +70,7 @@ IN_SPARK: Final = frozenset(
     f"tests/integration/test_{name}.py"
     for name in (
         "arrow_sweeps_in_the_query",
+        "folder_files_in_spark",
         "fuzzed_records_in_the_query",
         "java_judges_as_wire_does",
         "local_files",

@@ -55,3 +55,15 @@ class DeadLetterLog(Protocol):
     def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:
         """Write *letters*, found in *part* of micro-batch *batch*.  If the batch is repeated, so are its letters."""
         ...
+
+
+class Retention(Protocol):
+    """What deletes old records, where the log does not do so itself."""
+
+    def prune(self, *, read: int) -> None:
+        """Delete some of what nobody needs any more; to be called often.
+
+        *read*: the query has read all records up to this interval, epoch ms, and Spark has committed that.
+        TrimtabError where something cannot be deleted; the log is still valid then.
+        """
+        ...

@@ -14,7 +14,7 @@ from controller.ports.controls import ControlStore
 from controller.ports.inbox import Inbox
 from controller.ports.journal import LogJournal
 from controller.ports.leadership import Leader, Leadership
-from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog
+from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog, Retention
 from controller.ports.records import RecordLog
 
 #: Topics that are read backwards.
@@ -89,6 +89,10 @@ class LogSystem(Protocol):
 
     def dead_letters(self) -> DeadLetterLog:
         """Where records go that cannot be used."""
+        ...
+
+    def retention(self) -> Retention | None:
+        """What deletes old records; None where the system does so itself."""
         ...
 
     def journal(self) -> LogJournal:

@@ -84,6 +84,11 @@ class FolderLogSettings(Section):
 
     path: PathText
     """Holds metrics/, results/, commands/, journal/ and dead_letters/."""
+    retention_hours: PositiveInt = 24
+    """Hours for which the controller keeps the files of metrics, results, commands and dead letters that trimtab wrote,
+    counted back from the last interval that it has read: what it has not read stays.  Spark lists all files for every
+    micro-batch, so more make it slower.  The journal has its own retention: [journal] retention_days.  To keep more,
+    use `trimtab record`."""
 
 
 class _Log(Section):

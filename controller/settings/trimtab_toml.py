@@ -296,6 +296,19 @@ class Settings(Section):
         return self.journal.whole_every_intervals * self.intervals.period_ms
 
     @property
+    def folder_kept_ms(self) -> int:
+        """How long a log in a folder keeps records, ms: its retention, but no less than what is still needed of them.
+
+        Executors need commands until they expire, and their results; controllers the intervals in which bundles are
+        remembered, and states until collectors write them again.
+        """
+        hours = self.log.folder.retention_hours if self.log.folder is not None else 0
+        intervals, decisions, every = self.intervals, self.decisions, self.collector.state_every
+        periods = max(intervals.bundle_ttl_intervals + intervals.warm_up_samples, _WRITTEN_BEFORE_FORGOTTEN * every)
+        expires = 1000 * (decisions.command_ttl_seconds + decisions.executor_timeout_seconds)
+        return max(hours * 3_600_000, periods * intervals.period_ms, expires + 2 * intervals.period_ms)
+
+    @property
     def verdicts_folder(self) -> str:
         """Where verdicts are kept."""
         return self.journal.verdicts_path or str(Path(self.checkpoint.path) / "verdicts")

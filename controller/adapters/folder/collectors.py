@@ -1,13 +1,15 @@
 """Collectors on one machine: the group and the log are folders, and a lock lets one collector work at a time."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
-from controller.adapters.folder.names import interval_and_number
+from controller.adapters.folder.names import written_files
 from controller.ports.collectors import GroupView
 from controller.wire.chunks import Arrived, KeyValue, glance
+from controller.wire.metrics import TickRecord
 
 
 class FileGroup:
@@ -54,10 +56,9 @@ class FolderCollectorLog:
     def lead(self, since_ms: int) -> None:  # noqa: ARG002
         """See CollectorLog.  The newest files are enough: they begin with the last tick."""
         self._log = FolderMetricsLog(self._folder, cluster=self._cluster)  # others may have written since
-        named = sorted((found, path) for path in self._metrics.glob("*.jsonl") if (found := interval_and_number(path)))
-        files = [path for (interval, _), path in named if interval == named[-1][0][0]]
-        lines = (line for path in files for line in path.read_bytes().splitlines())
-        self._arrived = [Arrived(head, None) for line in lines if (head := glance(line)) is not None]
+        written = written_files(self._metrics)
+        files = [path for (interval, _), path in written if interval == written[-1][0][0]]
+        self._arrived = [arrived for path in files for arrived in _arrived_in(path)]
 
     def arrived(self) -> Iterator[Arrived]:
         """See CollectorLog."""
@@ -73,3 +74,12 @@ class FolderCollectorLog:
 
     def close(self) -> None:
         """See CollectorLog."""
+
+
+def _arrived_in(path: Path) -> Iterator[Arrived]:
+    """What lies in the file *path*.  A tick has an append time, so that one of the future does not count."""
+    append_ms = min(path.stat().st_mtime_ns, time.time_ns()) // 1_000_000
+    for line in path.read_bytes().splitlines():
+        head = glance(line)
+        if head is not None:
+            yield Arrived(head, append_ms if isinstance(head, TickRecord) else None)

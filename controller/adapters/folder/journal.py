@@ -6,8 +6,11 @@
 A file never changes once it has a name without a leading dot.
 """
 
+import logging
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.folder.log import as_lines
@@ -28,6 +31,11 @@ from controller.wire.commands import command_event, epoch_event
 from controller.wire.journal import encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter, unreadable
 from controller.wire.readable import utc
+
+log = logging.getLogger(__name__)
+
+#: So far ahead of the clock a decision is told of.
+_WORTH_TELLING_MS: Final = 600_000
 
 
 class FolderJournal:
@@ -50,6 +58,7 @@ class FolderJournal:
         if newest is None:
             return JournalHead(last=None, epoch=epoch)
         last, path = newest.entry, _entry_path(self._journal, newest.interval)
+        _tell_of_the_future(path, newest.interval)
         if not self._commands_of(last.interval).exists():
             self._issue(last, epoch=epoch, issued_at_ms=path.stat().st_mtime_ns // 1_000_000)
         return JournalHead(last=last, epoch=epoch)
@@ -152,6 +161,19 @@ def newest_decision(folder: Path) -> Decided | None:
     for path in paths[whole:]:
         newest = _read_entry(path, reader)
     return newest
+
+
+def _tell_of_the_future(path: Path, interval: int) -> None:
+    """Tell where the last decision, in *path*, is of a time that has not come: none is made before then."""
+    if interval > time.time_ns() // 1_000_000 + _WORTH_TELLING_MS:
+        log.error(
+            "%s: the last decision is of %s, ahead of this host's clock, so nothing is decided until then. If the clock"
+            " is right now, it was wrong when a collector wrote that tick: stop trimtab, move this file and"
+            " commands/%s out of the log, delete executor/position.json, set another checkpoint.path, and start again",
+            path,
+            utc(interval),
+            path.with_suffix(".jsonl").name,
+        )
 
 
 def _entry_path(journal: Path, interval: int) -> Path:

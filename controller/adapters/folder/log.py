@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
-from controller.adapters.folder.names import DIGITS, command_files, interval_and_number
+from controller.adapters.folder.names import DIGITS, command_files, in_future, interval_and_number, written_files
 from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
 from controller.wire.base import encode
@@ -55,11 +55,11 @@ class _LineFiles:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._interval, self._number, self._modified_ms = 0, 0, 0
-        named = ((found, path) for path in folder.glob("*.jsonl") if (found := interval_and_number(path)))
-        newest = max(named, default=None)
-        if newest is not None:
-            (self._interval, self._number), path = newest
-            self._modified_ms = path.stat().st_mtime_ns // 1_000_000
+        written = written_files(folder)
+        if written:
+            (self._interval, self._number), path = written[-1]
+            modified_ms = path.stat().st_mtime_ns // 1_000_000
+            self._modified_ms = 0 if in_future(modified_ms) else modified_ms
 
     def append(self, lines: Sequence[bytes], interval: int = 0) -> None:
         """Write *lines* to a new file, the last by name; *interval* is the one they tick, if any."""

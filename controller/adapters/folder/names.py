@@ -6,6 +6,7 @@ Records of metrics and results may come from anywhere: there each ``*.jsonl`` co
 
 import logging
 import re
+import time
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,9 @@ _COMMANDS: Final = re.compile(rf"([0-9]{{{DIGITS}}})\.jsonl")
 _UNPADDED: Final = 13
 _INTERVAL: Final = re.compile(rf"[0-9]{{{DIGITS}}}(?![0-9])|[0-9]{{{_UNPADDED}}}(?=[-.])")
 _LINES: Final = re.compile(rf"([0-9]{{{DIGITS}}})-([0-9]{{6,9}})\.jsonl")
+#: The longest period: no interval is further ahead of a right clock.
+_LONGEST_MS: Final = 86_400_000
+_DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}\.jsonl")
 
 
 def decision_files(log_folder: Path) -> list[Path]:
@@ -38,6 +42,11 @@ def command_files(log_folder: Path) -> list[Path]:
     return _named(log_folder / "commands", "*.jsonl", _COMMANDS)
 
 
+def dead_letter_files(log_folder: Path) -> list[Path]:
+    """The dead letters, by the batches that found them."""
+    return _named(log_folder / "dead_letters", "*.jsonl", _DEAD_LETTERS)
+
+
 def number_of(path: Path) -> int:
     """The interval, or the number of the leadership, that *path* is named after."""
     return int(path.stem.removeprefix("epoch-"))
@@ -47,6 +56,23 @@ def interval_and_number(path: Path) -> tuple[int, int] | None:
     """The interval that was ticked last, and a number, which name a file of metrics or results; None of other names."""
     match = _LINES.fullmatch(path.name)
     return None if match is None else (int(match[1]), int(match[2]))
+
+
+def written_files(folder: Path) -> list[tuple[tuple[int, int], Path]]:
+    """The files of metrics or results in *folder* that trimtab wrote, by interval and number; none ``is_ahead``."""
+    named = ((found, path) for path in folder.glob("*.jsonl") if (found := interval_and_number(path)))
+    return sorted(each for each in named if not is_ahead(each[1]))
+
+
+def is_ahead(path: Path) -> bool:
+    """Whether *path* is named after an interval of the future.  A clock that was wrong has left it there."""
+    interval = interval_in(path)
+    return interval is not None and in_future(interval)
+
+
+def in_future(time_ms: int) -> bool:
+    """Whether *time_ms* is so far ahead of this host's clock that no right clock has given it."""
+    return time_ms > time.time_ns() // 1_000_000 + _LONGEST_MS
 
 
 def interval_in(path: Path) -> int | None:

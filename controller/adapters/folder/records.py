@@ -1,5 +1,6 @@
 """The log in a folder, record by record.  A folder is one partition; a record's offset is its number in its topic."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -50,7 +51,9 @@ class FolderRecords:
                 return
             lines = _records_in(path, topic)
             # A copy was modified later than its records were written, and the demo's log has a clock of its own.
-            written_ms = min(_modified_ms(path), before.get(_interval_of(path), _modified_ms(path)))
+            # A time of the future is nobody's: the query has refused such a tick, and a replay does, too.
+            modified_ms = min(_modified_ms(path), time.time_ns() // 1_000_000)
+            written_ms = min(modified_ms, before.get(_interval_of(path), modified_ms))
             for number, line in enumerate(lines, start=offset):
                 if wanted.first <= number < wanted.end:
                     yield StoredRecord(partition=0, offset=number, timestamp_ms=written_ms, key=None, value=line)

@@ -12,6 +12,7 @@ from controller.adapters.folder.journal import FolderJournal, read_journal, refu
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
 from controller.adapters.folder.records import FolderRecords
+from controller.adapters.folder.retention import FolderRetention
 from controller.adapters.folder.tail import FolderTail
 from controller.model.journal import JournalEntry
 from controller.ports.leadership import Leader
@@ -25,7 +26,7 @@ class FolderSystem:
         """AnotherClusterError where the journal in *folder* is another cluster's."""
         self._folder, self._cluster = folder, settings.cluster.name
         refuse_another_journal(folder, self._cluster)
-        self._whole_every_ms = settings.whole_every_ms
+        self._whole_every_ms, self._kept_ms = settings.whole_every_ms, settings.folder_kept_ms
 
     def server(self) -> None:
         """See LogSystem."""
@@ -41,6 +42,10 @@ class FolderSystem:
     def dead_letters(self) -> FolderDeadLetterLog:
         """See LogSystem."""
         return FolderDeadLetterLog(self._folder)
+
+    def retention(self) -> FolderRetention:
+        """See LogSystem."""
+        return FolderRetention(self._folder, kept_ms=self._kept_ms)
 
     def journal(self) -> FolderJournal:
         """See LogSystem."""

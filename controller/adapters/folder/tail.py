@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from controller.adapters.folder.journal import newest_decision, newest_epoch
-from controller.adapters.folder.names import decision_files
+from controller.adapters.folder.names import decision_files, is_ahead
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.ports.systems import JournalTail, ReadTopic
@@ -50,4 +50,6 @@ class FolderTail:
                 yield to_decision(record)
 
     def _files(self, topic: ReadTopic) -> list[Path]:
-        return decision_files(self._folder) if topic == "journal" else sorted((self._folder / topic).glob("*.jsonl"))
+        if topic == "journal":
+            return decision_files(self._folder)
+        return sorted(path for path in (self._folder / topic).glob("*.jsonl") if not is_ahead(path))

@@ -43,6 +43,9 @@ class KafkaSystem:
         """See LogSystem."""
         return KafkaDeadLetterLog(self._log)
 
+    def retention(self) -> None:
+        """See LogSystem.  Kafka deletes them."""
+
     def journal(self) -> KafkaJournal:
         """See LogSystem."""
         return KafkaJournal(self._log, cluster=self._cluster, whole_every_ms=self._whole_every_ms)

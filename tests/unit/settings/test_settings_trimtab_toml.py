@@ -265,3 +265,19 @@ def test_a_state_is_not_forgotten_before_collectors_have_written_it_again(tmp_pa
     message = refusal(tmp_path, SMALLEST + "intervals.state_ttl_intervals = 29")
     assert "intervals.state_ttl_intervals = 29 is too short for collector.state_every = 10" in message
     assert written(tmp_path, SMALLEST + "intervals.state_ttl_intervals = 30").intervals.state_ttl_intervals == 30
+
+
+@pytest.mark.parametrize(
+    ("keys", "minutes"),
+    [
+        ("", 24 * 60),
+        ("log.folder.retention_hours = 48", 48 * 60),
+        ("log.folder.retention_hours = 1\ncollector.state_every = 40", 120),
+        ("log.folder.retention_hours = 1\ndecisions.command_ttl_seconds = 7200", 120 + 1 + 2),
+        ("log.folder.retention_hours = 1\nintervals.bundle_ttl_intervals = 100", 102),
+    ],
+)
+def test_a_log_in_a_folder_keeps_records_for_its_retention_and_no_less_than_is_needed(
+    tmp_path: Path, keys: str, minutes: int
+) -> None:
+    assert written(tmp_path, SMALLEST + keys).folder_kept_ms == minutes * 60_000

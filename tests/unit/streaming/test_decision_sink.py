@@ -14,7 +14,7 @@ from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.log import FolderCommandLog
 from controller.aggregate.places import Span
 from controller.model.controls import Controls
-from controller.model.errors import JournalError, LeadershipLostError
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 from controller.model.memory import Memory
 from controller.wire import journal_records
 from controller.wire.readable import utc
@@ -168,6 +168,30 @@ def test_a_journal_that_cannot_be_pruned_is_logged_once_and_decisions_continue(
         ours(batch([closed]), 0)
     assert len(journal.calls) == len(CLOSED) - 1
     assert caplog.text.count("not authorised") == 1
+
+
+def test_records_go_up_to_the_last_interval_that_the_query_closed_before_this_batch(tmp_path: Path) -> None:
+    sink(tmp_path)(batch(CLOSED), 0)
+    # A new checkpoint: the query begins again, and the journal knows all of it.
+    retention = Mock()
+    ours = sink(tmp_path, retention=retention)
+    for closed in CLOSED[:3]:
+        ours(batch([closed]), 0)
+    ours(batch([]), 0)
+    assert [call.kwargs["read"] for call in retention.prune.call_args_list] == [*INTERVALS[:3]]
+
+
+def test_old_records_that_cannot_be_deleted_are_logged_once_and_decisions_continue(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    retention = Mock()
+    retention.prune.side_effect = TrimtabError("metrics/1.jsonl cannot be deleted: Permission denied")
+    ours = sink(tmp_path, retention=retention)
+    for closed in CLOSED:
+        ours(batch([closed]), 0)
+    assert retention.prune.call_count == len(CLOSED) - 1
+    assert journalled(tmp_path) == INTERVALS
+    assert caplog.text.count("Permission denied; the log grows until") == 1
 
 
 def test_dropped_rows_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -48,6 +48,9 @@ class PulsarSystem:
         """See LogSystem."""
         return PulsarDeadLetterLog(self._log)
 
+    def retention(self) -> None:
+        """See LogSystem.  Pulsar deletes them."""
+
     def journal(self) -> PulsarJournal:
         """See LogSystem."""
         return PulsarJournal(self._log, cluster=self._cluster, whole_every_ms=self._whole_every_ms)

@@ -1,0 +1,65 @@
+"""Files of a log in a folder, as Spark reads them: those of the future, and those that were deleted."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from streaming.sources import folder_records
+
+pytestmark = pytest.mark.integration
+
+DAY = 86_400_000
+#: (line, append time) of each record that a batch has read.
+Seen = list[tuple[bytes, int]]
+
+
+def put(log: Path, name: str, ahead_ms: int = 0) -> Path:
+    path = log / "metrics" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(name.encode())
+    modified = time.time_ns() + ahead_ms * 1_000_000
+    os.utime(path, ns=(modified, modified))
+    return path
+
+
+def read(spark: SparkSession, log: Path, *, fails: bool = False) -> Seen:
+    """What a query reads of *log* that goes on from its checkpoint; it *fails* before Spark commits that."""
+    seen: Seen = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        seen.extend((bytes(row["value"]), row["append_time"]) for row in batch.collect())
+        if fails:
+            raise RuntimeError("not committed")
+
+    writer = folder_records(spark, log).writeStream.option("checkpointLocation", f"file:{log}/checkpoint")
+    query = writer.foreachBatch(take).trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    except Exception:
+        assert fails
+    return seen
+
+
+def test_a_file_of_the_future_was_appended_when_it_was_read_and_hides_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    put(tmp_path, "ahead.jsonl", ahead_ms=900 * DAY)
+    ((line, appended),) = read(spark, tmp_path, fails=True)
+    assert line == b"ahead.jsonl"
+    assert appended < time.time() * 1000 + 1
+    # The batch that was not committed comes again and judges as before.
+    assert read(spark, tmp_path) == [(line, appended)]
+    put(tmp_path, "today.jsonl")
+    assert [line for line, _ in read(spark, tmp_path)] == [b"today.jsonl"]
+
+
+def test_files_that_were_read_and_committed_are_missed_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = put(tmp_path, "1.jsonl", ahead_ms=-DAY), put(tmp_path, "2.jsonl", ahead_ms=-DAY // 2)
+    assert [line for line, _ in read(spark, tmp_path)] == [b"1.jsonl", b"2.jsonl"]
+    first.unlink()
+    second.unlink()
+    put(tmp_path, "3.jsonl")
+    assert [line for line, _ in read(spark, tmp_path)] == [b"3.jsonl"]
