@@ -2,12 +2,13 @@
 
     metrics/<T>-<n>.jsonl   results/<T>-<n>.jsonl    records and ticks, a line each
     commands/<T>.jsonl                               the commands of T, see controller.adapters.folder.journal
-    dead_letters/<batch>.jsonl
+    dead_letters/<batch>-<part>-<which>.jsonl
 
 Every folder is one partition, read in the order of names, then lines.  A file never changes once it has a
 name without a leading dot.
 """
 
+import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -119,9 +120,11 @@ class FolderDeadLetterLog:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, batch: int, letters: Sequence[DeadLetter], *, part: int = 0) -> None:
-        """See DeadLetterLog."""
+        """See DeadLetterLog.  A new checkpoint counts batches anew, so the name also says which records they are."""
         if letters:
-            files.replace(self._folder / f"{batch:0{DIGITS}d}-{part}.jsonl", as_lines(map(encode, letters)))
+            places = sorted(encode(letter.source) for letter in letters)
+            which = hashlib.sha256(b"\n".join(places)).hexdigest()[:16]
+            files.replace(self._folder / f"{batch:0{DIGITS}d}-{part}-{which}.jsonl", as_lines(map(encode, letters)))
 
 
 def as_lines(values: Iterable[bytes]) -> bytes:

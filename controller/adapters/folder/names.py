@@ -24,7 +24,7 @@ _INTERVAL: Final = re.compile(rf"[0-9]{{{DIGITS}}}(?![0-9])|[0-9]{{{_UNPADDED}}}
 _LINES: Final = re.compile(rf"([0-9]{{{DIGITS}}})-([0-9]{{6,9}})\.jsonl")
 #: The longest period: no interval is further ahead of a right clock.
 _LONGEST_MS: Final = 86_400_000
-_DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}\.jsonl")
+_DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}-[0-9a-f]{{16}}\.jsonl")
 
 
 def decision_files(log_folder: Path) -> list[Path]:

@@ -373,6 +373,13 @@ def test_dead_letters_of_a_batch_that_runs_again_are_kept_once(tmp_path: Path) -
     assert json.loads(line)["source"] == {"topic": None, "file": "x.jsonl", "partition": 0, "offset": 3}
 
 
+def test_dead_letters_stay_when_a_new_checkpoint_counts_batches_anew(tmp_path: Path) -> None:
+    log = FolderDeadLetterLog(tmp_path)
+    for offset in (3, 4):
+        log.write(0, [dead_letter_of(b"?", WireError("not_json"), Source(file="x.jsonl", offset=offset))])
+    assert {json.loads(line)["source"]["offset"] for line in lines(tmp_path / "dead_letters")} == {3, 4}
+
+
 def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
     append(opened(tmp_path), entry(T))
     refusal = f"is of cluster '{CLUSTER}': give cluster 'other' a folder of its own"

@@ -34,7 +34,7 @@ def of_intervals(log: Path, numbers: Iterable[int] = range(21)) -> None:
             put(log, f"{part}/{interval:015d}-000000.jsonl", interval + 10_000)
             put(log, f"{part}/{interval:015d}-000001.jsonl", interval + 20_000)
         put(log, f"commands/{interval:015d}.jsonl", interval + 30_000)
-        put(log, f"dead_letters/{number:015d}-0.jsonl", interval + 30_000)
+        put(log, f"dead_letters/{number:015d}-0-{number:016x}.jsonl", interval + 30_000)
 
 
 def names(log: Path) -> set[str]:
@@ -108,7 +108,7 @@ def test_a_result_under_an_old_name_that_was_just_written_stays(tmp_path: Path) 
 
 def test_so_many_files_go_at_once_and_the_others_with_the_next_batches(tmp_path: Path) -> None:
     for number in range(AT_ONCE + 10):
-        put(tmp_path, f"dead_letters/{number:015d}-0.jsonl", T)
+        put(tmp_path, f"dead_letters/{number:015d}-0-{number:016x}.jsonl", T)
     retention = FolderRetention(tmp_path, kept_ms=KEPT)
     retention.prune(read=LAST)
     assert len(names(tmp_path)) == 10
