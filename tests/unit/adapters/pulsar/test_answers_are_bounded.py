@@ -12,7 +12,8 @@ from controller.adapters.network import pool
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from tests.raw_answers import Serve, dripping, raw_server
 
-HEAD = b"HTTP/1.1 200 OK\r\n"
+#: The server closes each connection, so it says so: a client that did not know might send its next request there.
+HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
 
 @contextmanager
