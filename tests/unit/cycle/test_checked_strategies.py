@@ -329,8 +329,7 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
     fail = Strange(answer=failing(ValueError("no\nload")))
     splits = BundleSplitterTask(max_topics=100)
     mine = r" \(tests\.unit\.cycle\.test_checked_strategies, line \d+\)"
-    wrong = []
-    for strategies, told in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"shedder": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"membership": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"placement": fail}, f"its acceptable raises ValueError: no load{mine}"),
@@ -339,7 +338,9 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         ({"split_policy": splits, "split_algorithm": fail}, f"its cuts raises ValueError: no load{mine}"),
         ({"filters": (Closed(),)}, f"its keep raises KeyError: 'region'{mine}"),
         ({"shedder": Hidden()}, f"its decide raises ZeroDivisionError: division by zero{mine}"),
-    ]:
+    ]
+    wrong = []
+    for strategies, told in cases:
         found = refused(**strategies)
         wrong += [] if re.fullmatch(told, found) else [(told, found)]
     assert wrong == []
