@@ -25,6 +25,7 @@ from controller.collector.cluster_state import ClusterState
 from controller.collector.health import Health
 from controller.collector.news import News
 from controller.collector.own_clock import OwnClock
+from controller.collector.patience import ASKED_BY, patience
 from controller.collector.publisher import Publisher
 from controller.collector.reports import SweepName
 from controller.collector.sharing import share_out
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 _HELP: Final = 0.5
 PUBLISH_SHARE: Final = 0.9
 _STEP_SECONDS: Final = 0.02
+#: Brokers at most that do not answer, and beside which others are asked all the same: each keeps a thread.
+_MOST_SILENT: Final = 512
 #: How often the group is read: so many times a period, and at least once a second.
 _LOOKS: Final = 10
 _LOOK_MS: Final = 1000.0
@@ -58,6 +61,9 @@ class _Round:
     interval: int
     #: Brokers that this collector has asked, or had reason not to ask.
     asked: set[str] = field(default_factory=set)
+    #: Those that have begun to answer; and when all are to be asked, epoch ms.
+    answering: set[str] = field(default_factory=set)
+    asked_by_ms: float = 0.0
     #: This collector started too late in the interval to ask anybody.
     too_late: bool = False
     listed: bool = False
@@ -93,7 +99,7 @@ class Collector:
         self._clock, self._every = clock, settings.state_every
         self._own_clock = OwnClock(servers or ServerClocks(), period_ms, self._metrics)
         self._deadline_ms = settings.deadline_share * period_ms
-        self._calls = calls(settings.max_concurrent)
+        self._at_once, self._calls = settings.max_concurrent, calls(settings.max_concurrent)
         self._health = Health(period_ms)
         #: Of brokers: fields of their reports that are left out, and impossible rates; and why no tick is written.
         self._news = News()
@@ -126,6 +132,7 @@ class Collector:
             whole = self._round.interval // self._period_ms % self._every == 0
             self._states.ask(leads=self._ticks.leads, whole=whole)
         self._ask(self._share())
+        self._relieve()
         for call in self._calls.finished():
             self._take(call)
         self._states.take()
@@ -236,6 +243,8 @@ class Collector:
         ended = self._ticks.leads and self._ticks.ended(current.interval)
         if not wanted or ended or current.too_late or self._past(PUBLISH_SHARE):
             return
+        left_ms = current.interval + PUBLISH_SHARE * self._deadline_ms - self._now_ms()
+        current.asked_by_ms = self._now_ms() + ASKED_BY * left_ms
         # Brokers that failed come last, so that they delay no other.
         for broker in sorted(wanted, key=lambda name: (self._health.failures(name), name)):
             current.asked.add(broker)
@@ -247,8 +256,15 @@ class Collector:
                 interval=current.interval,
                 sweep_id=f"{broker}@{current.interval}#{uuid4().hex[:12]}",
             )
-            if not self._calls.submit(broker, partial(self._sweeper.sweep, name, int(self._now_ms()))):
+            answering = partial(current.answering.add, broker)
+            if not self._calls.submit(broker, partial(self._sweeper.sweep, name, int(self._now_ms()), answering)):
                 self._failed(broker, "it has not come to the end of an earlier answer")
+
+    def _relieve(self) -> None:
+        """Ask others beside brokers that are silent, so that these keep nobody from being asked in time."""
+        current, now_ms = self._round, self._now_ms()
+        waits = patience(self._calls.waiting, self._at_once, (current.asked_by_ms - now_ms) / 1000)
+        self._calls.relieve(now_ms / 1000, waits, answering=current.answering, most=_MOST_SILENT)
 
     def _take(self, call: FinishedCall) -> None:
         value, error = call.value, call.error

@@ -69,10 +69,13 @@ class Sweeper:
         #: Broker -> its version; those with ExtensibleLoadManagerImpl.
         self._extensible: dict[str, str] = {}
 
-    def sweep(self, name: SweepName, now_ms: int) -> Swept:
-        """The sweep called *name*.  PulsarError, ReportError or another TrimtabError: the broker has none to give."""
+    def sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object] = lambda: None) -> Swept:
+        """The sweep called *name*.  PulsarError, ReportError or another TrimtabError: the broker has none to give.
+
+        *answering* is called when the broker has begun to answer.
+        """
         began = time.monotonic()
-        admin = self._admin.within(self._timeout_seconds)
+        admin = self._admin.within(self._timeout_seconds, answering)
         try:
             # Topics first: a bundle that the report does not list any more has been unloaded in between.
             topics = admin.topic_stats(name.broker)

@@ -1,7 +1,8 @@
 """Asks strategies, and checks all that they answer before the cycle acts on it: a user may have written them.
 
-A faulty answer raises StrategyError, which names the strategy, what it answered and what is expected.  The columns that
-strategies are given are read-only (controller/model/load.py), so that none changes what others see.
+A faulty answer raises StrategyError, which names the strategy, what it answered and what is expected; so does an error
+that a strategy raises itself, also where its answer is looked at.  The columns that strategies are given are read-only
+(controller/model/load.py), so that none changes what others see.
 """
 
 import reprlib
@@ -19,6 +20,7 @@ from controller.model.errors import StrategyError
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.names import FULL_UPPER, parse_bundle
+from controller.strategies.common.blamed import Blamed
 from controller.strategies.protocols import (
     HurriedShedder,
     Observer,
@@ -40,15 +42,17 @@ _VERDICT: Final[tuple[tuple[str, Any], ...]] = (
 
 def unloads_by(shedder: Shedder[Any], view: ClusterView, memory: StrategyMemory) -> tuple[UnloadDecision, Any]:
     """What *shedder*, or the membership rebalancer, decides, and its next memory."""
-    found, moved = _pair(shedder, shedder.decide(view, memory))
-    _refuse(shedder, _unloads_flaw(view, found) or memory_flaw(memory, moved))
+    with Blamed(shedder, "decide"):
+        found, moved = _pair(shedder, shedder.decide(view, memory))
+        _refuse(shedder, _unloads_flaw(view, found) or memory_flaw(memory, moved))
     return found, moved
 
 
 def splits_by(policy: SplitPolicy[Any], view: ClusterView, memory: StrategyMemory) -> tuple[SplitDecision, Any]:
     """What *policy* decides, and its next memory."""
-    found, moved = _pair(policy, policy.decide(view, memory))
-    _refuse(policy, _splits_flaw(view, found) or memory_flaw(memory, moved))
+    with Blamed(policy, "decide"):
+        found, moved = _pair(policy, policy.decide(view, memory))
+        _refuse(policy, _splits_flaw(view, found) or memory_flaw(memory, moved))
     return found, moved
 
 
@@ -56,21 +60,24 @@ def observed_by(placement: Placement[Any], view: ClusterView, memory: StrategyMe
     """The memory of *placement* after the interval of *view*; *memory* where it observes nothing."""
     if not isinstance(placement, Observer):
         return memory
-    moved = placement.observed(view, memory)
-    _refuse(placement, memory_flaw(memory, moved))
+    with Blamed(placement, "observed"):
+        moved = placement.observed(view, memory)
+        _refuse(placement, memory_flaw(memory, moved))
     return moved
 
 
 def first_memory(strategy: Any) -> Any:
     """The memory of *strategy* before its first interval."""
-    memory = strategy.initial_memory()
-    _refuse(strategy, memory_flaw(memory, memory))
+    with Blamed(strategy, "initial_memory"):
+        memory = strategy.initial_memory()
+        _refuse(strategy, memory_flaw(memory, memory))
     return memory
 
 
 def thresholds_of(policy: SplitPolicy[Any]) -> SplitThresholds:
     """The thresholds of *policy*."""
-    found = policy.thresholds
+    with Blamed(policy, "thresholds"):
+        found = policy.thresholds
     flaw = None if isinstance(found, SplitThresholds) else f"its thresholds are {shown(found)}, not SplitThresholds"
     if flaw is None:
         flaw = misfit_of_all(found, float, "one of its thresholds")
@@ -84,15 +91,17 @@ def relieving_of(shedder: Shedder[Any], view: ClusterView) -> Shedder[Any] | Non
     """*shedder*, which does no more than relieve brokers that cannot wait; None where none of *view* is such a one."""
     if not isinstance(shedder, HurriedShedder):
         return None
-    hurries = shedder.hurries(view)
+    with Blamed(shedder, "hurries"):
+        hurries = shedder.hurries(view)
     if not isinstance(hurries, bool | np.bool_):
         _fail(shedder, f"hurries() answers {shown(hurries)}, and True or False is expected")
     if not hurries:
         return None
-    found = shedder.relieving()
-    if not all(callable(getattr(found, method, None)) for method in ("decide", "initial_memory")):
-        _fail(shedder, f"relieving() answers {shown(found)}, and a shedder is expected")
-    _refuse(shedder, memory_flaw(shedder.initial_memory(), found.initial_memory()))
+    with Blamed(shedder, "relieving"):
+        found = shedder.relieving()
+        if not all(callable(getattr(found, method, None)) for method in ("decide", "initial_memory")):
+            _fail(shedder, f"relieving() answers {shown(found)}, and a shedder is expected")
+        _refuse(shedder, memory_flaw(shedder.initial_memory(), found.initial_memory()))
     return found
 
 
@@ -111,7 +120,8 @@ class CheckedPlacement:
         if candidates.flags.writeable:
             candidates = candidates.view()
             candidates.flags.writeable = False
-        found, moved = _pair(self.placement, self.placement.acceptable(view, bundle, candidates, memory))
+        with Blamed(self.placement, "acceptable"):
+            found, moved = _pair(self.placement, self.placement.acceptable(view, bundle, candidates, memory))
         flaw = _rows_flaw(candidates, found)
         if flaw is None and type(moved) is not type(memory):
             flaw = memory_flaw(memory, moved)
@@ -133,20 +143,23 @@ class CheckedAlgorithm:
     @property
     def name(self) -> str:
         """That of the algorithm."""
-        found = self.algorithm.name
+        with Blamed(self.algorithm, "name"):
+            found = self.algorithm.name
         _refuse(self.algorithm, misfit(found, str, "its name"))
         return found
 
     @property
     def needs_topic_detail(self) -> bool:
         """Whether the algorithm looks at topics."""
-        found = self.algorithm.needs_topic_detail
+        with Blamed(self.algorithm, "needs_topic_detail"):
+            found = self.algorithm.needs_topic_detail
         _refuse(self.algorithm, misfit(found, bool, "needs_topic_detail"))
         return found
 
     def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | Reason:
         """The positions that the algorithm finds, or its reason why there are none."""
-        found: Any = self.algorithm.cuts(lower, upper, positions, load)
+        with Blamed(self.algorithm, "cuts"):
+            found: Any = self.algorithm.cuts(lower, upper, positions, load)
         if isinstance(found, Reason):
             return found
         flaw = misfit(found, tuple[int, ...], "what it answers")

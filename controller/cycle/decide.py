@@ -11,6 +11,8 @@ Pulsar: ModularLoadManagerImpl.doLoadShedding and checkNamespaceBundleSplit.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.cycle.breaker import watched, with_broken_promises
@@ -29,6 +31,7 @@ from controller.cycle.unloading import Unloads, unloads_of
 from controller.cycle.untouchable import Untouchable
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Command, Decision, Reason, Verdict
+from controller.model.errors import StrategyError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, UsageHistory
 from controller.model.records import CommandResult
@@ -44,7 +47,20 @@ def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> Cl
 def decide(
     view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
 ) -> tuple[Decision, Memory]:
-    """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine."""
+    """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine.
+
+    Raises StrategyError, which names the strategy and the interval, where a strategy fails.
+    """
+    try:
+        return _decided(view, results, memory, controls, policy)
+    except StrategyError as error:
+        interval = f"{np.datetime64(view.as_of_ms // 1000, 's')}Z"
+        raise StrategyError(error.strategy, error.flaw, interval) from error
+
+
+def _decided(
+    view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
+) -> tuple[Decision, Memory]:
     interval, policy = view.as_of_ms, with_drained(policy, controls)
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = _of_these_strategies(memory, policy)

@@ -93,11 +93,19 @@ class ControlsCorruptError(TrimtabError):
 
 
 class StrategyError(TrimtabError):
-    """A strategy answered what cannot be so, or cannot be carried out; nothing was issued.  ``flaw`` says what."""
+    """A strategy raised an error, or answered what cannot be so; nothing was issued.  ``flaw`` says what.
 
-    def __init__(self, strategy: str, flaw: str) -> None:
+    Asked again about the same interval it fails again: a person must mend it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, strategy: str, flaw: str, interval: str = "") -> None:
+        """*interval*: T in words; "" where it was not asked about an interval."""
+        where = f"interval {interval}: " if interval else ""
         super().__init__(
-            f"strategy {strategy}: {flaw}.  Nothing is issued in this interval: mend the strategy, or set another one"
+            f"{where}strategy {strategy}: {flaw}.  Nothing is issued in this interval: mend the strategy"
+            " (report it where it is one of trimtab's), or set another one in broker.conf, and start again"
         )
         self.strategy, self.flaw = strategy, flaw
 

@@ -253,7 +253,7 @@ class CollectorSettings(Section):
     timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
     """A broker that takes longer to answer has no sweep in this interval."""
     max_concurrent: PositiveInt = 16
-    """Brokers that a collector asks at once."""
+    """Brokers that a collector asks at once, without those that do not begin to answer."""
     deadline_share: Annotated[float, Field(gt=0, le=0.9)] = 0.5
     """Of the period: an interval ends this long after its T, with whatever has arrived; sooner, once all has."""
     state_every: PositiveInt = 10

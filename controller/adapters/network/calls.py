@@ -5,8 +5,9 @@ that never returns keeps neither the process nor those who asked for it.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -42,8 +43,18 @@ class FinishedCall(NamedTuple):
         return self.value
 
 
-_Waiting: TypeAlias = "SimpleQueue[tuple[Any, Callable[[], Any]] | None]"
-_Finished: TypeAlias = "SimpleQueue[FinishedCall]"
+@dataclass(slots=True, eq=False)
+class _Crew:
+    """What threads that take the same calls share.  Each part of it is used without a lock, and by one call at once."""
+
+    waiting: "SimpleQueue[tuple[Any, Callable[[], Any]] | None]" = field(default_factory=SimpleQueue)
+    #: Keys of calls that are being made, and of those whose threads are to end with them.
+    at_work: set[Any] = field(default_factory=set)
+    relieved: set[Any] = field(default_factory=set)
+
+
+#: A call, and the crew whose thread has ended with it.
+_Finished: TypeAlias = "SimpleQueue[tuple[FinishedCall, _Crew | None]]"
 
 
 class Calls:
@@ -55,9 +66,11 @@ class Calls:
     def __init__(self, most_at_once: int) -> None:
         self._most = most_at_once
         self._finished: _Finished = SimpleQueue()
-        self._waiting: _Waiting = SimpleQueue()
+        self._crew = _Crew()
         self._open: set[Any] = set()
         self._threads = 0
+        #: Calls of the crew that are being made -> since when, by the clock of who calls ``relieve``.
+        self._since: dict[Any, float] = {}
 
     def __del__(self) -> None:
         """End the threads that wait for work."""
@@ -68,20 +81,49 @@ class Calls:
         if key in self._open:
             return False
         self._open.add(key)
-        self._waiting.put((key, call))
+        self._crew.waiting.put((key, call))
         if self._threads < self._most:
-            self._threads += 1
-            # Not a method of this object: a thread that waits would keep it for ever.
-            Thread(target=_work, args=[self._waiting, self._finished], name="call", daemon=True).start()
+            self._start_thread()
         return True
+
+    @property
+    def waiting(self) -> int:
+        """How many calls have not begun."""
+        return self._crew.waiting.qsize()
+
+    def relieve(self, now: float, patience: float, *, answering: Container[Any], most: int) -> None:
+        """Start threads beside those that have been at one call for longer than *patience* seconds, *most* such ones.
+
+        *now*: seconds of the caller's clock.  The calls of *answering* are left out.  A thread that was relieved ends
+        with its call, so that no more than ``most_at_once`` others are at work.
+        """
+        crew, before = self._crew, self._since
+        self._since = {key: before.get(key, now) for key in crew.at_work.copy()}
+        crew.relieved.intersection_update(self._since)
+        for key, since in self._since.items():
+            if now - since > patience and key not in answering and len(crew.relieved) < most:
+                crew.relieved.add(key)
+        with suppress(RuntimeError):  # the system has no more threads
+            for _ in range(min(self._most + len(crew.relieved) - self._threads, self.waiting)):
+                self._start_thread()
+
+    def _start_thread(self) -> None:
+        # Not a method of this object: a thread that waits would keep it for ever.
+        Thread(target=_work, args=[self._crew, self._finished], name="call", daemon=True).start()
+        self._threads += 1
 
     def finished(self) -> list[FinishedCall]:
         """The calls that have ended since this was last asked."""
         calls = []
         while not self._finished.empty():
-            calls.append(self._finished.get())
-            self._open.discard(calls[-1].key)
+            calls.append(self._taken(*self._finished.get()))
         return calls
+
+    def _taken(self, call: FinishedCall, left: _Crew | None) -> FinishedCall:
+        """*call*, which has ended; so has its thread, where it *left* a crew."""
+        self._open.discard(call.key)
+        self._threads -= left is self._crew
+        return call
 
     def together(self, work: Mapping[K, Callable[[], Any]], seconds: float = math.inf) -> dict[K, FinishedCall]:
         """How each of *work* ended; a NoAnswerError for what takes longer than *seconds*, and goes on by itself."""
@@ -91,10 +133,9 @@ class Calls:
         missing: set[Any] = {key for key, call in work.items() if self.submit(key, call)}
         while missing:
             try:
-                call = self._finished.get(timeout=None if math.isinf(seconds) else deadline.left)
+                call = self._taken(*self._finished.get(timeout=None if math.isinf(seconds) else deadline.left))
             except Empty:
                 break
-            self._open.discard(call.key)
             if call.key in missing:  # else one that was too late for those who asked
                 missing.discard(call.key)
                 found[call.key] = call
@@ -111,7 +152,7 @@ class Calls:
 
     def close(self) -> None:
         """Drop the calls that have not begun; the threads end, each with the call that it makes."""
-        old, self._waiting = self._waiting, SimpleQueue()
+        old, self._crew, self._since = self._crew.waiting, _Crew(), {}
         with suppress(Empty):
             while True:
                 dropped = old.get_nowait()
@@ -136,12 +177,17 @@ def side_by_side(
         calls.close()
 
 
-def _work(waiting: _Waiting, finished: _Finished) -> None:
-    while (task := waiting.get()) is not None:
+def _work(crew: _Crew, finished: _Finished) -> None:
+    while (task := crew.waiting.get()) is not None:
         key, call = task
+        crew.at_work.add(key)
         try:
             ended = FinishedCall(key, call(), None)
         except BaseException as error:
             ended = FinishedCall(key, None, error)
-        finished.put(ended)
+        is_relieved = key in crew.relieved
+        crew.at_work.discard(key)
+        finished.put((ended, crew if is_relieved else None))
+        if is_relieved:
+            return
         del task, call, ended  # a thread that waits keeps nothing alive

@@ -113,6 +113,8 @@ class PulsarHttp:
         #: Asked before each request.
         self._shown = credentials if callable(credentials) else lambda: fixed
         self._connect_seconds, self._read_seconds, self._sleep = connect_seconds, read_seconds, sleep
+        #: Called when an answer has begun.
+        self._answering: Callable[[], object] = lambda: None
         #: From then on every call fails.
         self._deadline = Deadline(math.inf)
         self._trusted = TrustedAddresses(self._urls)
@@ -134,10 +136,14 @@ class PulsarHttp:
         """End all connections."""
         self._connections.close()
 
-    def within(self, seconds: float) -> Self:
-        """The same API on the same connections, whose calls all end within *seconds* from now, or a little after."""
+    def within(self, seconds: float, answering: Callable[[], object] | None = None) -> Self:
+        """The same API on the same connections, whose calls all end within *seconds* from now, or a little after.
+
+        *answering* is called whenever a server has begun to answer such a call.
+        """
         limited = copy.copy(self)
         limited._deadline = self._deadline.within(seconds)
+        limited._answering = answering or self._answering
         return limited
 
     def why_unreachable(self) -> str:
@@ -167,7 +173,7 @@ class PulsarHttp:
     def brokers(self) -> tuple[str, ...]:
         """The active brokers as host:port of HTTP, in order of their names, asked anew."""
         # Asked at the admin URLs alone: this list decides who else gets the credentials.
-        asking = self.within(_LIST_SECONDS)
+        asking = self.within(_LIST_SECONDS, lambda: None)
         asking._may_list = False
         path = f"/admin/v2/brokers/{self._cluster}"
         urls = self._starts()
@@ -353,6 +359,7 @@ class PulsarHttp:
             response = self._connections.pool.request(
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
+            self._answering()
             answer = read_answer(response, self.largest_answer)
             self._silent.pop(origin(url), None)
             self.clocks.hear(origin(url), answer.headers.get("Date"), began)

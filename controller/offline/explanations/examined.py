@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, untouchable_in, view_of
+from controller.cycle.checked import unloads_by
 from controller.cycle.ordered import with_drained
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.untouchable import Untouchable
@@ -83,7 +84,7 @@ class _HeardShedder:
         return self._shedder.initial_memory()
 
     def decide(self, view: ClusterView, memory: Any) -> tuple[UnloadDecision, Any]:
-        found, memory = self._shedder.decide(view, memory)
+        found, memory = unloads_by(self._shedder, view, memory)
         self._heard.unloads[type(self).__name__] = found.unloads
         return found, memory
 

@@ -1,5 +1,6 @@
-"""Which filters keep bundles of a plan from going anywhere, by their names for a person."""
+"""Which filters keep bundles of a plan from going anywhere, or to one broker, by their names for a person."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -7,6 +8,7 @@ from controller.model.load import Ints
 from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import StatedProblem
 from controller.planning.plans.plan import PlanStep
+from controller.planning.problem import PlannedMove
 from controller.strategies.protocols import Filter
 
 
@@ -28,3 +30,33 @@ def filters_against(source: PlanSource, found: StatedProblem, bundle: int, step:
         return closing is None or bool(closing(step.brokers, owner)(bundle, step.moves).any())
 
     return [each for each in source.policy.filters if has_a_place(each)]
+
+
+def told_against(
+    source: PlanSource,
+    found: StatedProblem,
+    move: PlannedMove,
+    moves: Sequence[PlannedMove],
+    closed: Collection[int] = (),
+) -> str:
+    """Which filters do not let *move*, which is not allowed after *moves*, go to its destination, in words.
+
+    *closed*: brokers (rows) that get nothing.
+    """
+    filters, to = source.policy.filters, source.view.brokers.names[move.destination]
+
+    def lets(without: Sequence[Filter]) -> bool:
+        closing = source.closing(found, without=without)
+        return closing is None or bool(closing(closed, None)(move.bundle, moves)[move.destination])
+
+    enough = [each for each in filters if lets([each])]
+    if enough:
+        return f"filters do not let it go to {to}: without {_listed(enough, 'or')} they do"
+    alone = [each for each in filters if not lets([other for other in filters if other is not each])]
+    if alone:
+        return f"filters do not let it go to {to}: {_listed(alone, 'and')} each exclude it"
+    return f"filters do not let it go to {to}: {_listed(filters, 'and')} together exclude it"
+
+
+def _listed(filters: Sequence[Filter], word: str) -> str:
+    return f" {word} ".join(map(named, filters))

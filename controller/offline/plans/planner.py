@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
-from controller.offline.plans.filters import filters_against, named
+from controller.offline.plans.filters import filters_against, named, told_against
 from controller.offline.plans.named_moves import better_or_worse, named_moves
 from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
@@ -38,7 +38,7 @@ from controller.wire.readable import counted
 
 #: Kinds of plans that are wrong if they do not know of a broker -> what is planned, for a sentence.
 _OF_EVERY_BROKER: Final[Mapping[PlanKind, str]] = {RESTART: "a rolling restart", REMOVE: "a removal of brokers"}
-#: Of so many bundles that stay it is found out which filter keeps them.
+#: Of so many bundles that stay, or of whose named moves are not possible, it is found out which filter keeps them.
 _EXPLAINED: Final = 100
 
 
@@ -175,7 +175,9 @@ class _Planner:
         to = self._source.view.brokers.names[move.destination]
         if self._allowed is None or self._allowed(move.bundle, step.moves)[move.destination]:
             return f"{to} has no room for it"
-        return f"a filter does not let it go to {to}"
+        if len(self._not_possible) >= _EXPLAINED:
+            return f"filters do not let it go to {to}"
+        return told_against(self._source, self._found, move, step.moves)
 
     def _restart(self) -> Sequence[PlanStep]:
         found, steps = restart_steps(self.problem, self._groups(), self._limits, self._closing)

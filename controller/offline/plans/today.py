@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.offline.plans.filters import told_against
 from controller.offline.plans.held import never_issued
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.source import PlanSource
@@ -129,15 +130,15 @@ class _Comparison:
         """What filters or capacity have against the waves, by today's load."""
         step, codes, before = self._step, self._view.brokers.code_of, list[PlannedMove]()
         rows = [codes[name] for row in step.brokers if (name := self._plan.brokers[row]) in codes]
-        closing = self._source.closing(self._found)
-        allowed = None if closing is None else closing(rows if step.task == EMPTY else (), None)
+        closing, closed = self._source.closing(self._found), rows if step.task == EMPTY else []
+        allowed = None if closing is None else closing(closed, None)
         of_today = list[list[PlannedMove]]()
         for wave in waves:
             of_today.append([])
             for move in wave:
                 planned = PlannedMove(self._row_of[move.bundle], codes[move.source], codes[move.destination])
                 if allowed is not None and not allowed(planned.bundle, before)[planned.destination]:
-                    yield f"{move.bundle} may not go to {move.destination}: filters are against it"
+                    yield f"{move.bundle}: {told_against(self._source, self._found, planned, before, closed)}"
                 before.append(planned)
                 of_today[-1].append(planned)
         names = self._view.brokers.names

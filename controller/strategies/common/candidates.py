@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from controller.model.load import ClusterView, Ints
+from controller.strategies.common.blamed import Blamed
 from controller.strategies.protocols import Anchor, Filter
 
 
@@ -46,7 +47,16 @@ class Candidates:
 
 def keeps_in_place(step: Filter, view: ClusterView, bundle: int, allowed: Ints) -> bool:
     """Whether the filter *step* wants *bundle* (a row) to stay; *allowed*: the brokers that binding filters leave."""
-    return _is_anchor(type(step)) and not cast("Anchor", step).may_leave(view, bundle, allowed)
+    if not _is_anchor(type(step)):
+        return False
+    with Blamed(step, "may_leave"):
+        return not cast("Anchor", step).may_leave(view, bundle, allowed)
+
+
+def left_by(step: Filter, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
+    """The rows of *candidates* that the filter *step* leaves for *bundle* (a row)."""
+    with Blamed(step, "keep"):
+        return step.keep(view, bundle, candidates)
 
 
 @lru_cache(maxsize=64)
@@ -63,7 +73,7 @@ def first_against(view: ClusterView, bundle: int, broker: int, filters: Sequence
     """
     left = np.arange(len(view.brokers), dtype=np.int64)
     for step in filters:
-        left = step.keep(view, bundle, left)
+        left = left_by(step, view, bundle, left)
         if not (left == broker).any():
             return step
     return None

@@ -16,7 +16,7 @@ import numpy as np
 
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import StrategyMemory
-from controller.strategies.common.candidates import Candidates
+from controller.strategies.common.candidates import Candidates, left_by
 from controller.strategies.protocols import Filter, Placement
 
 M = TypeVar("M", bound=StrategyMemory)
@@ -31,7 +31,7 @@ class ExtensibleSelectBroker:
         kept = np.arange(len(view.brokers), dtype=np.int64)
         steps: list[tuple[Filter, Ints]] = []
         for step in filters:
-            left = step.keep(view, bundle, kept)
+            left = left_by(step, view, bundle, kept)
             kept = left if len(left) or step.binding else kept
             steps.append((step, kept))
         return Candidates(allowed=kept, kept=kept, steps=tuple(steps))

@@ -20,7 +20,7 @@ from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.option import option
 from controller.strategies.common import options
-from controller.strategies.common.candidates import Candidates
+from controller.strategies.common.candidates import Candidates, left_by
 from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.protocols import Filter, KeepsItsChoice, Placement
 
@@ -47,7 +47,7 @@ class ModularSelectBroker(ResourceWeights):
         for binding in (True, False):
             for step in filters:
                 if step.binding is binding:
-                    kept = step.keep(view, bundle, kept)
+                    kept = left_by(step, view, bundle, kept)
                     steps.append((step, kept))
             allowed = kept if binding else allowed
         return Candidates(allowed=allowed, kept=kept if len(kept) else allowed, steps=tuple(steps))

@@ -243,7 +243,7 @@ def test_an_answer_of_any_other_shape_is_the_brokers_failure_and_no_other_error(
     topics = {"topics": odd, "namespace": {"lab/ns": odd}}
 
     class Odd:
-        def within(self, _: float) -> "Odd":
+        def within(self, *_: object) -> "Odd":
             return self
 
         def topic_stats(self, _: str) -> Any:

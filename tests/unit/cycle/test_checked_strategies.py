@@ -1,6 +1,10 @@
-"""What strategies answer is checked before the cycle acts on it, and they cannot change what others see."""
+"""What strategies answer is checked before the cycle acts on it, and they cannot change what others see.
 
-from collections.abc import Callable
+An error that a strategy raises is told like a faulty answer.
+"""
+
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -100,7 +104,9 @@ def refused(**strategies: Any) -> str:
     with pytest.raises(StrategyError) as raised:
         cycle(**strategies)
     assert isinstance(raised.value, TrimtabError)
-    assert str(raised.value).startswith(f"strategy {raised.value.strategy}: {raised.value.flaw}.  Nothing is issued")
+    told = f"interval 2023-11-14T22:14:00Z: strategy {raised.value.strategy}: {raised.value.flaw}.  Nothing is issued"
+    assert str(raised.value).startswith(told)
+    assert raised.value.exit_code == 2  # the same interval would fail again
     return raised.value.flaw
 
 
@@ -293,6 +299,75 @@ def test_the_answers_of_a_shedder_in_a_hurry_are_checked() -> None:
         (Hurried(relief=Strange(answer=shed(GOOD, GOOD))), f"it unloads {LEFT} twice"),
     ]:
         assert told in refused(controls=controls, shedder=shedder)
+
+
+def failing(error: Exception) -> Callable[..., Any]:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@dataclass(frozen=True)
+class Watching(Strange):
+    """A placement that fails in its method ``observed``."""
+
+    def observed(self, view: ClusterView, memory: Any) -> Any:
+        raise IndexError
+
+
+class Closed:
+    """A filter that fails."""
+
+    reason, binding = Reason.ISOLATION_POLICY, True
+
+    def keep(self, *_: Any) -> Any:
+        raise KeyError("region")
+
+
+def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
+    fail = Strange(answer=failing(ValueError("no\nload")))
+    splits = BundleSplitterTask(max_topics=100)
+    mine = r" \(tests\.unit\.cycle\.test_checked_strategies, line \d+\)"
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"shedder": fail}, f"its decide raises ValueError: no load{mine}"),
+        ({"membership": fail}, f"its decide raises ValueError: no load{mine}"),
+        ({"placement": fail}, f"its acceptable raises ValueError: no load{mine}"),
+        ({"placement": Watching()}, f"its observed raises IndexError{mine}"),
+        ({"split_policy": fail}, f"its decide raises ValueError: no load{mine}"),
+        ({"split_policy": splits, "split_algorithm": fail}, f"its cuts raises ValueError: no load{mine}"),
+        ({"filters": (Closed(),)}, f"its keep raises KeyError: 'region'{mine}"),
+        ({"shedder": Hidden()}, f"its decide raises ZeroDivisionError: division by zero{mine}"),
+    ]
+    wrong = []
+    for strategies, told in cases:
+        found = refused(**strategies)
+        wrong += [] if re.fullmatch(told, found) else [(told, found)]
+    assert wrong == []
+
+
+class Late:
+    """Verdicts that are computed only when they are looked at, and cannot be."""
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError("division by zero")
+
+    __len__ = __getitem__ = __iter__
+
+
+Sequence.register(Late)
+
+
+class Hidden(Strange):
+    """Its error is met where its answer is looked at."""
+
+    def decide(self, view: ClusterView, memory: Any) -> Any:
+        return UnloadDecision(reason=Reason.BALANCED, verdicts=Late()), memory  # type: ignore[arg-type]
+
+
+def test_too_little_memory_is_no_fault_of_a_strategy() -> None:
+    with pytest.raises(MemoryError):
+        cycle(shedder=Strange(answer=failing(MemoryError())))
 
 
 def test_a_strategy_cannot_write_into_the_view() -> None:

@@ -80,7 +80,6 @@ def raising(view: ClusterView, memory: Any) -> tuple[UnloadDecision, Any]:
         (0, shed(move(destination="b0")), f"it sends {A} from b0 to 'b0', which is no other broker"),
         (0, shed(move(destination="b9")), f"it sends {A} from b0 to 'b9', which is no other broker"),
         (0, shed(move(final=True)), f"its unload of {A} is final, but names no destination"),
-        (0, Shedder(raising), "it raises ZeroDivisionError: division by zero"),
         (1, shed(move(B, "b1")), f"it unloads {B}, which was unloaded recently"),
         (2, shed(move()), f"it unloads {A} from b0"),
         (2, shed(), "its reason is Overloaded, not Balanced or NoLoadData"),
@@ -91,6 +90,12 @@ def raising(view: ClusterView, memory: Any) -> tuple[UnloadDecision, Any]:
 )
 def test_a_shedder_breaks_a_law(law: int, shedder: Shedder, flaw: str) -> None:
     assert flaw_in(shedder, SHEDDING_LAWS[law], VIEW) == flaw
+
+
+def test_an_error_breaks_a_law_and_is_told_with_its_line() -> None:
+    flaw = flaw_in(Shedder(raising), SHEDDING_LAWS[0], VIEW)
+    assert flaw is not None
+    assert flaw.startswith(f"its decide raises ZeroDivisionError: division by zero ({__name__}, line ")
 
 
 def test_a_shedder_breaks_a_law_in_a_later_interval() -> None:

@@ -88,7 +88,7 @@ def test_what_a_budget_held_back_is_not_issued_when_its_destination_has_filled_u
                 live.hand(bundle, broker, filled)
 
     once_handed_over(live, fill)
-    with pytest.raises(PlanHaltedError, match=f"{filled} is at .* of its capacity|filters are against it"):
+    with pytest.raises(PlanHaltedError, match=f"{filled} is at .* of its capacity|filters do not let it go to"):
         live.run(plan).run()
     assert late not in {command.bundle for command in live.commands}
     assert len(live.commands) == 2

@@ -76,3 +76,28 @@ def test_a_filter_without_an_option_is_named_by_its_reason(load: Path) -> None:
     found = source(load, **{EVENLY: "false"})
     _, way = notes(replace(found, policy=replace(found.policy, filters=(Isolated(),))), to=1.1)
     assert way.startswith(f"the filter {Reason.ISOLATION_POLICY} is in the way: without it ")
+
+
+def why_not(found: PlanSource, to: int) -> str:
+    """Why a bundle of the first broker is not moved to broker *to*, which was named."""
+    bundle = found.view.bundles.names[found.view.bundles.of_broker(0)[0]]
+    return planned_cluster(found, Asked(named=((bundle, found.view.brokers.names[to]),))).stays.get(bundle, "")
+
+
+def test_a_named_move_that_filters_do_not_allow_names_them_with_their_options(load: Path) -> None:
+    free = source(load, **{EVENLY: "false"})
+    empty = len(free.view.brokers) - 1
+    names = free.view.brokers.names
+    fullest = max(range(1, empty), key=lambda row: len(free.view.bundles.of_broker(row)))
+
+    def under(*filters: OnlyTheFirst) -> PlanSource:
+        return replace(free, policy=replace(free.policy, filters=filters))
+
+    begin = f"filters do not let it go to {names[empty]}: "
+    assert why_not(free, empty) == ""
+    assert why_not(under(Isolated()), empty) == f"{begin}without {Reason.ISOLATION_POLICY} they do"
+    both = f"{Reason.ISOLATION_POLICY} and {Reason.BROKER_VERSION}"
+    assert why_not(under(Isolated(), Versioned()), empty) == f"{begin}{both} each exclude it"
+    assert why_not(source(load), fullest) == (
+        f"filters do not let it go to {names[fullest]}: without FewestBundles ({EVENLY}) they do"
+    )

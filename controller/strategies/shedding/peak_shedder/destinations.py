@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.load import Bools, ClusterView, Ints, Preallocated
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed
-from controller.strategies.common.candidates import keeps_in_place
+from controller.strategies.common.candidates import keeps_in_place, left_by
 from controller.strategies.protocols import Filter
 
 
@@ -48,7 +48,7 @@ class Destinations:
         view, row = self._after(moves), int(self.rows[bundle])
         kept = binding = everywhere
         for step in self.filters:
-            left = step.keep(view, row, kept)
+            left = left_by(step, view, row, kept)
             kept = left if len(left) or step.binding else kept
             binding = kept if step.binding else binding
         found = np.zeros(n, np.bool_)

@@ -324,6 +324,18 @@ def test_a_call_ends_when_its_time_is_over(broker: Brokers) -> None:
     assert patient.seconds_left == math.inf
 
 
+def test_whoever_asks_is_told_that_an_answer_has_begun_but_not_that_the_list_of_brokers_has(broker: Brokers) -> None:
+    one, began = broker(), list[str]()
+    path = f"/admin/v2/brokers/lab/{one.name}/ownedNamespaces"
+    list_brokers(one)
+    one.answers[path] = (200, {"tenant/ns/0x00000000_0xffffffff": {"is_active": True}})
+    asking = admin(one).within(60, lambda: began.append("it"))
+    asking.brokers()
+    assert began == []
+    assert asking.owned(one.name)
+    assert began == ["it"]
+
+
 class _Sleeps(Handler):
     def do_GET(self) -> None:  # noqa: N802
         time.sleep(0.5)

@@ -1,0 +1,48 @@
+"""An error that a strategy raises, told so that it names the strategy: a user may have written it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller.model.errors import StrategyError
+
+#: Of an error's text as much is told.
+_SHOWN: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """Within the block, what *part* of *strategy* raises is raised as a StrategyError.
+
+    Not so a lack of memory, which is no fault of the strategy; and a StrategyError names another one that it asked.
+    """
+
+    strategy: object
+    #: The method, or the property, that is asked.
+    part: str
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Tell the error."""
+        if isinstance(error, Exception) and not isinstance(error, StrategyError | MemoryError):
+            flaw = f"its {self.part} raises {_told(error)}{_place(self.strategy, error)}"
+            raise StrategyError(type(self.strategy).__name__, flaw) from error
+
+
+def _told(error: Exception) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # a user's class may raise anything
+        text = ""
+    return f"{type(error).__name__}: {text:.{_SHOWN}}" if text else type(error).__name__
+
+
+def _place(strategy: object, error: Exception) -> str:
+    """The last line of the strategy's own module that *error* came through; "" where it came through none."""
+    module, line, trace = type(strategy).__module__, 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__") == module:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f" ({module}, line {line})" if line else ""
