@@ -60,11 +60,9 @@ def _transfer_history(
     """No cool-down for brokers in *idle*, which gave no bundle; the hit count too is kept if *nothing* was issued."""
     settling = {name: t for name, t in after.recently_unloaded_brokers.items() if name not in idle}
     settling |= {name: t for name, t in before.recently_unloaded_brokers.items() if name in idle}
-    return TransferHistory(
+    return replace(
+        after,
         hit_count=before.hit_count if nothing else after.hit_count,
-        weighted_max_ema=after.weighted_max_ema,
-        msg_throughput_ema=after.msg_throughput_ema,
-        updated_at_ms=after.updated_at_ms,
         recently_unloaded_brokers=settling,
     )
 

@@ -68,6 +68,8 @@ class IntervalUsageHistory:
     as_of_ms: int = -1
     #: Broker -> smoothed resource usage (fraction, 1.0 = 100 %).
     usage: Mapping[str, float] = field(default_factory=dict)
+    #: Broker -> digest of the bundles that it owned; older entries have none.
+    bundles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,8 @@ class TransferHistory:
     updated_at_ms: Mapping[str, int] = field(default_factory=dict)
     #: T of the broker's last unload, epoch ms, kept during its cool-down.
     recently_unloaded_brokers: Mapping[str, int] = field(default_factory=dict)
+    #: Digest of the bundles that the broker owned; older entries have none.
+    bundles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

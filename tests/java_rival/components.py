@@ -8,6 +8,7 @@ from controller.adapters.disk import jars
 from controller.strategies.rebalance.incremental_cooperative import Release
 from tests.java_rival import clusters
 from tests.java_rival.clusters import Play
+from tests.java_rival.extensible import transferring
 from tests.java_rival.rebalances import rebalances
 
 _LOCK: Final = Path(__file__).with_name("jars.lock")
@@ -24,6 +25,7 @@ class Rival(NamedTuple):
 
 
 PULSAR: Final = Rival("BalancerCases.java", "BalancerCases", jars.LOCK, "pulsar-broker")
+EXTENSIBLE: Final = Rival("ExtensibleCases.java", "ExtensibleCases", jars.LOCK, "pulsar-broker")
 
 
 def _connect(release: str) -> Rival:
@@ -88,6 +90,7 @@ COMPONENTS: Final[dict[str, tuple[Rival, Play]]] = {
     "ThresholdShedder": (PULSAR, clusters.shedding("ThresholdShedder", _threshold)),
     "UniformLoadShedder": (PULSAR, clusters.shedding("UniformLoadShedder", _uniform)),
     "AvgShedder": (PULSAR, clusters.shedding("AvgShedder", _avg)),
+    "TransferShedder": (EXTENSIBLE, transferring),
     "LeastLongTermMessageRate": (PULSAR, clusters.placing("LeastLongTermMessageRate", _overload)),
     "LeastResourceUsageWithWeight": (PULSAR, clusters.placing("LeastResourceUsageWithWeight", _least_used)),
     "BundleSplitterTask": (PULSAR, clusters.splitting),

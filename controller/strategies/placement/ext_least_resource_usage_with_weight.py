@@ -1,8 +1,9 @@
 """Place a bundle on any broker whose smoothed usage is well below the candidates' average, by the extensible manager.
 
 The modular manager's class of the same name has the same rule, but another history: its history changes at every
-placement, this one once an interval, as brokers keep it themselves and publish it with their load.  A candidate whose
-load is unknown does not count in the average and is never below it; where no candidate is below it, all are accepted.
+placement, this one once an interval, as brokers keep it themselves and publish it with their load, and it begins anew
+with a broker that got, gave or split a bundle.  A candidate whose load is unknown does not count in the average and is
+never below it; where no candidate is below it, all are accepted.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.LeastResourceUsageWithWeight
 """
@@ -13,7 +14,7 @@ import numpy as np
 
 from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import IntervalUsageHistory, UsageHistory
-from controller.strategies.common import options
+from controller.strategies.common import options, owned_bundles
 from controller.strategies.common.broker_load_data import BrokerLoadFeatures
 from controller.strategies.common.resource_usage import mean_usage
 
@@ -31,15 +32,18 @@ class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
     def observed(self, view: ClusterView, memory: IntervalUsageHistory) -> IntervalUsageHistory:
         """The memory after the interval of *view*, into which it counts once; brokers that left are forgotten.
 
-        Pulsar: BrokerLoadData.updateWeightedMaxEMA.
+        Pulsar: BrokerLoadData.updateWeightedMaxEMA, BrokerLoadDataReporter.handleEvent.
         """
         if memory.as_of_ms == view.as_of_ms:
             return memory
         brokers = view.brokers
         history = UsageHistory(usage=memory.usage).only((*brokers.names, *view.missing))
         now = self.weighted_usage(brokers.usage, brokers.limit)
-        _, history = history.smoothed(brokers.names, now, self.history_fraction)
-        return IntervalUsageHistory(as_of_ms=view.as_of_ms, usage=history.usage)
+        owned = owned_bundles.digests(view)
+        anew = owned_bundles.changed(memory.bundles, owned)
+        _, history = history.smoothed(brokers.names, now, self.history_fraction, restarted=anew)
+        known = owned_bundles.remembered(memory.bundles, owned, view)
+        return IntervalUsageHistory(as_of_ms=view.as_of_ms, usage=history.usage, bundles=known)
 
     def acceptable(
         self,

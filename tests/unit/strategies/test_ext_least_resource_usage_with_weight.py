@@ -72,6 +72,22 @@ def test_a_broker_that_left_is_forgotten_and_one_without_data_is_not() -> None:
     assert memory.usage == {"b1": 0.375, "late": 0.75}
 
 
+def test_a_broker_that_gave_or_got_a_bundle_begins_anew() -> None:
+    given, got, other = {"x": 1.0, "y": 1.0}, {"z": 1.0}, {"w": 1.0}
+    memory = PLACEMENT.initial_memory()
+    for minutes, usages, averages in (
+        (0, (0.8, 0.2, 0.4), (0.8, 0.2, 0.4)),
+        (1, (0.4, 0.6, 0.2), (0.4, 0.6, 0.3)),
+        (2, (0.8, 0.2, 0.2), (0.6, 0.4, 0.25)),
+    ):
+        if minutes == 1:
+            got["y"] = given.pop("y")
+        owned = zip(("b1", "b2", "b3"), usages, (given, got, other), strict=True)
+        cluster = view(*(broker(name, usage=usage, **bundles) for name, usage, bundles in owned))
+        memory = PLACEMENT.observed(after(minutes, cluster), memory)
+        assert memory.usage == pytest.approx(dict(zip(("b1", "b2", "b3"), averages, strict=True)))
+
+
 def test_heap_memory_counts_by_its_weight() -> None:
     cluster = usages(b1=0.1, b2=0.5)
     usage = cluster.brokers.usage.copy()

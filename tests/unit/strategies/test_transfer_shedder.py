@@ -202,6 +202,62 @@ def test_usage_and_throughput_are_smoothed_over_the_rounds_and_forgotten_with_th
     assert memory.updated_at_ms == {"a": INTERVAL + MINUTE}
 
 
+def test_brokers_that_gave_or_got_a_bundle_begin_their_averages_anew_and_others_go_on() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    before = view(broker("a", usage=1.0, x=3, y=1), broker("b", usage=0.2, z=1), broker("c", usage=0.8, w=8))
+    after = view(broker("a", usage=0.7, x=2), broker("b", usage=0.5, y=1, z=1), broker("c", usage=0.4, w=4))
+    _, memory = run(before, shedder)
+    _, memory = run(at(after, 1), shedder, memory)
+    assert memory.weighted_max_ema == pytest.approx({"a": 0.7, "b": 0.5, "c": 0.6})
+    megabytes = {name: throughput / 1024**2 for name, throughput in memory.msg_throughput_ema.items()}
+    assert megabytes == pytest.approx({"a": 2, "b": 2, "c": 6})
+    _, memory = run(at(before, 2), shedder, memory)
+    assert memory.weighted_max_ema == pytest.approx({"a": 1.0, "b": 0.2, "c": 0.7})
+    _, memory = run(at(before, 3), shedder, memory)
+    assert memory.weighted_max_ema == pytest.approx({"a": 1.0, "b": 0.2, "c": 0.75})
+
+
+def test_a_split_begins_the_averages_of_its_broker_anew() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    whole, left, right = (f"acme/test/0x{lower:08x}_0x{upper:08x}" for lower, upper in ((0, 8), (0, 4), (4, 8)))
+    _, memory = run(view(broker("a", usage=1.0, **{whole: 3}), broker("b", usage=1.0, x=1)), shedder)
+    _, memory = run(
+        at(view(broker("a", usage=0.5, **{left: 1, right: 1}), broker("b", usage=0.5, x=1)), 1), shedder, memory
+    )
+    assert memory.weighted_max_ema == pytest.approx({"a": 0.5, "b": 0.75})
+
+
+def test_a_broker_without_data_for_a_while_goes_on_if_it_comes_back_with_the_same_bundles() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    both = view(broker("a", usage=1.0, x=3), broker("b", usage=0.2, z=1))
+    for mine, average in (({"x": 3.0}, 0.75), ({"x": 3.0, "y": 1.0}, 0.5)):
+        _, memory = run(both, shedder)
+        _, memory = run(at(view(broker("b", usage=0.2, z=1)), 1, missing=["a"]), shedder, memory)
+        _, memory = run(at(view(broker("a", usage=0.5, **mine), broker("b", usage=0.2, z=1)), 2), shedder, memory)
+        assert memory.weighted_max_ema["a"] == average
+
+
+def test_load_that_a_move_evened_out_moves_nothing_more() -> None:
+    # With averages that go on, hot would still be at 0.79 and cold at 0.21 when it has settled.
+    shedder = TransferShedder(hit_count_threshold=0)
+    decision, memory = run(HOT_AND_COLD, shedder)
+    assert [one.bundle for one in decision.unloads] == ["a", "b"]
+    even = view(broker("cold", usage=0.5, z=5, a=10, b=20), broker("hot", usage=0.5, c=30, d=40))
+    reasons = []
+    for minute in (1, 2, 3):
+        decision, memory = run(at(even, minute), shedder, memory)
+        reasons.append(decision.reason)
+    assert reasons == [Reason.COOL_DOWN, Reason.COOL_DOWN, Reason.BALANCED]
+
+
+def test_a_memory_of_before_bundles_were_remembered_goes_on() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    _, memory = run(view(broker("a", usage=1.0, x=3), broker("b", usage=0.2, z=1)), shedder)
+    older = replace(memory, bundles={})
+    _, memory = run(at(view(broker("a", usage=0.5, y=3), broker("b", usage=0.2, z=1)), 1), shedder, older)
+    assert memory.weighted_max_ema["a"] == 0.75
+
+
 def test_heap_memory_is_load_if_it_weighs_anything() -> None:
     usage = HOT_AND_COLD.brokers.usage.copy()
     usage[:, MEMORY] = 90

@@ -1,9 +1,10 @@
 """Even out the load between the fullest and the emptiest broker, pair by pair: the extensible load manager's shedder.
 
-Load is a broker's usage as the extensible load manager sees it, smoothed over the rounds.  When its deviation over the
-brokers is above a target for some rounds in a row, or one broker is far below or above the others, bundles go from the
-fullest broker to the emptiest until half of what is between them has gone, then from the second fullest, and so on.  A
-bundle too heavy for that may go in exchange for lighter ones.  Brokers that gave have to settle before the next round.
+Load is a broker's usage as the extensible load manager sees it, smoothed over the rounds since the broker got, gave or
+split a bundle: what it had before says little about what it has now.  When the deviation over the brokers is above a
+target for some rounds in a row, or one broker is far below or above the others, bundles go from the fullest broker to
+the emptiest until half of what is between them has gone, then from the second fullest, and so on.  A bundle too heavy
+for that may go in exchange for lighter ones.  Brokers that gave have to settle before the next round.
 
 Before a bundle is taken, all filters are asked whether it may go to the emptiest broker, also where bundles are only
 taken off.  If one is against it, the next bundle is looked at; no other broker is.
@@ -23,10 +24,10 @@ from typing import Final
 import numpy as np
 
 from controller.model.decision import Reason, UnloadDecision
-from controller.model.load import ClusterView
+from controller.model.load import Bools, ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.option import option
-from controller.strategies.common import options
+from controller.strategies.common import options, owned_bundles
 from controller.strategies.common.broker_load_data import BrokerLoad, BrokerLoadFeatures
 from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.protocols import Filter
@@ -102,7 +103,8 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         """Plan both ends of every move, the fullest broker first."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.OUTDATED_DATA if view.missing else Reason.NO_BROKERS), memory
-        loads = self._reported(view, memory)
+        owned = owned_bundles.digests(view)
+        loads = self._reported(view, memory, owned_bundles.changed(memory.bundles, owned))
         bundles = ReportedBundles(view, self, self.filters)
         store = LoadStore(
             now_ms=view.as_of_ms,
@@ -123,6 +125,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             msg_throughput_ema=dict(zip(loads.names, loads.throughput_ema.tolist(), strict=True)),
             updated_at_ms=dict(zip(loads.names, loads.updated_at_ms.tolist(), strict=True)),
             recently_unloaded_brokers={**found.ready.recently_unloaded, **gave},
+            bundles=owned_bundles.remembered(memory.bundles, owned, view),
         )
 
     @property
@@ -133,8 +136,11 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             delay_ms=self.shedding_delay_seconds * _SECOND_MS,
         )
 
-    def _reported(self, view: ClusterView, memory: TransferHistory) -> BrokerLoads:
-        """The load of the view's brokers after this round's report, then the last known of those that are missing."""
+    def _reported(self, view: ClusterView, memory: TransferHistory, anew: Bools) -> BrokerLoads:
+        """The load of the view's brokers after this round's report, then the last known of those that are missing.
+
+        *anew*: (brokers,) whose averages begin again with this report.
+        """
         brokers = view.brokers
         missing = [name for name in view.missing if name in memory.weighted_max_ema]
         known = np.array([name in memory.weighted_max_ema for name in brokers.names], np.bool_)
@@ -142,7 +148,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             max_resource_usage=np.zeros(len(brokers)),
             weighted_max_ema=np.array([memory.weighted_max_ema.get(name, 0.0) for name in brokers.names]),
             msg_throughput_ema=np.array([memory.msg_throughput_ema.get(name, 0.0) for name in brokers.names]),
-            reported=known,
+            reported=known & ~anew,
         )
         now = self.updated(before, brokers.usage, brokers.limit, brokers.throughput)
         return BrokerLoads(
