@@ -196,18 +196,30 @@ class _Busy(Handler):
     ("retry_after", "waits"),
     [("", [0.5, 1, 2]), ("3", [3, 3, 3]), ("Tue, 24 Nov 2026 00:00:00 GMT", [0.5, 1, 2]), ("0", [0.5, 1, 2])],
 )
-def test_a_broker_with_too_many_requests_is_asked_again_after_the_time_that_it_says_acts_too(
+def test_a_broker_with_too_many_requests_is_asked_again_after_the_time_that_it_says(
     broker: Brokers, monkeypatch: pytest.MonkeyPatch, retry_after: str, waits: list[float]
 ) -> None:
     one, slept = broker(), list[float]()
-    one.RequestHandlerClass, one.answers[UNLOAD], one.answers[BUNDLES] = _Busy, (204, None), (200, CUT)
+    one.RequestHandlerClass, one.answers[BUNDLES] = _Busy, (200, CUT)
+    monkeypatch.setattr(_Busy, "retry_after", retry_after)
+    monkeypatch.setattr(_Busy, "refused", 3)
+    admin(one, sleep=slept.append).boundaries("tenant/ns")
+    assert slept == waits
+
+
+@pytest.mark.parametrize(("retry_after", "told"), [("", 0.0), ("3", 3.0), ("soon", 0.0)])
+def test_an_act_is_sent_once_also_where_the_broker_has_too_many_requests(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch, retry_after: str, told: float
+) -> None:
+    one, slept = broker(), list[float]()
+    one.RequestHandlerClass, one.answers[UNLOAD] = _Busy, (204, None)
+    monkeypatch.setattr(_Busy, "refused", 1)
     monkeypatch.setattr(_Busy, "retry_after", retry_after)
     asking = admin(one, sleep=slept.append)
-    for call in (lambda: asking.unload(BUNDLE), lambda: asking.boundaries("tenant/ns")):
-        slept.clear()
-        monkeypatch.setattr(_Busy, "refused", 3)
-        call()
-        assert slept == waits
+    with pytest.raises(PulsarError, match="429") as raised:
+        asking.unload(BUNDLE)
+    assert (raised.value.wait_seconds, raised.value.away, slept) == (told, True, [])
+    asking.unload(BUNDLE)
 
 
 def test_the_wait_for_a_broker_with_too_many_requests_ends_with_the_time_of_the_call_and_is_no_refusal(
@@ -218,15 +230,15 @@ def test_the_wait_for_a_broker_with_too_many_requests_ends_with_the_time_of_the_
     monkeypatch.setattr(_Busy, "refused", 100)
     monkeypatch.setattr(_Busy, "retry_after", "900000")
     with pytest.raises(PulsarError, match="429") as raised:
-        admin(one, sleep=slept.append).unload(BUNDLE)
+        admin(one, sleep=slept.append).boundaries("tenant/ns")
     assert (raised.value.away, slept, _Busy.refused) == (True, [], 99)
     monkeypatch.setattr(_Busy, "retry_after", "")
     with pytest.raises(PulsarError, match="429"):
-        admin(one, sleep=slept.append).within(15.9).unload(BUNDLE)
+        admin(one, sleep=slept.append).within(15.9).boundaries("tenant/ns")
     assert slept == [0.5, 1, 2, 4, 8]
     slept.clear()
     with pytest.raises(PulsarError, match="429"):
-        admin(one, sleep=slept.append).unload(BUNDLE)
+        admin(one, sleep=slept.append).boundaries("tenant/ns")
     assert slept == [0.5, 1, 2, 4, 8, 16]  # half a minute at most
 
 
