@@ -59,6 +59,8 @@ _AWAY: Final = frozenset({_TOO_MANY, 502, 503, 504})
 #: A question is asked again for so long where there are too many; the pause doubles, and is never shorter than told.
 _TOO_MANY_SECONDS: Final = 30.0
 _TOO_MANY_PAUSE_SECONDS: Final = 0.5
+#: No name of a tenant, a namespace or a broker.
+_DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
 _SILENT_SECONDS: Final = 30.0
 
@@ -259,6 +261,9 @@ class PulsarHttp:
     ) -> bytes:
         target = quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
         starts = [self._address(at)] if at else self._starts()
+        if not _DOTS.isdisjoint(path.split("/")):
+            # The HTTP client would make another path of it.
+            raise PulsarError(f"{method} {path}: nothing is sent: . and .. are no names", sent=False)
         for nth, start in enumerate(starts):
             to_ask = len(starts) - nth
             # One that does not answer leaves time for those that are asked after it.

@@ -173,6 +173,19 @@ def test_an_admin_url_that_does_not_answer_leaves_time_for_those_after_it(monkey
     assert given[0][1] == pytest.approx(600, abs=40)
 
 
+@pytest.mark.parametrize("namespace", ["../..", "tenant/..", "./ns", "../brokers/x"])
+def test_names_that_would_lead_to_another_path_are_sent_to_nobody(broker: Brokers, namespace: str) -> None:
+    one = broker()
+    for call in (
+        lambda: admin(one).boundaries(namespace),
+        lambda: admin(one).unload(f"{namespace}/0x00000000_0x40000000"),
+    ):
+        with pytest.raises(PulsarError, match="nothing is sent") as raised:
+            call()
+        assert raised.value.sent is False
+    assert one.seen == []
+
+
 class _Busy(Handler):
     """Has too many requests for the first few of them."""
 
