@@ -8,7 +8,7 @@ import pytest
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.collector.publisher import Publisher
 from controller.model.errors import TrimtabError
-from controller.model.names import default_boundaries
+from controller.model.names import FULL_UPPER
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import NamespaceStateRecord
 from tests.fake_pulsar import CLUSTER
@@ -30,8 +30,11 @@ class SmallLog:
         self.keys += [key for key, _ in given]
 
 
-def state(namespace: str, bundles: int) -> NamespaceStateRecord:
-    return NamespaceStateRecord(cluster=CLUSTER, namespace=namespace, version=T, boundaries=default_boundaries(bundles))
+def state(namespace: str, size: int) -> NamespaceStateRecord:
+    """About *size* bytes; what is in them is no matter here, so that it is made quickly."""
+    return NamespaceStateRecord.model_construct(
+        cluster=CLUSTER, namespace=namespace, version=T, boundaries=(0, FULL_UPPER), anti_affinity_group="x" * size
+    )
 
 
 def test_a_state_that_is_too_large_for_the_log_is_named_and_holds_up_no_other(
@@ -40,7 +43,7 @@ def test_a_state_that_is_too_large_for_the_log_is_named_and_holds_up_no_other(
     small: Any = SmallLog()
     publisher = Publisher(small, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
     publisher.begin(T, T + 1000)
-    publisher.states([state("a/huge", 100_000), state("a/large", 75_000), state("a/small", 4)])
+    publisher.states([state("a/huge", 1_300_000), state("a/large", 1_000_000), state("a/small", 4)])
     publisher.publish()
     assert small.keys == ["a/small", "a/large"]
     told = "not published, and kept while it is time: namespace_state of a/huge, 1300"
