@@ -49,6 +49,10 @@ class TooLargeError(HttpError):
     """An answer was larger than is read."""
 
 
+class GarbledError(HttpError):
+    """An answer breaks HTTP's own form where the library does not expect it."""
+
+
 class _InTime(io.RawIOBase):
     """What a socket sends until the *deadline*."""
 
@@ -168,6 +172,9 @@ def read_answer(response: urllib3.BaseHTTPResponse, largest: int) -> HttpAnswer:
                 break
             if size > largest:
                 raise TooLargeError(f"the answer is larger than {largest} bytes")
+    except (ValueError, http.client.HTTPException) as error:  # as of a chunk with a length below 0
+        response.close()
+        raise GarbledError(f"the answer is not HTTP: {error}") from error
     except BaseException:
         response.close()
         raise

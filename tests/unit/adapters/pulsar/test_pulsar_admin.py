@@ -186,6 +186,27 @@ def test_names_that_would_lead_to_another_path_are_sent_to_nobody(broker: Broker
     assert one.seen == []
 
 
+class _Garbled(Handler):
+    """Sends a chunk whose length is below 0."""
+
+    def do_GET(self) -> None:  # noqa: N802
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"-5\r\n{}\r\n0\r\n\r\n")
+
+    do_PUT = do_GET  # noqa: N815
+
+
+def test_an_answer_that_is_not_http_is_an_error_like_no_answer(broker: Brokers) -> None:
+    one = broker()
+    one.RequestHandlerClass = _Garbled
+    for call in (lambda: admin(one).boundaries("tenant/ns"), lambda: admin(one).unload(BUNDLE)):
+        with pytest.raises(PulsarError, match="the answer is not HTTP") as raised:
+            call()
+        assert (raised.value.sent, raised.value.away) == (True, True)
+
+
 class _Busy(Handler):
     """Has too many requests for the first few of them."""
 
