@@ -116,10 +116,10 @@ class OutageWatch:
         first = True
         while not self._ended.is_set():
             began = time.monotonic()
-            why = server.why()
+            why = _why(server)
             if why and since is None and time.monotonic() - began < _FAILED_AT_ONCE_SECONDS:
                 self._ended.wait(_AGAIN_SECONDS)
-                why = server.why()
+                why = _why(server)
             if why and since is None:
                 since = began
                 self._away.add(part)
@@ -134,6 +134,14 @@ class OutageWatch:
             self._looked[part].set()
             self._ended.wait(_EVERY_SECONDS)
         _in_background(server.close)
+
+
+def _why(server: WatchedServer) -> str:
+    """As *server* says; an error that nobody expects is a reason, too: this thread must go on."""
+    try:
+        return server.why()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _brokers(settings: Settings) -> WatchedServer | None:

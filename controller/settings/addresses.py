@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 from controller.settings.section import Url
 
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:/\[\],@]+)"
-_HOST_AND_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}:(?P<port>[0-9]+)")
-_ZOOKEEPER: Final = re.compile(rf"{_HOST}(?::(?P<port>[0-9]+))?")
+_HOST_AND_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?(?P<host>{_HOST}):(?P<port>[0-9]+)")
+_ZOOKEEPER: Final = re.compile(rf"(?P<host>{_HOST})(?::(?P<port>[0-9]+))?")
 _LISTEN: Final = re.compile(rf"(?P<host>{_HOST}):(?P<port>[0-9]{{1,9}})")
 _WITHOUT_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}")
 _MOST: Final = 65_535
@@ -22,6 +22,7 @@ def _kafka(text: str) -> str:
         if found is None:
             what = "has no port" if _WITHOUT_PORT.fullmatch(each) else "is no address"
             raise ValueError(f"{each!r} {what}: allowed is host:port[,host:port ...]; Kafka's usual port is 9092")
+        _check_host(each, found["host"])
         _check_port(each, found["port"])
     return text
 
@@ -32,6 +33,7 @@ def _zookeeper(text: str) -> str:
         found = _ZOOKEEPER.fullmatch(each)
         if found is None:
             raise ValueError(f"{each!r} is no address: allowed is host:port[,host:port ...][/chroot]")
+        _check_host(each, found["host"])
         _check_port(each, found["port"])
     if slash and not chroot:
         raise ValueError("it ends in /: allowed is host:port[,host:port ...][/chroot]")
@@ -66,6 +68,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     found = _LISTEN.fullmatch(address)
     if found is None:
         raise ValueError(f"{address!r} is no address: allowed is host:port, for example 127.0.0.1:9640")
+    _check_host(address, found["host"])
     _check_port(address, found["port"])
     return found["host"].strip("[]"), int(found["port"])
 
@@ -87,11 +90,20 @@ def _with_scheme(url: str, schemes: tuple[str, ...], allowed: str) -> str:
         place = None
     if not place or parts.path not in ("", "/") or parts.query or parts.fragment or re.search(r"\s", url):
         raise ValueError(f"{url!r} is not allowed: allowed is {allowed}")
+    _check_host(url, str(parts.hostname))
     return url
 
 
 def _parts(text: str) -> list[str]:
     return [each.strip() for each in text.split(",")]
+
+
+def _check_host(where: str, host: str) -> None:
+    """No resolver takes such a name, and Python's raises an error of its own."""
+    try:
+        host.strip("[]").encode("idna")
+    except UnicodeError as error:
+        raise ValueError(f"{where!r} has a part between two dots that is empty or longer than 63 characters") from error
 
 
 def _check_port(where: str, port: str | None) -> None:

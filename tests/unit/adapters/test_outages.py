@@ -125,6 +125,23 @@ def test_an_outage_is_said_once_and_so_is_its_end() -> None:
         assert server.said[1:] == ["Kafka at k:1 answers again, after 0 s"]
 
 
+def test_a_look_that_fails_as_nobody_expects_is_an_outage_and_not_the_end_of_looking() -> None:
+    server = Watched("")
+    found = [UnicodeError("no such host"), UnicodeError("no such host")]
+
+    def look() -> str:
+        server.looks += 1
+        if found:
+            raise found.pop()
+        return ""
+
+    with OutageWatch(
+        {Part.LOG: WatchedServer("Kafka at k:1", "start Kafka", look)}, say=lambda _, text: server.said.append(text)
+    ) as watch:
+        assert watch.wait_for([Part.LOG], every=0.005)
+    assert server.said[0].startswith("Kafka at k:1 cannot be reached: UnicodeError: no such host; waiting for it")
+
+
 def test_who_waits_for_a_server_goes_on_when_it_answers() -> None:
     server = Watched("connection refused")
     with server.watch() as watch:

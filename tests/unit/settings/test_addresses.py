@@ -7,7 +7,7 @@ import pytest
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port
 from controller.settings.metrics import MetricsSettings
-from controller.settings.trimtab_toml import Settings, read_settings
+from controller.settings.trimtab_toml import CollectorSettings, PulsarSettings, Settings, read_settings
 
 _CONF = """
 [cluster]
@@ -59,6 +59,8 @@ def test_brokers_of_kafka_have_a_host_and_a_port(tmp_path: Path, text: str) -> N
         ("a:kafka", "'a:kafka' is no address"),
         ("a:70000", "'a:70000' has port 70000"),
         ("http://a/b:1", "is no address"),
+        ("kafka..svc:9092", "'kafka..svc:9092' has a part between two dots that is empty or longer than 63 characters"),
+        (f"a:1,{'b' * 64}.com:9092", "has a part between two dots that is empty or longer than 63 characters"),
     ],
 )
 def test_an_address_of_kafka_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -66,6 +68,18 @@ def test_an_address_of_kafka_that_cannot_be_used_is_refused(tmp_path: Path, text
         read(tmp_path, bootstrap=text)
     assert "log.kafka.bootstrap" in str(failure.value)
     assert told in str(failure.value)
+
+
+def test_hosts_that_no_resolver_takes_are_refused_wherever_one_is_named() -> None:
+    for make in (
+        lambda host: PulsarSettings(admin_url=(f"http://{host}:8080",)),
+        lambda host: CollectorSettings(zookeeper=f"{host}:2181"),
+        lambda host: CollectorSettings(service_url=f"pulsar://{host}:6650"),
+        lambda host: host_and_port(f"{host}:9640"),
+    ):
+        make("pulsar-0.pulsar.svc.")
+        with pytest.raises(ValueError, match="has a part between two dots that is empty"):
+            make("pulsar..svc")
 
 
 @pytest.mark.parametrize("text", ["zk", "zk:2181,zk2:2181", "zk:2181/pulsar/one", "[::1]:2181"])
