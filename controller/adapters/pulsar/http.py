@@ -50,6 +50,8 @@ _LIST_SECONDS: Final = 5.0
 #: A tick lists no more; a longer list is an error.
 _MOST_BROKERS: Final = MAX_BROKERS
 _SHOWN: Final = 300
+#: Of a whole number in an answer, with its sign.
+_MOST_DIGITS: Final = 20
 NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
@@ -415,9 +417,14 @@ def _is_last(number: int) -> list[bool]:
 
 def _json(body: bytes, path: str) -> Any:
     try:
-        return json.loads(body)
+        return json.loads(body, parse_int=_number)
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
         raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
+
+
+def _number(digits: str) -> int | float:
+    """What has more digits than any counter is no count: as a float it breaks nothing that reckons with it."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def _reason(body: bytes) -> str:

@@ -297,6 +297,23 @@ def test_a_dead_broker_is_not_taken_for_an_owner(broker: Brokers) -> None:
     assert admin(one).owner(BUNDLE, [dead.name]) == one.name
 
 
+def test_settings_of_brokers_are_texts_whatever_they_answer(broker: Brokers) -> None:
+    one = broker()
+    told = {"a": "false", "b": False, "c": None, "d": 5, "e": ["x"], "f": 1.5}
+    texts = {"a": "false", "b": "false", "c": "", "d": "5", "e": '["x"]', "f": "1.5"}
+    one.answers["/admin/v2/brokers/configuration/runtime"] = (200, told)
+    one.answers["/admin/v2/brokers/configuration/values"] = (200, told)
+    assert admin(one).configuration() == admin(one).dynamic_configuration() == texts
+
+
+def test_a_number_of_absurdly_many_digits_is_one_to_reckon_with(broker: Brokers) -> None:
+    one = broker()
+    one.answers["/admin/v2/broker-stats/load-report"] = (200, {"small": 1 << 63, "large": 10**4000, "less": -(10**400)})
+    one.answers["/admin/v2/brokers/lab"] = (200, [one.name])
+    report = admin(one).load_report(one.name)
+    assert report == {"small": 1 << 63, "large": math.inf, "less": -math.inf}
+
+
 def test_an_answer_that_is_not_json_is_an_error(broker: Brokers) -> None:
     one = broker()
     one.answers["/admin/v2/brokers/lab"] = (204, None)
