@@ -58,7 +58,7 @@ class ReadEntry(NamedTuple):
 def entries_backwards(tail: LogTail, cluster: str) -> Iterator[ReadEntry]:
     """The decisions about *cluster* in the journal, the newest first.  JournalError where one cannot be read."""
     joiner = PartJoiner()
-    for value in tail.backwards("journal", (b"",)):
+    for value in tail.journal_backwards(cluster):
         record, whole = record_at(value, tail.where), value
         if record.cluster != cluster:
             continue

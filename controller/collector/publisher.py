@@ -1,7 +1,7 @@
 """What waits to be published: the sweeps of this interval, and states until they are in the log."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from controller.adapters.metrics.collector import CollectorMetrics
@@ -10,7 +10,7 @@ from controller.collector.states import Due, State, key_of, records
 from controller.collector.sweeper import Swept
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.ports.collectors import CollectorLog
-from controller.wire.chunks import KeyValue
+from controller.wire.chunks import MAX_CHUNK_BYTES, KeyValue
 from controller.wire.readable import counted
 
 log = logging.getLogger(__name__)
@@ -74,13 +74,26 @@ class Publisher:
             else:
                 self._again_ms = self._now_ms() + _AGAIN_MS
         if states and not self._states_refused:
-            self._states_refused = not self._written(_STATES, list(records(states)), len(states))
-            if not self._states_refused:
-                self._due.written(states, self._interval)
-                self._states = {}
+            self._publish_states(states)
 
-    def _written(self, kind: str, published: list[KeyValue], number: int) -> bool:
-        """Whether *published*, *number* of a *kind*, are in the log; without time left they are not."""
+    def _publish_states(self, states: Sequence[State]) -> None:
+        """Publish *states*; what the log may refuse as too large goes by itself, and holds up no other."""
+        encoded = list(zip(states, records(states), strict=True))
+        usual = [each for each in encoded if len(each[1][1]) <= MAX_CHUNK_BYTES]
+        for part in (usual, *([each] for each in encoded if len(each[1][1]) > MAX_CHUNK_BYTES)):
+            of = "" if part is usual else " of ".join(key_of(part[0][0]))
+            if part and self._written(_STATES, [record for _, record in part], len(part), of=of):
+                written = [state for state, _ in part]
+                self._due.written(written, self._interval)
+                for state in written:
+                    del self._states[key_of(state)]
+        self._states_refused = bool(self._states)
+
+    def _written(self, kind: str, published: list[KeyValue], number: int, *, of: str = "") -> bool:
+        """Whether *published*, *number* of a *kind*, are in the log; without time left they are not.
+
+        *of*: what is refused by itself, if it is.
+        """
         left = (self._until_ms - self._now_ms()) / 1000
         if left <= 0:
             return False
@@ -89,12 +102,13 @@ class Publisher:
         except AccessDeniedError:
             raise
         except TrimtabError as error:
-            if self._refused.is_news(kind, "refused"):
-                log.warning("not published, and kept while it is time: %s: %s", counted(number, kind), error)
+            if self._refused.is_news(of or kind, "refused"):
+                told = f"{of}, {len(published[0][1])} bytes" if of else counted(number, kind)
+                log.warning("not published, and kept while it is time: %s: %s", told, error)
             self._metrics.not_published(sweeps=kind == _SWEEPS)
             return False
         size = sum(len(value) for _, value in published)
         self._metrics.published(sweeps=number if kind == _SWEEPS else 0, records=len(published), size=size)
-        if self._refused.is_news(kind, ""):
-            log.info("%ss can be published again", kind)
+        if self._refused.is_news(of or kind, ""):
+            log.info("%s can be published again", of or f"{kind}s")
         return True

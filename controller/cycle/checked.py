@@ -21,6 +21,7 @@ from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.names import FULL_UPPER, parse_bundle
 from controller.strategies.common.blamed import Blamed
+from controller.strategies.common.cutting import MOST_CUTS
 from controller.strategies.protocols import (
     HurriedShedder,
     Observer,
@@ -32,6 +33,9 @@ from controller.strategies.protocols import (
 )
 
 M = TypeVar("M", bound=StrategyMemory)
+
+#: Characters of a text in the verdict of a command.  The command has it, and Kafka takes a command of 1 MiB at most.
+_LONGEST_TEXT: Final = 4096
 
 #: The fields of verdicts, and the types that they may have.
 _VERDICT: Final[tuple[tuple[str, Any], ...]] = (
@@ -220,6 +224,8 @@ def _splits_flaw(view: ClusterView, found: Any) -> str | None:
             return flaw
         if not cuts:
             continue  # the split algorithm computes them
+        if len(cuts) > MOST_CUTS:
+            return f"it splits {split.bundle} at {len(cuts)} positions, and {MOST_CUTS} are allowed"
         bundle = parse_bundle(split.bundle)
         ends = len(cuts) > 2 and (cuts[0], cuts[-1]) == (bundle.lower, bundle.upper)
         if not (ends and list(cuts) == sorted(set(cuts))):
@@ -237,7 +243,8 @@ def _chosen_flaw(chosen: Any, kind: type[Any], names: Sequence[str]) -> str | No
         flaw = flaw or misfit_of_all(_all(chosen, name), str, f"the {name} of one of its {kind.__name__.lower()}s")
     if flaw is not None:
         return flaw
-    return _verdicts_flaw(tuple({id(one.why): one.why for one in chosen}.values()))
+    reasons = tuple({id(one.why): one.why for one in chosen}.values())
+    return _verdicts_flaw(reasons) or _long_text_flaw(reasons)
 
 
 def _verdicts_flaw(verdicts: Any) -> str | None:
@@ -256,6 +263,17 @@ def _verdicts_flaw(verdicts: Any) -> str | None:
         flaw = misfit_of_all(values, hint, f"{name} of one of its verdicts")
         if flaw is not None:
             return flaw
+    return None
+
+
+def _long_text_flaw(verdicts: Collection[Verdict]) -> str | None:
+    """Why a command cannot hold one of *verdicts*: a text is too long; else None."""
+    for name in (name for name, hint in _VERDICT if hint is str):
+        longest = max((len(value) for value in _all(verdicts, name)), default=0)
+        if longest > _LONGEST_TEXT:
+            return (
+                f"{name} of one of its verdicts has {longest} characters, and {_LONGEST_TEXT} are allowed in a command"
+            )
     return None
 
 

@@ -20,6 +20,8 @@ _NOT_FOUND: Final = 404
 _LOOK_AGAIN_SECONDS: Final = 0.2
 #: The largest share of a command's remaining time for an act; the rest is for looking at its effect.
 _SHARE_OF_AN_ACT: Final = 0.5
+#: A broker that wants more time before the next call is asked as if it had not said so.
+_LONGEST_WAIT_SECONDS: Final = 30.0
 #: Between looks, where an act was answered well and seems to have led to nothing.
 _LOOK_TWICE_SECONDS: Final = (0.5, 1.0)
 
@@ -79,14 +81,16 @@ def carry_out(
     has yet is looked up as its executor would have done, so that the brokers place it where it was to go.
 
     A command that names a broker which is not active has failed: who wrote it may have made that address up.
-    Where nobody can be reached, it is tried again as long as *may_wait*, also beyond *most_attempts*.
+    Where nobody can be reached, or brokers have too many requests, it is tried again as long as *may_wait*, also beyond
+    *most_attempts*.
     """
     first: Observation | None = None
     tries = attempts = 0
     sent, failure = False, Failure(detail="never tried")
     while tries < most_attempts or (failure.away and not sent and may_wait()):
         if tries:
-            sleep(pause_seconds * 2 ** (min(tries, most_attempts) - 1))
+            told = failure.wait_seconds if failure.wait_seconds <= _LONGEST_WAIT_SECONDS else 0.0
+            sleep(max(told, pause_seconds * 2 ** (min(tries, most_attempts) - 1)))
         tries += 1
         try:
             if not (maybe_begun or attempts) and (strange := cluster.not_active(command)):
@@ -103,7 +107,7 @@ def carry_out(
             attempts += 1
             acted = _act(command, cluster)
             failure = acted or failure
-            if acted is None or acted.sent:  # else nothing has happened
+            if acted is None or (acted.sent and not acted.is_busy):  # else nothing has happened
                 sent = True
                 seen, answer = _effect(command, cluster, acted, sleep)
         if answer is not None:
@@ -165,7 +169,9 @@ def _act(command: Command, cluster: Cluster) -> Failure | None:
 
 
 def _failure(error: PulsarError) -> Failure:
-    return Failure(detail=str(error), status=error.status, sent=error.sent, away=error.away)
+    return Failure(
+        detail=str(error), status=error.status, sent=error.sent, away=error.away, wait_seconds=error.wait_seconds
+    )
 
 
 class PulsarTarget:

@@ -19,6 +19,7 @@ _NO_SUCH_BUNDLE: Final = frozenset({404, 412})
 _CLIENT_ERRORS: Final = range(400, 500)
 #: No answer, or that of a proxy which got none.
 _MAYBE_UNDER_WAY: Final = frozenset({0, 502, 504})
+_TOO_MANY: Final = 429
 _HALVES: Final = "range_equally_divide"
 
 
@@ -48,6 +49,13 @@ class Failure:
     sent: bool = True
     #: Nobody could be reached, or took the call.
     away: bool = False
+    #: The broker asks for so much time before the next call.
+    wait_seconds: float = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the broker has too many requests: it has done nothing with this one."""
+        return self.status == _TOO_MANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

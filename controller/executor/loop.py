@@ -5,6 +5,7 @@ order), publish the answers with the offset.  Right before an act the executor r
 dies leaves each command either not begun, or recorded as begun; nobody begins such a command again.
 """
 
+import json
 import logging
 import threading
 import time
@@ -34,7 +35,7 @@ from controller.wire.results import Result
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
-#: Bytes of a command's id: all 64 of a batch must fit into the metadata of an offset in Kafka, 4 KB.
+#: Bytes of a command's id as JSON: all 64 of a batch must fit into the metadata of an offset in Kafka, 4 KB.
 _LONGEST_ID: Final = 60
 #: Share of the session's timeout.  A process that stood still for longer begins no command that it had taken.
 _LIMIT_OF_STANDSTILL: Final = 0.5
@@ -61,13 +62,14 @@ class Executor:
         give_up_seconds: float = 60.0,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         awake_or_not: Callable[[], float] = seconds_awake_or_not,
+        sleep: Callable[[float], None] = time.sleep,
         pace: Pace | None = None,
         metrics: ExecutorMetrics | None = None,
         own_namespaces: Collection[str] = frozenset(),
     ) -> None:
         """Commands about *own_namespaces* are refused, whoever has issued them."""
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
-        self._give_up_seconds, self._now_ms = give_up_seconds, now_ms
+        self._give_up_seconds, self._now_ms, self._sleep = give_up_seconds, now_ms, sleep
         self._inbox_turn = threading.Lock()
         self._pace = pace or Pace(settings.max_per_second)
         self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
@@ -114,8 +116,9 @@ class Executor:
             return None
         if event is None:
             return None
-        if len(ascii(event.id)) - len("''") > _LONGEST_ID:
-            self._no_leaders(f"its id has {len(event.id)} characters, allowed: {_LONGEST_ID} of ASCII")
+        size = len(json.dumps(event.id)) - len('""')
+        if size > _LONGEST_ID:
+            self._no_leaders(f"its id takes {size} characters as JSON, allowed: {_LONGEST_ID}")
             return None
         memory = self._inbox.memory(delivery.partition)
         memory.epoch = newer_epoch(memory.epoch, event.epoch)
@@ -209,6 +212,8 @@ class Executor:
             maybe_begun=job.maybe_begun,
             dry_run=self._settings.dry_run,
             most_attempts=self._settings.attempts,
+            # Behind the end of its time every further attempt ends at once.
+            sleep=lambda seconds: self._sleep(min(seconds, deadline.left)),
         )
         if outcome.nobody_reached:
             self._nobody_reached.set()

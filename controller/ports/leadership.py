@@ -1,10 +1,12 @@
 """Leader election: of all processes that balance the same cluster, one leads."""
 
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 #: No epoch is believed that is further ahead of those that were seen: a leadership adds one.
 MOST_LEADERSHIPS: Final = 1_000_000
+_NUMBER: Final = re.compile(rb"\s*[0-9]{1,18}\s*")
 
 
 def newer_epoch(known: int, *seen: int) -> int:
@@ -16,6 +18,11 @@ def newer_epoch(known: int, *seen: int) -> int:
         if known < epoch <= known + MOST_LEADERSHIPS:
             known = epoch
     return known
+
+
+def epoch_of(stored: bytes) -> int | None:
+    """The epoch that *stored*, what an election's store holds, says; None where no leadership can have that number."""
+    return int(stored) if _NUMBER.fullmatch(stored) else None
 
 
 def no_preparation() -> None:

@@ -18,7 +18,7 @@ from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog, Retentio
 from controller.ports.records import RecordLog
 
 #: Topics that are read backwards.
-ReadTopic: TypeAlias = Literal["metrics", "results", "journal"]
+ReadTopic: TypeAlias = Literal["metrics", "results"]
 
 
 class JournalTail(NamedTuple):
@@ -58,6 +58,13 @@ class LogTail(Protocol):
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """The records of *topic* that have one of the texts *wanted* in them, the newest first.  b"" is in each."""
+        ...
+
+    def journal_backwards(self, cluster: str) -> Iterator[bytes]:
+        """The records of the journal, the newest first, without those that say that they are another cluster's.
+
+        Those are left out before they are read: what is wrong with them is no matter here.
+        """
         ...
 
     def last_entry(self, cluster: str) -> JournalEntry | None:

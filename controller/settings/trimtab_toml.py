@@ -241,7 +241,7 @@ class ExecutorSettings(Section):
     """Commands begun in one second at most: every unload makes clients reconnect."""
     batch: Annotated[int, Field(ge=1, le=64)] = 16
     """Commands taken at once and answered together."""
-    attempts: PositiveInt = 3
+    attempts: Annotated[int, Field(ge=1, le=100)] = 3
     """Attempts at most for a command that the brokers refuse for a temporary reason."""
     dry_run: bool = False
     """Check each command and report what would be done, but change nothing, whatever the command's mode."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AwareDatetime, Field
 
 from controller.model.decision import Command, Reason, Verdict
+from controller.model.errors import WireError
 from controller.model.names import namespace_of, parse_bundle
 from controller.wire.base import (
     Boundary,
@@ -21,6 +22,7 @@ from controller.wire.base import (
     Number,
     Record,
     encode,
+    is_foreign,
     model_by_type,
     read_object,
     reader,
@@ -177,9 +179,25 @@ def parse_event(value: bytes) -> CommandEvent:
 
 
 def own_event(value: bytes, cluster: str) -> CommandEvent | None:
-    """The event that *value* holds, or WireError; None of another one than *cluster*, as clusters may share a topic."""
-    event = parse_event(value)
+    """The event that *value* holds, or WireError; None of another one than *cluster*, as clusters may share a topic.
+
+    What else is wrong with another one's is no matter: it may be a later release's.
+    """
+    try:
+        event = parse_event(value)
+    except WireError:
+        if _is_anothers(value, cluster):
+            return None
+        raise
     return event if event.data.cluster == cluster else None
+
+
+def _is_anothers(value: bytes, cluster: str) -> bool:
+    try:
+        data = read_object(value).get("data")
+    except WireError:
+        return False
+    return isinstance(data, dict) and is_foreign(data, cluster)
 
 
 def command_data(command: Command) -> UnloadCommand | SplitCommand:

@@ -12,16 +12,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
 
+import confluent_kafka as ck
 import pytest
 
 from controller.adapters.kafka.inbox import KafkaInbox
 from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.names import executor_group
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.waiting import wait_for
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
+from controller.model.errors import StateError
 from controller.ports.inbox import AnswerRecord, TakenOverError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
@@ -143,6 +146,15 @@ def test_the_next_executor_knows_the_epoch(log: KafkaLogSettings) -> None:
         work(executor(opened, log, cluster), until_seen=EVERYTHING)
     assert {status for each in answers(log).values() for status, _ in each} == {"fenced"}
     assert cluster.acted == []
+
+
+def test_metadata_of_offsets_that_no_executor_wrote_are_named(log: KafkaLogSettings) -> None:
+    group = executor_group(settings(log).group, "standalone")
+    stranger = ck.Consumer({"bootstrap.servers": log.bootstrap, "group.id": group})
+    stranger.commit(offsets=[ck.TopicPartition(log.commands_topic, 0, 0, "by hand")], asynchronous=False)
+    stranger.close()
+    with inbox(log) as opened, pytest.raises(StateError, match=f"group '{group}', partition 0, are no state"):
+        work(executor(opened, log, Owners()), until_seen=1)
 
 
 def test_executors_of_another_cluster_on_the_same_topics_leave_the_commands_alone(log: KafkaLogSettings) -> None:

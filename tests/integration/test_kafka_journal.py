@@ -20,6 +20,7 @@ from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.recent import entries_backwards
 from controller.lab.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.model.journal import JournalEntry
@@ -286,6 +287,7 @@ def test_what_is_wrong_with_records_of_other_clusters_in_the_topic_is_no_matter(
     assert [*read_journal(settings, cluster=CLUSTER)] == [entry(T, UNLOAD)]
     tail = KafkaTail(settings).journal_tail(CLUSTER, 5, b"decision")
     assert ([decision.interval for decision in tail.decisions], tail.epoch) == ([T], 3)
+    assert [read.record.interval for read in entries_backwards(KafkaTail(settings), CLUSTER)] == [T]
     opened(settings).prune(committed=T, before=T)
 
 

@@ -1,10 +1,10 @@
 """The file of a file election that holds the number of the last leadership."""
 
-import re
 from pathlib import Path
 from typing import Final
 
-_NUMBER: Final = re.compile(rb"\s*[0-9]{1,18}\s*")
+from controller.ports.leadership import epoch_of
+
 _MOST_BYTES: Final = 100
 
 
@@ -15,4 +15,4 @@ def epoch_in(path: Path) -> int | None:
             text = file.read(_MOST_BYTES)
     except FileNotFoundError:
         return 0
-    return int(text) if _NUMBER.fullmatch(text) else None
+    return epoch_of(text)

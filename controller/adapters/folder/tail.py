@@ -27,11 +27,16 @@ class FolderTail:
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail.  A folder without files has no records."""
-        # An entry of the journal is a file; of other topics each line is a record.
-        for path in reversed(self._files(topic)):
+        files = (path for path in (self._folder / topic).glob("*.jsonl") if not is_ahead(path))
+        for path in sorted(files, reverse=True):
             for line in reversed(path.read_bytes().splitlines()):
                 if any(text in line for text in wanted):
                     yield line
+
+    def journal_backwards(self, cluster: str) -> Iterator[bytes]:  # noqa: ARG002 -- see FolderSystem
+        """See LogTail.  An entry is a file."""
+        for path in reversed(decision_files(self._folder)):
+            yield path.read_bytes()
 
     def last_entry(self, cluster: str) -> JournalEntry | None:  # noqa: ARG002 -- see FolderSystem
         """See LogTail."""
@@ -48,8 +53,3 @@ class FolderTail:
             record = record_at(value, path) if about in value else None
             if isinstance(record, DecisionEntry | DeltaEntry):
                 yield to_decision(record)
-
-    def _files(self, topic: ReadTopic) -> list[Path]:
-        if topic == "journal":
-            return decision_files(self._folder)
-        return sorted(path for path in (self._folder / topic).glob("*.jsonl") if not is_ahead(path))

@@ -27,6 +27,7 @@ from controller.model.errors import (
     JournalError,
     LeadershipLostError,
     SettingsError,
+    StateError,
     TrimtabError,
     WireError,
 )
@@ -34,6 +35,7 @@ from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, Partitio
 from controller.ports.leadership import newer_epoch
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
+from controller.wire.base import Count, Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command
 
@@ -48,6 +50,28 @@ _MOST_BETWEEN_POLLS_MS: Final = 900_000
 #: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
 _LOOK_AGAIN_SECONDS: Final = 1.0
 _LAST_EVENTS: Final = 50
+
+
+class StoredState(Record):
+    """What the metadata of an offset holds."""
+
+    epoch: Count = 0
+    begun: Items[str] = ()
+
+
+def stored_state(metadata: str, where: str) -> StoredState:
+    """What *metadata*, of the offset at *where*, says; nothing is known where it is empty.
+
+    StateError where somebody else wrote it: what was begun is not known then.
+    """
+    try:
+        return validate(StoredState, metadata) if metadata else StoredState()
+    except WireError as error:
+        raise StateError(
+            f"the metadata of the offset of {where}, are no state of an executor ({error}): who else commits there?"
+            " Once no executor runs, `kafka-consumer-groups --reset-offsets --to-current` of the group forgets what was"
+            " begun"
+        ) from error
 
 
 class KafkaInbox:
@@ -202,12 +226,12 @@ class KafkaInbox:
             )
             partitions = [each for each in partitions if each.partition < results]
         for start in consumer.committed(partitions, timeout=PATIENCE_SECONDS):
-            known = json.loads(start.metadata) if start.metadata else {}
             partition = start.partition
+            known = stored_state(start.metadata or "", f"group {self._group!r}, partition {partition}")
             start.offset = start.offset if start.offset >= 0 else self._oldest(partition)
             self._committed[partition] = start.offset
             self._memory[partition] = PartitionMemory(
-                epoch=known.get("epoch", 0), answered=self._answered(partition), begun=set(known.get("begun", ()))
+                epoch=known.epoch, answered=self._answered(partition), begun=set(known.begun)
             )
             log.info("reading the commands of partition %d from offset %d", partition, start.offset)
         starts = [(each.partition, self._committed[each.partition]) for each in partitions]

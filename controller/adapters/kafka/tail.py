@@ -38,16 +38,23 @@ class KafkaTail:
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail."""
         log = self._log
-        name = {"metrics": log.metrics_topic, "results": log.results_topic, "journal": log.journal_topic}[topic]
+        name = {"metrics": log.metrics_topic, "results": log.results_topic}[topic]
         records = newest_first(
             log.bootstrap,
             name,
             client=log.client,
             keep=lambda value: any(text in value for text in wanted),
-            windows=_OF_JOURNAL if topic == "journal" else WINDOWS,
+            windows=WINDOWS,
         )
         for record in records:
             yield record.value
+
+    def journal_backwards(self, cluster: str) -> Iterator[bytes]:
+        """See LogTail."""
+        log = self._log
+        for record in newest_first(log.bootstrap, log.journal_topic, client=log.client, windows=_OF_JOURNAL):
+            if not is_anothers(record, cluster):
+                yield record.value
 
     def last_entry(self, cluster: str) -> JournalEntry | None:
         """See LogTail."""

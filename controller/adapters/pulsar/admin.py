@@ -6,7 +6,7 @@ twice.
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -36,7 +36,7 @@ class PulsarAdmin(PulsarHttp):
 
     def configuration(self, broker: str = "") -> dict[str, str]:
         """The settings that *broker*, or any, runs with, under broker.conf's names."""
-        return self._object("/admin/v2/brokers/configuration/runtime", at=broker)
+        return _texts(self._object("/admin/v2/brokers/configuration/runtime", at=broker))
 
     def load_report(self, broker: str) -> dict[str, Any]:
         """*broker*'s LocalBrokerData; with the extensible load manager: PulsarError, status 500."""
@@ -115,7 +115,7 @@ class PulsarAdmin(PulsarHttp):
 
     def dynamic_configuration(self) -> dict[str, str]:
         """The settings that were changed for all brokers while they run; they go before those of broker.conf."""
-        return self._object("/admin/v2/brokers/configuration/values")
+        return _texts(self._object("/admin/v2/brokers/configuration/values"))
 
     def clusters(self) -> tuple[str, ...]:
         """The clusters that the brokers know of, in order of their names."""
@@ -197,6 +197,14 @@ def probe_topic(bundle: str) -> str:
         if name.lower <= zlib.crc32(b"%d" % number, begun) < name.upper:
             return f"{stem}{number}"
     return ""
+
+
+def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """*settings* as Pulsar gives them; what is no text there becomes one, so that no check takes it for left out."""
+    return {
+        name: value if isinstance(value, str) else "" if value is None else json.dumps(value)
+        for name, value in settings.items()
+    }
 
 
 def _path(bundle: str) -> str:

@@ -50,15 +50,19 @@ _LIST_SECONDS: Final = 5.0
 #: A tick lists no more; a longer list is an error.
 _MOST_BROKERS: Final = MAX_BROKERS
 _SHOWN: Final = 300
+#: Of a whole number in an answer, with its sign.
+_MOST_DIGITS: Final = 20
 NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
 #: Too many requests; and what proxies say where no broker answers them, or brokers that only start.
 _TOO_MANY: Final = 429
 _AWAY: Final = frozenset({_TOO_MANY, 502, 503, 504})
-#: A request is sent again for so long where there are too many; the pause doubles, and is never shorter than told.
+#: A question is asked again for so long where there are too many; the pause doubles, and is never shorter than told.
 _TOO_MANY_SECONDS: Final = 30.0
 _TOO_MANY_PAUSE_SECONDS: Final = 0.5
+#: No name of a tenant, a namespace or a broker.
+_DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
 _SILENT_SECONDS: Final = 30.0
 
@@ -67,12 +71,16 @@ class PulsarError(TrimtabError):
     """A call of the admin API failed.  ``status`` is HTTP's, 0 where no answer came.
 
     ``sent`` is False where no broker can have received the call: nothing has happened then.  ``away`` is True where
-    nobody took the call: no connection, no answer, or an answer that says no more than that.
+    nobody took the call: no connection, no answer, or an answer that says no more than that.  ``wait_seconds``: the
+    broker asks for so much time before the next call; 0 where it does not say.
     """
 
-    def __init__(self, message: str, *, status: int = 0, sent: bool = True, away: bool = False) -> None:
+    def __init__(
+        self, message: str, *, status: int = 0, sent: bool = True, away: bool = False, wait_seconds: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.status, self.sent, self.away = status, sent, away or status in _AWAY
+        self.wait_seconds = wait_seconds
 
 
 class NotListedError(PulsarError):
@@ -261,6 +269,9 @@ class PulsarHttp:
     ) -> bytes:
         target = quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
         starts = [self._address(at)] if at else self._starts()
+        if not _DOTS.isdisjoint(path.split("/")):
+            # The HTTP client would make another path of it.
+            raise PulsarError(f"{method} {path}: nothing is sent: . and .. are no names", sent=False)
         for nth, start in enumerate(starts):
             to_ask = len(starts) - nth
             # One that does not answer leaves time for those that are asked after it.
@@ -328,18 +339,22 @@ class PulsarHttp:
             raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {url}")
         if answer.status >= 300:
             raise PulsarError(
-                f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}", status=answer.status
+                f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}",
+                status=answer.status,
+                wait_seconds=_retry_after(answer),
             )
         return answer.data
 
     def _send(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
-        """One request, without redirects, sent again for a while where the broker has too many of them."""
+        """One request, without redirects; a question is sent again for a while where the broker has too many requests.
+
+        An act is not: its caller has to ask first whether it may still be done.
+        """
         until, pause = self._deadline.within(_TOO_MANY_SECONDS), _TOO_MANY_PAUSE_SECONDS
         while True:
             answer = self._send_once(method, url, body)
             wait = max(pause, _retry_after(answer))
-            # It has done nothing with the request, so an act may be sent again, too.
-            if answer.status != _TOO_MANY or wait >= until.left:
+            if answer.status != _TOO_MANY or method != "GET" or wait >= until.left:
                 return answer
             self._sleep(wait)
             pause *= 2
@@ -409,9 +424,14 @@ def _is_last(number: int) -> list[bool]:
 
 def _json(body: bytes, path: str) -> Any:
     try:
-        return json.loads(body)
+        return json.loads(body, parse_int=_number)
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
         raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
+
+
+def _number(digits: str) -> int | float:
+    """What has more digits than any counter is no count: as a float it breaks nothing that reckons with it."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def _reason(body: bytes) -> str:

@@ -10,6 +10,7 @@ from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError, TrimtabError
 from controller.ports.controls import ABSENT
+from controller.ports.leadership import epoch_of
 from controller.wire.controls import encode_controls, stored_controls
 
 _ANSWER_SECONDS: Final = 3.0
@@ -44,13 +45,13 @@ class ZooKeeperControls:
     def epoch(self) -> int:
         """See ControlStore."""
         found = self._get(self._epoch)
-        return int(found[0]) if found is not None and found[0].isdigit() else 0
+        return 0 if found is None else epoch_of(found[0]) or 0
 
     def raise_epoch(self, epoch: int) -> None:
         """See ControlStore."""
         while True:
             found = self._get(self._epoch)
-            stored, version = (0, ABSENT) if found is None else (int(found[0]) if found[0].isdigit() else 0, found[1])
+            stored, version = (0, ABSENT) if found is None else (epoch_of(found[0]) or 0, found[1])
             if stored >= epoch or self._put(self._epoch, b"%d" % epoch, version):
                 return
 

@@ -38,9 +38,11 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import Agreement, newer_epoch, no_preparation
+from controller.ports.leadership import Agreement, epoch_of, newer_epoch, no_preparation
 
 _POLL_SECONDS: Final = 0.1
+#: Of a node that holds what it should not, bytes.
+_SHOWN: Final = 60
 #: No answer: the request may have been carried out or not.
 _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
 
@@ -103,12 +105,13 @@ class ZooKeeperLeadership:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
         except NoNodeError as error:
             raise LeadershipLostError(f"{self._epoch_path} was deleted; the next start creates it again") from error
-        if not stored.isdigit():
+        known = epoch_of(stored)
+        if known is None:
             raise StateError(
-                f"{self._epoch_path} holds {stored!r}, not the number of a leadership: `trimtab stop-all` begins a new"
-                " one"
+                f"{self._epoch_path} holds {stored[:_SHOWN]!r}, not the number of a leadership: `trimtab stop-all`"
+                " begins a new one"
             )
-        epoch = newer_epoch(int(stored), journal_epoch) + 1
+        epoch = newer_epoch(known, journal_epoch) + 1
         conditions.set_data(self._epoch_path, b"%d" % epoch, version=stat.version)
         self._epoch_version = self._commit(conditions)[-1].version
         return epoch

@@ -1,5 +1,6 @@
 """The journal read from its end, with the memory behind an entry."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.tail import FolderTail
 from controller.adapters.recent import decided_at, entries_backwards
 from controller.model.errors import JournalError
-from controller.ports.systems import ReadTopic
 from controller.wire.journal_records import EntryWriter
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, PERIOD, T
@@ -35,9 +35,8 @@ class PartedTail(FolderTail):
         super().__init__(Path("nowhere"))
         self._records = records
 
-    def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]):  # type: ignore[no-untyped-def]
-        assert topic == "journal"
-        return (value for value in reversed(self._records) if any(text in value for text in wanted))
+    def journal_backwards(self, cluster: str) -> Iterator[bytes]:
+        return reversed(self._records)
 
 
 def test_entries_come_newest_first(tail: FolderTail) -> None:

@@ -138,6 +138,11 @@ SHEDS = [
     (shed(replace(GOOD, final=True)), "final, but names no destination"),
     (shed(replace(GOOD, final=FLAG)), "neither True nor False"),
     (shed(replace(GOOD, why=ANY)), "one of its verdicts is None"),
+    (
+        shed(replace(GOOD, why=replace(WHY, detail="x" * 4097))),
+        "has 4097 characters, and 4096 are allowed in a command",
+    ),
+    (shed(replace(GOOD, why=replace(WHY, by="x" * 9999))), "by of one of its verdicts has 9999 characters"),
     (shed(verdicts=None), "its verdicts are None"),
     (shed(verdicts="hot is hot"), "its verdicts are 'hot is hot'"),
     (shed(verdicts=(replace(WHY, reason=ANY),)), "reason of one of its verdicts is None"),
@@ -237,6 +242,7 @@ SPLITS = [
     (split(0, 9, 9, 0x80000000), "both ends of its range"),
     (split(1, 9, 0x80000000), "both ends of its range"),
     (split(0, 1 << 90, 0x80000000), "a number of 64 bits is expected"),
+    (split(*range(10_001)), "at 10001 positions, and 10000 are allowed"),
 ]
 
 
@@ -283,6 +289,11 @@ def test_a_faulty_answer_of_a_split_algorithm_is_refused_in_words() -> None:
     assert "its name is None" in refused(split_policy=policy, split_algorithm=Strange(answer=(5,), name=None))
     detail = Strange(answer=(5,), needs_topic_detail="no")
     assert "needs_topic_detail is 'no'" in refused(split_policy=policy, split_algorithm=detail)
+
+
+def test_a_verdict_that_is_no_commands_may_say_more() -> None:
+    decision, _ = cycle(shedder=Strange(answer=shed(verdicts=(replace(WHY, detail="x" * 4097),))))
+    assert max(len(verdict.detail) for verdict in decision.verdicts) == 4097
 
 
 def test_the_answers_of_a_shedder_in_a_hurry_are_checked() -> None:

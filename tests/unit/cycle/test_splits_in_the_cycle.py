@@ -13,6 +13,7 @@ from controller.model.decision import Command, Decision, Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import InFlight, Memory, SplitHitCounts
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
+from controller.strategies.common.cutting import MOST_CUTS
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.protocols import SplitAlgorithm
 from controller.strategies.shedding.overload_shedder import OverloadShedder
@@ -94,6 +95,21 @@ def test_a_cut_that_pulsar_would_refuse_is_not_sent() -> None:
         verdict.detail
         == "0x00000000_0x00001000 cannot be split at 0x00000000: every position must lie inside the range, only once"
     )
+
+
+def test_a_split_at_more_positions_than_a_command_holds_is_not_sent() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Crumbs:
+        name: str = "crumbs"
+        needs_topic_detail: bool = False
+
+        def cuts(self, lower: int, *_: object) -> tuple[int, ...]:
+            return tuple(range(lower + 1, lower + MOST_CUTS + 2))
+
+    decision, _ = cycle(BIG, replace(POLICY, split_algorithm=Crumbs()))
+    assert decision.commands == ()
+    [verdict] = [v for v in decision.verdicts if v.reason is Reason.IMPOSSIBLE_CUT]
+    assert verdict.detail == "at 10001 positions, allowed: 10000"
 
 
 def test_boundaries_that_come_with_the_choice_are_taken() -> None:

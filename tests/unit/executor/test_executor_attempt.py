@@ -16,6 +16,7 @@ NOBODYS, ELSEWHERE = Observation(boundaries=QUARTERS), Observation(boundaries=QU
 SERVER_ERROR = PulsarError("HTTP 500", status=500)
 NO_CONNECTION = PulsarError("no connection", sent=False, away=True)
 TIMEOUT = PulsarError("no answer", away=True)
+BUSY = PulsarError("HTTP 429", status=429, wait_seconds=3.0)
 
 
 class Scripted:
@@ -159,6 +160,33 @@ def test_while_nobody_can_be_reached_a_command_waits_as_long_as_it_may() -> None
     cluster = Scripted(*refused * 3)
     outcome = carry_out(unload(), cluster, may_act=lambda: None, may_wait=lambda: True, sleep=pauses.append)
     assert (outcome.answer.status, cluster.steps) == ("failed", [])
+
+
+def test_an_act_for_which_a_broker_has_too_many_requests_is_a_new_attempt_that_has_to_be_allowed_anew() -> None:
+    pauses, fenced = list[float](), Answer(status="fenced")
+
+    def outcome_of(*steps: Observation | PulsarError | None, allowed: list[Answer | None]) -> Outcome:
+        cluster = Scripted(*steps)
+        outcome = carry_out(
+            unload(), cluster, may_act=lambda: allowed.pop(0), may_wait=lambda: bool(allowed), sleep=pauses.append
+        )
+        assert (cluster.steps, allowed) == ([], [])
+        return outcome
+
+    # The broker has done nothing: there is no effect to look for.
+    done = outcome_of(*[OURS, BUSY] * 4, OURS, None, THEIRS, allowed=[None] * 5)
+    assert (done.answer.status, done.attempts, pauses) == ("done", 5, [3.0] * 4)
+    stopped = outcome_of(OURS, BUSY, OURS, allowed=[None, fenced])
+    assert (stopped.answer, stopped.attempts) == (fenced, 1)
+    moved = outcome_of(OURS, BUSY, ELSEWHERE, allowed=[None])
+    assert (moved.answer.status, moved.attempts) == ("obsolete", 1)
+    waited = outcome_of(*[OURS, BUSY] * 4, allowed=[None] * 4)
+    assert (waited.answer.status, waited.attempts, waited.nobody_reached) == ("expired", 4, True)
+
+
+def test_a_broker_that_wants_absurdly_much_time_is_not_waited_for_so_long() -> None:
+    absurd = PulsarError("HTTP 429", status=429, wait_seconds=900_000.0)
+    assert slept(OURS, absurd, OURS, absurd, OURS, None, THEIRS) == [0.5, 1.0]
 
 
 def test_an_act_that_seems_to_have_led_to_nothing_is_looked_at_again_before_it_is_said() -> None:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +16,6 @@ from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.pulsar.admin import PulsarError
-from controller.executor.attempt import carry_out
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import Pace
@@ -200,7 +198,7 @@ def test_of_newer_epochs_those_that_no_leader_can_have_are_left_out() -> None:
     assert newer_epoch(3, 1_000_003, 1_000_004) == 1_000_004
 
 
-@pytest.mark.parametrize("id", ["x" * 61, "x" * 5_000_000, "\N{SNOWMAN}" * 11])
+@pytest.mark.parametrize("id", ["x" * 61, "x" * 5_000_000, "\N{SNOWMAN}" * 11, "\N{GRINNING FACE}" * 6, '\\"' * 31])
 def test_a_command_with_an_absurd_id_is_passed_over_and_the_others_are_carried_out(tmp_path: Path, id: str) -> None:  # noqa: A002
     cluster, own = Owners(), unload(BUNDLES[1], id="y" * 60)
     absurd = issued(own).replace(b"y" * 60, id.encode())
@@ -305,7 +303,7 @@ def test_a_cluster_that_does_not_answer_is_a_failed_command_not_the_end(tmp_path
 
 
 def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_only_one_of_a_batch_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     now, looked = T, list[str]()
 
@@ -318,13 +316,15 @@ def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_on
             looked.append(command.id)
             raise PulsarError("connection refused", sent=False, away=True)
 
-    monkeypatch.setattr("controller.executor.loop.carry_out", partial(carry_out, sleep=pass_time))
     commands = [unload(bundle) for bundle in BUNDLES]
     commands[0] = replace(commands[0], expires_at_ms=T + 9_000)
     write(tmp_path, "1", *map(issued, commands))
     inbox = FolderInbox(tmp_path, cluster="standalone")
     settings = ExecutorSettings(max_per_second=1000.0, max_concurrent=1)
-    Executor(inbox, Away(), settings, name="standalone", now_ms=lambda: now, give_up_seconds=60.0).step()
+    works = Executor(
+        inbox, Away(), settings, name="standalone", now_ms=lambda: now, give_up_seconds=60.0, sleep=pass_time
+    )
+    works.step()
     inbox.close()
     assert results(tmp_path) == [(command.id, "expired") for command in commands]
     # The first one was tried until it expired, each of the others as often as any command.
@@ -613,3 +613,22 @@ def test_the_log_says_which_command_comes_again(tmp_path: Path, caplog: pytest.L
     (again,) = [record for record in caplog.records if "comes again" in record.getMessage()]
     assert again.getMessage() == f"unload of {BUNDLES[0]} comes again and is passed over"
     assert (vars(again)["command"], vars(again)["bundle"], vars(again)["epoch"]) == (command.id, BUNDLES[0], 1)
+
+
+def test_pauses_between_attempts_end_with_the_time_of_the_command(tmp_path: Path) -> None:
+    class Refusing(Owners):
+        def look(self, _: Command) -> Observation:
+            raise PulsarError("HTTP 500", status=500)
+
+    slept = list[float]()
+    write(tmp_path, "1", issued(unload()))
+    inbox = FolderInbox(tmp_path, cluster="standalone")
+    settings = ExecutorSettings(max_per_second=1000.0, attempts=30)
+    works = Executor(
+        inbox, Refusing(), settings, name="standalone", give_up_seconds=10.0, now_ms=lambda: T, sleep=slept.append
+    )
+    works.step()
+    inbox.close()
+    assert [status for _, status in results(tmp_path)] == ["failed"]
+    assert len(slept) == 29
+    assert max(slept) <= 10.0

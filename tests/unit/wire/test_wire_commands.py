@@ -18,6 +18,7 @@ from controller.wire.commands import (
     command_event,
     command_key,
     epoch_event,
+    own_event,
     parse_event,
     to_command,
 )
@@ -57,6 +58,16 @@ def test_an_unload_is_a_cloud_event_that_explains_itself() -> None:
             "destinationBroker": "broker-2:8080",
         },
     }
+
+
+def test_events_of_other_clusters_are_passed_over_whatever_else_is_wrong_with_them() -> None:
+    own = command_event(UNLOAD, 7, T)
+    assert own_event(own, CLUSTER) == parse_event(own)
+    assert own_event(own, "other") is None
+    assert own_event(b'{"type":"trimtab.merge","data":{"cluster":"other"}}', CLUSTER) is None
+    for wrong in (b'{"type":"trimtab.merge","data":{"cluster":"demo"}}', b'{"type":"trimtab.merge","data":[]}', b"{"):
+        with pytest.raises(WireError):
+            own_event(wrong, CLUSTER)
 
 
 def test_a_split_says_how_and_where() -> None:

@@ -59,9 +59,15 @@ class PulsarTail:
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail."""
         log = self._log
-        name = {"metrics": log.metrics_topic, "results": log.results_topic, "journal": log.journal_topic}[topic]
+        name = {"metrics": log.metrics_topic, "results": log.results_topic}[topic]
         with closing(LogConnection(log)) as connection:
             for record in newest_first(connection, name, keep=lambda value: any(text in value for text in wanted)):
+                yield record.value
+
+    def journal_backwards(self, cluster: str) -> Iterator[bytes]:  # noqa: ARG002 -- a log in Pulsar is one cluster's
+        """See LogTail."""
+        with closing(LogConnection(self._log)) as connection:
+            for record in newest_first(connection, self._log.journal_topic):
                 yield record.value
 
     def last_entry(self, cluster: str) -> JournalEntry | None:

@@ -58,7 +58,7 @@ def test_the_journal_and_the_commands_are_those_without_the_strays(
             [entry.interval for entry in read_journal(log)],
             None if newest is None else newest.interval,
             FolderCommandLog(log).poll(),
-            [*FolderTail(log).backwards("journal", (b"",))],
+            [*FolderTail(log).journal_backwards(CLUSTER)],
             FolderTail(log).journal_tail(CLUSTER, 2, b""),
             [[*records.read(topic, records.extents(topic))] for topic in ("journal", "commands")],
         ]

@@ -173,6 +173,19 @@ def test_an_admin_url_that_does_not_answer_leaves_time_for_those_after_it(monkey
     assert given[0][1] == pytest.approx(600, abs=40)
 
 
+@pytest.mark.parametrize("namespace", ["../..", "tenant/..", "./ns", "../brokers/x"])
+def test_names_that_would_lead_to_another_path_are_sent_to_nobody(broker: Brokers, namespace: str) -> None:
+    one = broker()
+    for call in (
+        lambda: admin(one).boundaries(namespace),
+        lambda: admin(one).unload(f"{namespace}/0x00000000_0x40000000"),
+    ):
+        with pytest.raises(PulsarError, match="nothing is sent") as raised:
+            call()
+        assert raised.value.sent is False
+    assert one.seen == []
+
+
 class _Garbled(Handler):
     """Sends a chunk whose length is below 0."""
 
@@ -217,18 +230,30 @@ class _Busy(Handler):
     ("retry_after", "waits"),
     [("", [0.5, 1, 2]), ("3", [3, 3, 3]), ("Tue, 24 Nov 2026 00:00:00 GMT", [0.5, 1, 2]), ("0", [0.5, 1, 2])],
 )
-def test_a_broker_with_too_many_requests_is_asked_again_after_the_time_that_it_says_acts_too(
+def test_a_broker_with_too_many_requests_is_asked_again_after_the_time_that_it_says(
     broker: Brokers, monkeypatch: pytest.MonkeyPatch, retry_after: str, waits: list[float]
 ) -> None:
     one, slept = broker(), list[float]()
-    one.RequestHandlerClass, one.answers[UNLOAD], one.answers[BUNDLES] = _Busy, (204, None), (200, CUT)
+    one.RequestHandlerClass, one.answers[BUNDLES] = _Busy, (200, CUT)
+    monkeypatch.setattr(_Busy, "retry_after", retry_after)
+    monkeypatch.setattr(_Busy, "refused", 3)
+    admin(one, sleep=slept.append).boundaries("tenant/ns")
+    assert slept == waits
+
+
+@pytest.mark.parametrize(("retry_after", "told"), [("", 0.0), ("3", 3.0), ("soon", 0.0)])
+def test_an_act_is_sent_once_also_where_the_broker_has_too_many_requests(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch, retry_after: str, told: float
+) -> None:
+    one, slept = broker(), list[float]()
+    one.RequestHandlerClass, one.answers[UNLOAD] = _Busy, (204, None)
+    monkeypatch.setattr(_Busy, "refused", 1)
     monkeypatch.setattr(_Busy, "retry_after", retry_after)
     asking = admin(one, sleep=slept.append)
-    for call in (lambda: asking.unload(BUNDLE), lambda: asking.boundaries("tenant/ns")):
-        slept.clear()
-        monkeypatch.setattr(_Busy, "refused", 3)
-        call()
-        assert slept == waits
+    with pytest.raises(PulsarError, match="429") as raised:
+        asking.unload(BUNDLE)
+    assert (raised.value.wait_seconds, raised.value.away, slept) == (told, True, [])
+    asking.unload(BUNDLE)
 
 
 def test_the_wait_for_a_broker_with_too_many_requests_ends_with_the_time_of_the_call_and_is_no_refusal(
@@ -239,15 +264,15 @@ def test_the_wait_for_a_broker_with_too_many_requests_ends_with_the_time_of_the_
     monkeypatch.setattr(_Busy, "refused", 100)
     monkeypatch.setattr(_Busy, "retry_after", "900000")
     with pytest.raises(PulsarError, match="429") as raised:
-        admin(one, sleep=slept.append).unload(BUNDLE)
+        admin(one, sleep=slept.append).boundaries("tenant/ns")
     assert (raised.value.away, slept, _Busy.refused) == (True, [], 99)
     monkeypatch.setattr(_Busy, "retry_after", "")
     with pytest.raises(PulsarError, match="429"):
-        admin(one, sleep=slept.append).within(15.9).unload(BUNDLE)
+        admin(one, sleep=slept.append).within(15.9).boundaries("tenant/ns")
     assert slept == [0.5, 1, 2, 4, 8]
     slept.clear()
     with pytest.raises(PulsarError, match="429"):
-        admin(one, sleep=slept.append).unload(BUNDLE)
+        admin(one, sleep=slept.append).boundaries("tenant/ns")
     assert slept == [0.5, 1, 2, 4, 8, 16]  # half a minute at most
 
 
@@ -270,6 +295,23 @@ def test_a_dead_broker_is_not_taken_for_an_owner(broker: Brokers) -> None:
     one.answers["/admin/v2/brokers/lab"] = (200, [one.name])
     one.answers[f"/admin/v2/brokers/lab/{one.name}/ownedNamespaces"] = (200, {BUNDLE: {}})
     assert admin(one).owner(BUNDLE, [dead.name]) == one.name
+
+
+def test_settings_of_brokers_are_texts_whatever_they_answer(broker: Brokers) -> None:
+    one = broker()
+    told = {"a": "false", "b": False, "c": None, "d": 5, "e": ["x"], "f": 1.5}
+    texts = {"a": "false", "b": "false", "c": "", "d": "5", "e": '["x"]', "f": "1.5"}
+    one.answers["/admin/v2/brokers/configuration/runtime"] = (200, told)
+    one.answers["/admin/v2/brokers/configuration/values"] = (200, told)
+    assert admin(one).configuration() == admin(one).dynamic_configuration() == texts
+
+
+def test_a_number_of_absurdly_many_digits_is_one_to_reckon_with(broker: Brokers) -> None:
+    one = broker()
+    one.answers["/admin/v2/broker-stats/load-report"] = (200, {"small": 1 << 63, "large": 10**4000, "less": -(10**400)})
+    one.answers["/admin/v2/brokers/lab"] = (200, [one.name])
+    report = admin(one).load_report(one.name)
+    assert report == {"small": 1 << 63, "large": math.inf, "less": -math.inf}
 
 
 def test_an_answer_that_is_not_json_is_an_error(broker: Brokers) -> None:

@@ -1,0 +1,57 @@
+"""What waits to be published, on a log that takes no record above a size."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from controller.adapters.metrics.collector import CollectorMetrics
+from controller.collector.publisher import Publisher
+from controller.model.errors import TrimtabError
+from controller.model.names import FULL_UPPER
+from controller.wire.chunks import KeyValue
+from controller.wire.metrics import NamespaceStateRecord
+from tests.fake_pulsar import CLUSTER
+
+T = 1_795_233_660_000
+_LARGEST = 1 << 20
+
+
+class SmallLog:
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.asked = 0
+
+    def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
+        self.asked += 1
+        given = list(records)
+        if any(len(value) > _LARGEST for _, value in given):
+            raise TrimtabError("message too large")
+        self.keys += [key for key, _ in given]
+
+
+def state(namespace: str, size: int) -> NamespaceStateRecord:
+    """About *size* bytes; what is in them is no matter here, so that it is made quickly."""
+    return NamespaceStateRecord.model_construct(
+        cluster=CLUSTER, namespace=namespace, version=T, boundaries=(0, FULL_UPPER), anti_affinity_group="x" * size
+    )
+
+
+def test_a_state_that_is_too_large_for_the_log_is_named_and_holds_up_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    small: Any = SmallLog()
+    publisher = Publisher(small, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    publisher.begin(T, T + 1000)
+    publisher.states([state("a/huge", 1_300_000), state("a/large", 1_000_000), state("a/small", 4)])
+    publisher.publish()
+    assert small.keys == ["a/small", "a/large"]
+    told = "not published, and kept while it is time: namespace_state of a/huge, 1300"
+    assert [told in message for message in caplog.messages] == [True]
+    asked = small.asked
+    publisher.publish()
+    assert small.asked == asked, "once an interval"
+    publisher.begin(T + 60_000, T + 61_000)
+    publisher.states([state("a/small", 8)])
+    publisher.publish()
+    assert small.keys == ["a/small", "a/large", "a/small"]
