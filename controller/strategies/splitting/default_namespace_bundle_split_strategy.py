@@ -2,7 +2,8 @@
 
 The load of this interval counts, not an average.  In Pulsar every broker looks at its own bundles, and counts them in
 its own memory; here that is done broker by broker, and they share the room that a namespace has left.  So a bundle that
-went to another broker is counted anew there, and a bundle that no broker serves is neither counted nor split.
+went to another broker is counted anew there, and a bundle that no broker serves is neither counted nor split.  Where
+the data of a broker are missing, its counts wait for them.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.DefaultNamespaceBundleSplitStrategyImpl
 """
@@ -164,9 +165,14 @@ def _still_counted(view: ClusterView, memory: SplitHitCounts) -> dict[str, int]:
 
 
 def _remembered(view: ClusterView, before: SplitHitCounts, hits: Mapping[str, int]) -> SplitHitCounts:
-    """*hits*, and at which broker they were counted."""
+    """*hits*, and at which broker they were counted; those of a broker whose data are missing stay as they were."""
     owners = {name: _owner(view, name) or before.owners.get(name) for name in hits}
-    return SplitHitCounts(hits=hits, owners={name: owner for name, owner in owners.items() if owner is not None})
+    seen, missing = view.bundles.code_of, frozenset(view.missing)
+    away = {name: owner for name, owner in before.owners.items() if owner in missing and name not in seen}
+    return SplitHitCounts(
+        hits={**hits, **{name: before.hits[name] for name in away}},
+        owners={name: owner for name, owner in {**owners, **away}.items() if owner is not None},
+    )
 
 
 def _owner(view: ClusterView, bundle: str) -> str | None:

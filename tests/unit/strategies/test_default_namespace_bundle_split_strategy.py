@@ -95,6 +95,17 @@ def test_a_bundle_that_no_broker_serves_is_neither_counted_nor_split_and_its_cou
     assert split_after(view(holding("b2", {A: OVER})), memory) == []
 
 
+def test_counts_of_a_broker_whose_data_are_missing_wait_for_them_unless_another_broker_serves_the_bundle() -> None:
+    # Java: each broker counts by itself, so it does not matter whose data reach the leader.
+    before = SplitHitCounts(hits={A: 2, B: 2}, owners={A: "b1", B: "b1"})
+    elsewhere = replace(view(holding("b2", {B: WITHIN, C: OVER})), missing=("b1",))
+    _, memory = PATIENT.decide(elsewhere, before)
+    assert memory == SplitHitCounts(hits={A: 2, C: 1}, owners={A: "b1", C: "b2"})
+    assert split_after(cluster(a=OVER), memory) == [A]
+    _, memory = PATIENT.decide(view(holding("b2", {B: WITHIN})), memory)
+    assert memory == SplitHitCounts()
+
+
 def test_hits_of_a_journal_that_does_not_say_where_they_were_counted_go_on() -> None:
     assert split_after(cluster(a=OVER), SplitHitCounts(hits={A: 2})) == [A]
 
