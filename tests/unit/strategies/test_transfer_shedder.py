@@ -159,7 +159,7 @@ def test_one_even_round_starts_the_count_again() -> None:
     even = view(broker("cold", usage=0.5, z=100), broker("hot", usage=0.5, a=100))
     _, memory = run(HOT_AND_COLD, replace(SHEDDER, hit_count_threshold=3))
     assert memory.hit_count == 1
-    decision, memory = run(even, replace(SHEDDER, hit_count_threshold=3), memory)
+    decision, memory = run(at(even, 1), replace(SHEDDER, hit_count_threshold=3), memory)
     assert (decision.reason, memory.hit_count) == (Reason.BALANCED, 0)
 
 
@@ -200,6 +200,15 @@ def test_usage_and_throughput_are_smoothed_over_the_rounds_and_forgotten_with_th
     assert memory.weighted_max_ema == pytest.approx({"a": 0.75})
     assert memory.msg_throughput_ema == pytest.approx({"a": 2 * 1024 * 1024})
     assert memory.updated_at_ms == {"a": INTERVAL + MINUTE}
+
+
+def test_an_interval_counts_once_however_often_it_is_looked_at() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    _, memory = run(view(broker("a", usage=1.0, x=3)), shedder)
+    now = at(view(broker("a", usage=0.5, x=3)), 1)
+    _, memory = run(now, shedder, shedder.observed(now, memory))
+    assert memory.weighted_max_ema == {"a": 0.75}
+    assert shedder.observed(now, memory) is memory
 
 
 def test_brokers_that_gave_or_got_a_bundle_begin_their_averages_anew_and_others_go_on() -> None:
