@@ -47,7 +47,8 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
     several_cuts: bool = option(
         "trimtabSplitStrategySeveralCuts",
         default=False,
-        meaning="extensible load manager: also split where the algorithm finds several cuts, which Pulsar does not",
+        meaning="extensible load manager: where the algorithm finds several cuts, split at the middle one, and the"
+        " parts in later rounds; Pulsar does not split such a bundle",
     )
     fixed_parents: bool = option(
         "trimtabSplitStrategyFixedParents",
@@ -98,7 +99,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
                 verdicts.append(cuts)
                 continue
             splits.append(_split(bundle, view.brokers.names[broker], why, cuts))
-            count[space] += max(1, len(cuts))
+            count[space] += 1
             of_broker[broker] += 1
             del hits[bundle]
         verdicts += self._brokers_at_their_limit(view, of_broker)
@@ -130,8 +131,11 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
         if self.algorithm is None:
             return ()
         cuts = cut(view, row, self.algorithm)
-        if isinstance(cuts, Verdict) or len(cuts) == 1 or self.several_cuts:
+        if isinstance(cuts, Verdict) or len(cuts) == 1:
             return cuts
+        if self.several_cuts:
+            # Pulsar's Split takes two parts and no more.
+            return (cuts[len(cuts) // 2],)
         return Verdict(
             subject=view.bundles.names[row],
             reason=Reason.SEVERAL_CUTS,
@@ -139,7 +143,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
             limit=1,
             unit="cuts",
             by=self.algorithm.name,
-            detail="trimtabSplitStrategySeveralCuts allows them",
+            detail="with trimtabSplitStrategySeveralCuts it is split at one after the other",
         )
 
     def _brokers_at_their_limit(self, view: ClusterView, of_broker: Counter[int]) -> list[Verdict]:
