@@ -40,6 +40,9 @@ from controller.strategies.shedding.transfer_shedder.verdicts import Narrator
 V = TypeVar("V")
 
 _SECOND_MS: Final = 1000
+#: Brokers settle from the end of their unloads on, which comes after T: so a T just the delay later is too early.
+#: Pulsar: UnloadScheduler.execute, which notes the time when an unload is done.
+_UNTIL_UNLOADED_MS: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +123,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         cooling = {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active}
         found = self.plan(store, memory.hit_count, cooling)
         decision = self._narrator.decision(store, found)
-        gave = {unload.source: view.as_of_ms for unload in decision.unloads}
+        gave = {unload.source: view.as_of_ms + _UNTIL_UNLOADED_MS for unload in decision.unloads}
         return decision, replace(
             memory,
             hit_count=found.hit_count,
