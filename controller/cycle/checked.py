@@ -60,13 +60,13 @@ def splits_by(policy: SplitPolicy[Any], view: ClusterView, memory: StrategyMemor
     return found, moved
 
 
-def observed_by(placement: Placement[Any], view: ClusterView, memory: StrategyMemory) -> Any:
-    """The memory of *placement* after the interval of *view*; *memory* where it observes nothing."""
-    if not isinstance(placement, Observer):
+def observed_by(strategy: Shedder[Any] | Placement[Any], view: ClusterView, memory: StrategyMemory) -> Any:
+    """The memory of *strategy* after the interval of *view*; *memory* where it observes nothing."""
+    if not isinstance(strategy, Observer):
         return memory
-    with Blamed(placement, "observed"):
-        moved = placement.observed(view, memory)
-        _refuse(placement, memory_flaw(memory, moved))
+    with Blamed(strategy, "observed"):
+        moved = strategy.observed(view, memory)
+        _refuse(strategy, memory_flaw(memory, moved))
     return moved
 
 

@@ -159,7 +159,7 @@ def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[V
 
 
 def _of_active_brokers(memory: Memory, view: ClusterView, policy: Policy) -> Memory:
-    """Remove the usage history of brokers that left, and let an observing placement see the view.
+    """Remove the usage history of brokers that left, and let shedder and placement see the view if they observe.
 
     Pulsar: onActiveBrokersChange.
     """
@@ -170,7 +170,11 @@ def _of_active_brokers(memory: Memory, view: ClusterView, policy: Policy) -> Mem
         shedder=shedder.only(active) if isinstance(shedder, UsageHistory) else shedder,
         placement=placement.only(active) if isinstance(placement, UsageHistory) else placement,
     )
-    return replace(memory, placement=observed_by(policy.placement, view, memory.placement))
+    return replace(
+        memory,
+        shedder=observed_by(policy.shedder, view, memory.shedder),
+        placement=observed_by(policy.placement, view, memory.placement),
+    )
 
 
 def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, int]:

@@ -44,7 +44,9 @@ class BalancerOptions:
         meaning="a bundle that was unloaded stays put for so long",
     )
     unload_split_bundles: bool = option(
-        "loadBalancerAutoUnloadSplitBundlesEnabled", default=True, meaning="unload the halves of a split bundle"
+        "loadBalancerAutoUnloadSplitBundlesEnabled",
+        default=True,
+        meaning="unload the halves of a split bundle; with the extensible load manager they always stay",
     )
 
     @property

@@ -105,7 +105,7 @@ class TransferHistory:
     weighted_max_ema: Mapping[str, float] = field(default_factory=dict)
     msg_throughput_ema: Mapping[str, float] = field(default_factory=dict)
     updated_at_ms: Mapping[str, int] = field(default_factory=dict)
-    #: T of the broker's last unload, epoch ms, kept during its cool-down.
+    #: When the broker's last unload was done, epoch ms, kept during its cool-down; older entries have the T before it.
     recently_unloaded_brokers: Mapping[str, int] = field(default_factory=dict)
     #: Digest of the bundles that the broker owned; older entries have none.
     bundles: Mapping[str, str] = field(default_factory=dict)

@@ -135,7 +135,7 @@ def policy_of(
         membership=_membership(conf),
         filters=filters,
         selection=ExtensibleSelectBroker() if _extensible(names) else build(ModularSelectBroker, conf),
-        balancer=build(BalancerOptions, conf),
+        balancer=_balancer(names, conf),
         shed=decisions.shed,
         split=decisions.split,
         warm_up_samples=warm_up_samples,
@@ -186,6 +186,15 @@ def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[st
     """The shedder; one that applies the *filters* itself gets them."""
     chosen = SHEDDER_KIND.choose(names.shedder, conf)
     return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder | PeakShedder) else chosen
+
+
+def _balancer(names: StrategyNames, conf: Mapping[str, str]) -> BalancerOptions:
+    """The balancer's options; brokers of the extensible load manager keep the parts of a split, whatever they say.
+
+    Pulsar: ExtensibleLoadManagerImpl.splitNamespaceBundleAsync.
+    """
+    built = build(BalancerOptions, conf)
+    return replace(built, unload_split_bundles=False) if _extensible(names) else built
 
 
 def _extensible(names: StrategyNames) -> bool:

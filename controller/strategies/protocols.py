@@ -66,7 +66,7 @@ class Placement(Protocol[M]):
 
 @runtime_checkable
 class Observer(Protocol[M]):
-    """A placement whose memory changes once an interval, whether or not a bundle is placed in it."""
+    """A shedder or placement whose memory changes once an interval, whether or not it is asked in it."""
 
     def observed(self, view: ClusterView, memory: M) -> M:
         """The memory after the interval of *view*; called again for the same interval, it returns *memory*."""

@@ -9,12 +9,14 @@ Pulsar: org.apache.pulsar.broker.loadbalance.extensions.reporter.BrokerLoadDataR
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from controller.model.load import Bools, ClusterView
 from controller.model.names import is_broker_own
+
+V = TypeVar("V")
 
 #: Bytes of a digest.  Two sets of bundles with the same digest would only leave averages as they are.
 _DIGEST_BYTES: Final = 8
@@ -37,6 +39,6 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> Bools:
     return np.array([before.get(name, digest) != digest for name, digest in now.items()], np.bool_)
 
 
-def remembered(before: Mapping[str, str], now: Mapping[str, str], view: ClusterView) -> dict[str, str]:
-    """*now*, and of the brokers of *view* without data what was known *before*; others are forgotten."""
-    return {**{name: before[name] for name in view.missing if name in before}, **now}
+def remembered(before: Mapping[str, V], now: Mapping[str, V], view: ClusterView) -> dict[str, V]:
+    """*now*, by broker, and of the brokers of *view* without data what was known *before*; others are forgotten."""
+    return {**now, **{name: before[name] for name in view.missing if name in before}}

@@ -2,7 +2,8 @@
 
 The load of this interval counts, not an average.  In Pulsar every broker looks at its own bundles, and counts them in
 its own memory; here that is done broker by broker, and they share the room that a namespace has left.  So a bundle that
-went to another broker is counted anew there, and a bundle that no broker serves is neither counted nor split.
+went to another broker is counted anew there, and a bundle that no broker serves is neither counted nor split.  Where
+the data of a broker are missing, its counts wait for them.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.DefaultNamespaceBundleSplitStrategyImpl
 """
@@ -46,7 +47,8 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
     several_cuts: bool = option(
         "trimtabSplitStrategySeveralCuts",
         default=False,
-        meaning="extensible load manager: also split where the algorithm finds several cuts, which Pulsar does not",
+        meaning="extensible load manager: where the algorithm finds several cuts, split at the middle one, and the"
+        " parts in later rounds; Pulsar does not split such a bundle",
     )
     fixed_parents: bool = option(
         "trimtabSplitStrategyFixedParents",
@@ -97,7 +99,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
                 verdicts.append(cuts)
                 continue
             splits.append(_split(bundle, view.brokers.names[broker], why, cuts))
-            count[space] += max(1, len(cuts))
+            count[space] += 1
             of_broker[broker] += 1
             del hits[bundle]
         verdicts += self._brokers_at_their_limit(view, of_broker)
@@ -129,8 +131,11 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
         if self.algorithm is None:
             return ()
         cuts = cut(view, row, self.algorithm)
-        if isinstance(cuts, Verdict) or len(cuts) == 1 or self.several_cuts:
+        if isinstance(cuts, Verdict) or len(cuts) == 1:
             return cuts
+        if self.several_cuts:
+            # Pulsar's Split takes two parts and no more.
+            return (cuts[len(cuts) // 2],)
         return Verdict(
             subject=view.bundles.names[row],
             reason=Reason.SEVERAL_CUTS,
@@ -138,7 +143,7 @@ class DefaultNamespaceBundleSplitStrategyImpl(BundleLimits):
             limit=1,
             unit="cuts",
             by=self.algorithm.name,
-            detail="trimtabSplitStrategySeveralCuts allows them",
+            detail="with trimtabSplitStrategySeveralCuts it is split at one after the other",
         )
 
     def _brokers_at_their_limit(self, view: ClusterView, of_broker: Counter[int]) -> list[Verdict]:
@@ -164,9 +169,14 @@ def _still_counted(view: ClusterView, memory: SplitHitCounts) -> dict[str, int]:
 
 
 def _remembered(view: ClusterView, before: SplitHitCounts, hits: Mapping[str, int]) -> SplitHitCounts:
-    """*hits*, and at which broker they were counted."""
+    """*hits*, and at which broker they were counted; those of a broker whose data are missing stay as they were."""
     owners = {name: _owner(view, name) or before.owners.get(name) for name in hits}
-    return SplitHitCounts(hits=hits, owners={name: owner for name, owner in owners.items() if owner is not None})
+    seen, missing = view.bundles.code_of, frozenset(view.missing)
+    away = {name: owner for name, owner in before.owners.items() if owner in missing and name not in seen}
+    return SplitHitCounts(
+        hits={**hits, **{name: before.hits[name] for name in away}},
+        owners={name: owner for name, owner in {**owners, **away}.items() if owner is not None},
+    )
 
 
 def _owner(view: ClusterView, bundle: str) -> str | None:

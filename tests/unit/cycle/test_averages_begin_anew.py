@@ -64,6 +64,15 @@ def test_the_same_log_leaves_the_same_memory_however_it_is_cut() -> None:
     assert whole == decided(*([record] for record in LOG), **EXTENSIBLE) == decided(LOG[:6], LOG[6:], **EXTENSIBLE)
 
 
+def test_averages_move_in_every_interval_also_where_bundles_are_unloaded_in_every_seventh_only() -> None:
+    seldom = {**EXTENSIBLE, "loadBalancerSheddingIntervalMinutes": "7"}
+    averages = [
+        [memory.shedder.weighted_max_ema for memory in memories if isinstance(memory.shedder, TransferHistory)]
+        for _, memories in (decided(LOG, **EXTENSIBLE), decided(LOG, **seldom))
+    ]
+    assert averages[0] == averages[1]
+
+
 def test_with_the_modular_load_manager_averages_go_on() -> None:
     _, memories = decided(LOG)
     shedder = memories[-1].shedder

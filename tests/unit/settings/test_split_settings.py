@@ -68,6 +68,15 @@ def test_the_extensible_managers_policy_knows_where_a_bundle_will_be_cut(tmp_pat
     assert found.split_algorithm == TopicCountEquallyDivide()
 
 
+def test_brokers_of_the_extensible_load_manager_keep_the_parts_of_a_split_whatever_the_option_says(
+    tmp_path: Path,
+) -> None:
+    # Java: NamespaceService.splitAndOwnBundle passes on all but whether to unload.
+    for manager, asked, leave in (("", True, True), ("", False, False), (EXTENSIBLE, True, False)):
+        conf = {"loadManagerClassName": manager, "loadBalancerAutoUnloadSplitBundlesEnabled": str(asked).lower()}
+        assert policy(tmp_path, **conf).balancer.unload_split_bundles is leave
+
+
 def test_hot_topics_are_isolated_before_the_algorithm_is_asked(tmp_path: Path) -> None:
     algorithm = policy(
         tmp_path,

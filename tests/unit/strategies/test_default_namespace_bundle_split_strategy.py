@@ -95,6 +95,17 @@ def test_a_bundle_that_no_broker_serves_is_neither_counted_nor_split_and_its_cou
     assert split_after(view(holding("b2", {A: OVER})), memory) == []
 
 
+def test_counts_of_a_broker_whose_data_are_missing_wait_for_them_unless_another_broker_serves_the_bundle() -> None:
+    # Java: each broker counts by itself, so it does not matter whose data reach the leader.
+    before = SplitHitCounts(hits={A: 2, B: 2}, owners={A: "b1", B: "b1"})
+    elsewhere = replace(view(holding("b2", {B: WITHIN, C: OVER})), missing=("b1",))
+    _, memory = PATIENT.decide(elsewhere, before)
+    assert memory == SplitHitCounts(hits={A: 2, C: 1}, owners={A: "b1", C: "b2"})
+    assert split_after(cluster(a=OVER), memory) == [A]
+    _, memory = PATIENT.decide(view(holding("b2", {B: WITHIN})), memory)
+    assert memory == SplitHitCounts()
+
+
 def test_hits_of_a_journal_that_does_not_say_where_they_were_counted_go_on() -> None:
     assert split_after(cluster(a=OVER), SplitHitCounts(hits={A: 2})) == [A]
 
@@ -177,13 +188,16 @@ def test_what_the_algorithm_cannot_cut_stays_counted_and_takes_no_room() -> None
     assert (decision.verdicts[-1].reason, decision.verdicts[-1].by) == (Reason.BELOW_MINIMUM, "told")
 
 
-def test_several_cuts_are_refused_as_in_pulsar_unless_they_are_allowed() -> None:
+def test_several_cuts_are_refused_as_in_pulsar_unless_they_may_come_one_after_the_other() -> None:
+    # Java: extensions.models.Split takes two parts and no more, so brokers refuse several cuts at once.
     strategy = replace(AT_ONCE, algorithm=Cuts((5, 9)))
     assert [str(v) for v in refusals(cluster(a=OVER), strategy)] == [
-        f"{A}: SeveralCuts (2 vs 1 cuts): trimtabSplitStrategySeveralCuts allows them"
+        f"{A}: SeveralCuts (2 vs 1 cuts): with trimtabSplitStrategySeveralCuts it is split at one after the other"
     ]
-    allowed = replace(strategy, several_cuts=True, max_bundles=4)
-    assert split(cluster(a=OVER, b=OVER), allowed) == [A]  # two bundles became four
+    for cuts, boundaries in (((5, 9), (0, 9, 16)), ((2, 5, 9), (0, 5, 16)), ((5,), (0, 5, 16))):
+        allowed = replace(strategy, algorithm=Cuts(cuts), several_cuts=True, max_bundles=3)
+        [one] = allowed.decide(cluster(a=OVER, b=OVER), SplitHitCounts())[0].splits  # two bundles became three
+        assert (one.bundle, one.boundaries) == (A, boundaries)
 
 
 @pytest.mark.parametrize(("limit", "is_split"), [(2047, False), (2048, True)])

@@ -72,7 +72,7 @@ def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
         "cold: Overloaded (0.1 vs 0.5 usage): in exchange with hot",
         "hot: Overloaded (0.9 vs 0.5 usage): the emptiest broker is cold",
     ]
-    assert memory.recently_unloaded_brokers == {"cold": INTERVAL, "hot": INTERVAL}
+    assert memory.recently_unloaded_brokers == {"cold": INTERVAL + 1, "hot": INTERVAL + 1}
 
 
 def test_without_transfers_bundles_go_anywhere_and_none_come_back() -> None:
@@ -159,20 +159,21 @@ def test_one_even_round_starts_the_count_again() -> None:
     even = view(broker("cold", usage=0.5, z=100), broker("hot", usage=0.5, a=100))
     _, memory = run(HOT_AND_COLD, replace(SHEDDER, hit_count_threshold=3))
     assert memory.hit_count == 1
-    decision, memory = run(even, replace(SHEDDER, hit_count_threshold=3), memory)
+    decision, memory = run(at(even, 1), replace(SHEDDER, hit_count_threshold=3), memory)
     assert (decision.reason, memory.hit_count) == (Reason.BALANCED, 0)
 
 
 def test_brokers_that_gave_have_to_settle_before_anybody_gives_again() -> None:
     _, memory = run(HOT_AND_COLD)
-    assert memory.recently_unloaded_brokers == {"hot": INTERVAL}
-    for minute in (1, 2):
+    # Java: the time of an unload is that of its end, so it is less than three minutes back three rounds later.
+    for minute in (1, 2, 3):
         decision, memory = run(at(HOT_AND_COLD, minute), memory=memory)
         assert (decision.reason, decision.unloads) == (Reason.COOL_DOWN, ())
         assert f"hot: CoolDown ({minute * 60} vs 180 s): bundles were taken off it" in map(str, decision.verdicts)
-    decision, memory = run(at(HOT_AND_COLD, 3), memory=memory)
+    decision, memory = run(at(HOT_AND_COLD, 4), memory=memory)
     assert decision.reason is Reason.OVERLOADED
-    assert memory.recently_unloaded_brokers == {"hot": INTERVAL + 3 * MINUTE}
+    decision, memory = run(at(HOT_AND_COLD, 7), memory=memory)
+    assert decision.reason is Reason.COOL_DOWN
 
 
 def test_a_broker_far_below_the_others_counts_even_if_the_deviation_does_not() -> None:
@@ -200,6 +201,15 @@ def test_usage_and_throughput_are_smoothed_over_the_rounds_and_forgotten_with_th
     assert memory.weighted_max_ema == pytest.approx({"a": 0.75})
     assert memory.msg_throughput_ema == pytest.approx({"a": 2 * 1024 * 1024})
     assert memory.updated_at_ms == {"a": INTERVAL + MINUTE}
+
+
+def test_an_interval_counts_once_however_often_it_is_looked_at() -> None:
+    shedder = TransferShedder(history_fraction=0.5)
+    _, memory = run(view(broker("a", usage=1.0, x=3)), shedder)
+    now = at(view(broker("a", usage=0.5, x=3)), 1)
+    _, memory = run(now, shedder, shedder.observed(now, memory))
+    assert memory.weighted_max_ema == {"a": 0.75}
+    assert shedder.observed(now, memory) is memory
 
 
 def test_brokers_that_gave_or_got_a_bundle_begin_their_averages_anew_and_others_go_on() -> None:
@@ -238,16 +248,16 @@ def test_a_broker_without_data_for_a_while_goes_on_if_it_comes_back_with_the_sam
 
 
 def test_load_that_a_move_evened_out_moves_nothing_more() -> None:
-    # With averages that go on, hot would still be at 0.79 and cold at 0.21 when it has settled.
+    # With averages that go on, hot would still be at 0.76 and cold at 0.24 when it has settled.
     shedder = TransferShedder(hit_count_threshold=0)
     decision, memory = run(HOT_AND_COLD, shedder)
     assert [one.bundle for one in decision.unloads] == ["a", "b"]
     even = view(broker("cold", usage=0.5, z=5, a=10, b=20), broker("hot", usage=0.5, c=30, d=40))
     reasons = []
-    for minute in (1, 2, 3):
+    for minute in (1, 2, 3, 4):
         decision, memory = run(at(even, minute), shedder, memory)
         reasons.append(decision.reason)
-    assert reasons == [Reason.COOL_DOWN, Reason.COOL_DOWN, Reason.BALANCED]
+    assert reasons == [*[Reason.COOL_DOWN] * 3, Reason.BALANCED]
 
 
 def test_a_memory_of_before_bundles_were_remembered_goes_on() -> None:

@@ -17,14 +17,14 @@ too old, and brokers report once a round.
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
 
 import numpy as np
 
 from controller.model.decision import Reason, UnloadDecision
-from controller.model.load import Bools, ClusterView
+from controller.model.load import ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.option import option
 from controller.strategies.common import options, owned_bundles
@@ -37,7 +37,12 @@ from controller.strategies.shedding.transfer_shedder.reports import ReportedBund
 from controller.strategies.shedding.transfer_shedder.rounds import LoadStore, Round, RoundLimits
 from controller.strategies.shedding.transfer_shedder.verdicts import Narrator
 
+V = TypeVar("V")
+
 _SECOND_MS: Final = 1000
+#: Brokers settle from the end of their unloads on, which comes after T: so a T just the delay later is too early.
+#: Pulsar: UnloadScheduler.execute, which notes the time when an unload is done.
+_UNTIL_UNLOADED_MS: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +108,8 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         """Plan both ends of every move, the fullest broker first."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.OUTDATED_DATA if view.missing else Reason.NO_BROKERS), memory
-        owned = owned_bundles.digests(view)
-        loads = self._reported(view, memory, owned_bundles.changed(memory.bundles, owned))
+        memory = self.observed(view, memory)
+        loads = _loads(view, memory)
         bundles = ReportedBundles(view, self, self.filters)
         store = LoadStore(
             now_ms=view.as_of_ms,
@@ -118,13 +123,40 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         cooling = {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active}
         found = self.plan(store, memory.hit_count, cooling)
         decision = self._narrator.decision(store, found)
-        gave = {unload.source: view.as_of_ms for unload in decision.unloads}
-        return decision, TransferHistory(
+        gave = {unload.source: view.as_of_ms + _UNTIL_UNLOADED_MS for unload in decision.unloads}
+        return decision, replace(
+            memory,
             hit_count=found.hit_count,
-            weighted_max_ema=dict(zip(loads.names, loads.load.tolist(), strict=True)),
-            msg_throughput_ema=dict(zip(loads.names, loads.throughput_ema.tolist(), strict=True)),
-            updated_at_ms=dict(zip(loads.names, loads.updated_at_ms.tolist(), strict=True)),
             recently_unloaded_brokers={**found.ready.recently_unloaded, **gave},
+        )
+
+    def observed(self, view: ClusterView, memory: TransferHistory) -> TransferHistory:
+        """The memory with the averages after the interval of *view*; those of brokers that left are forgotten.
+
+        A broker that got, gave or split a bundle begins its averages anew, with this interval.
+        Pulsar: BrokerLoadData.update, BrokerLoadDataReporter.handleEvent.
+        """
+        brokers, at = view.brokers, view.as_of_ms
+        if all(memory.updated_at_ms.get(name) == at for name in brokers.names):
+            return memory
+        owned = owned_bundles.digests(view)
+        known = np.array([name in memory.weighted_max_ema for name in brokers.names], np.bool_)
+        before = BrokerLoad(
+            max_resource_usage=np.zeros(len(brokers)),
+            weighted_max_ema=np.array([memory.weighted_max_ema.get(name, 0.0) for name in brokers.names]),
+            msg_throughput_ema=np.array([memory.msg_throughput_ema.get(name, 0.0) for name in brokers.names]),
+            reported=known & ~owned_bundles.changed(memory.bundles, owned),
+        )
+        now = self.updated(before, brokers.usage, brokers.limit, brokers.throughput)
+
+        def known_of(before: Mapping[str, V], now: Iterable[V]) -> dict[str, V]:
+            return owned_bundles.remembered(before, dict(zip(brokers.names, now, strict=True)), view)
+
+        return replace(
+            memory,
+            weighted_max_ema=known_of(memory.weighted_max_ema, now.weighted_max_ema.tolist()),
+            msg_throughput_ema=known_of(memory.msg_throughput_ema, now.msg_throughput_ema.tolist()),
+            updated_at_ms=known_of(memory.updated_at_ms, [at] * len(brokers)),
             bundles=owned_bundles.remembered(memory.bundles, owned, view),
         )
 
@@ -134,32 +166,6 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             target_std=self.target_std,
             hit_count_threshold=self.hit_count_threshold,
             delay_ms=self.shedding_delay_seconds * _SECOND_MS,
-        )
-
-    def _reported(self, view: ClusterView, memory: TransferHistory, anew: Bools) -> BrokerLoads:
-        """The load of the view's brokers after this round's report, then the last known of those that are missing.
-
-        *anew*: (brokers,) whose averages begin again with this report.
-        """
-        brokers = view.brokers
-        missing = [name for name in view.missing if name in memory.weighted_max_ema]
-        known = np.array([name in memory.weighted_max_ema for name in brokers.names], np.bool_)
-        before = BrokerLoad(
-            max_resource_usage=np.zeros(len(brokers)),
-            weighted_max_ema=np.array([memory.weighted_max_ema.get(name, 0.0) for name in brokers.names]),
-            msg_throughput_ema=np.array([memory.msg_throughput_ema.get(name, 0.0) for name in brokers.names]),
-            reported=known & ~anew,
-        )
-        now = self.updated(before, brokers.usage, brokers.limit, brokers.throughput)
-        return BrokerLoads(
-            names=(*brokers.names, *missing),
-            load=np.append(now.weighted_max_ema, [memory.weighted_max_ema[name] for name in missing]),
-            throughput_ema=np.append(now.msg_throughput_ema, [memory.msg_throughput_ema[name] for name in missing]),
-            # Not used: missing brokers neither give nor take.
-            throughput=np.append(brokers.throughput, np.zeros(len(missing))),
-            updated_at_ms=np.array(
-                [view.as_of_ms] * len(brokers) + [memory.updated_at_ms[name] for name in missing], np.int64
-            ),
         )
 
     def plan(self, store: LoadStore, hit_count: int, recently_unloaded: Mapping[str, int]) -> Round:
@@ -178,3 +184,18 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             counts_gain=self.debug or self.counts_gain,
         )
         return limits.plan(store, hit_count, recently_unloaded)
+
+
+def _loads(view: ClusterView, memory: TransferHistory) -> BrokerLoads:
+    """The load of the view's brokers after this interval, then the last known of those that are missing."""
+    brokers = view.brokers
+    missing = [name for name in view.missing if name in memory.weighted_max_ema]
+    names = (*brokers.names, *missing)
+    return BrokerLoads(
+        names=names,
+        load=np.array([memory.weighted_max_ema[name] for name in names]),
+        throughput_ema=np.array([memory.msg_throughput_ema[name] for name in names]),
+        # Not used: missing brokers neither give nor take.
+        throughput=np.append(brokers.throughput, np.zeros(len(missing))),
+        updated_at_ms=np.array([memory.updated_at_ms[name] for name in names], np.int64),
+    )

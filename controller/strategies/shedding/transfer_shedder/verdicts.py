@@ -49,7 +49,7 @@ class Narrator:
                 Verdict(
                     subject=found.ready.broker,
                     reason=reason,
-                    observed=found.ready.elapsed_ms / 1000,
+                    observed=round(found.ready.elapsed_ms / 1000),
                     limit=self.delay_ms / 1000,
                     unit="s",
                     by=_BY,
