@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
+from pydantic_core import from_json
 
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.pool import (
@@ -417,7 +418,11 @@ def _is_last(number: int) -> list[bool]:
 
 def _json(body: bytes, path: str) -> Any:
     try:
-        return json.loads(body, parse_int=_number)
+        text = body.decode()
+        found = json.loads(text, parse_int=_number)
+        if "\\u" in text:
+            from_json(text)  # refuses halves of surrogate pairs: nothing can be written with them
+        return found
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
         raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
 

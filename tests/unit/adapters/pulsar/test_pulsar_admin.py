@@ -314,6 +314,28 @@ def test_a_number_of_absurdly_many_digits_is_one_to_reckon_with(broker: Brokers)
     assert report == {"small": 1 << 63, "large": math.inf, "less": -math.inf}
 
 
+@pytest.mark.parametrize("domain", [None, 5, {"brokers": 5}, {"brokers": {"a": 1}}, {"brokers": [["b:1"]]}])
+def test_what_is_no_failure_domain_is_named(broker: Brokers, domain: object) -> None:
+    one = broker()
+    path = "/admin/v2/clusters/lab/failureDomains"
+    good = {"d1": {"brokers": [one.name]}, "d2": {"brokers": None}, "d3": {}}
+    one.answers[path] = (200, good)
+    assert admin(one).failure_domains() == good
+    one.answers[path] = (200, good | {"d4": domain})
+    with pytest.raises(PulsarError, match="d4 is not a failure domain"):
+        admin(one).failure_domains()
+
+
+def test_an_answer_with_half_of_a_surrogate_pair_is_an_error(broker: Brokers) -> None:
+    one = broker()
+    one.answers["/admin/v2/clusters/lab/namespaceIsolationPolicies"] = (200, {"p": {"namespaces": ["\ud800"]}})
+    with pytest.raises(PulsarError, match="no JSON"):
+        admin(one).isolation_policies()
+    whole = {"p": {"namespaces": ["\N{GRINNING FACE}"]}}
+    one.answers["/admin/v2/clusters/lab/namespaceIsolationPolicies"] = (200, whole)
+    assert admin(one).isolation_policies() == whole
+
+
 def test_an_answer_that_is_not_json_is_an_error(broker: Brokers) -> None:
     one = broker()
     one.answers["/admin/v2/brokers/lab"] = (204, None)
