@@ -9,6 +9,7 @@ import pytest
 
 from controller.adapters.pulsar import admin as pulsar_admin
 from controller.adapters.pulsar.admin import Credentials, PulsarAdmin, PulsarError, Tls, probe_topic
+from controller.adapters.pulsar.trusted import origin
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle, topic_hash
 from tests.recording_servers import Broker, Handler, list_brokers, recording_brokers, started
@@ -205,6 +206,39 @@ def test_an_answer_that_is_not_http_is_an_error_like_no_answer(broker: Brokers) 
         with pytest.raises(PulsarError, match="the answer is not HTTP") as raised:
             call()
         assert (raised.value.sent, raised.value.away) == (True, True)
+
+
+class _HangsUp(Handler):
+    """Ends the first connection without an answer."""
+
+    turns = 0
+
+    def do_GET(self) -> None:  # noqa: N802
+        _HangsUp.turns += 1
+        if _HangsUp.turns > 1:
+            super().do_GET()
+        else:
+            self.close_connection = True
+
+
+def test_an_address_that_answers_another_thread_while_it_is_looked_at_is_asked_like_any(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, looks = broker(), list[str]()
+    one.RequestHandlerClass, one.answers[BUNDLES] = _HangsUp, (200, CUT)
+    monkeypatch.setattr(_HangsUp, "turns", 0)
+    asking = admin(one)
+    with pytest.raises(PulsarError, match="no answer"):
+        asking.boundaries("tenant/ns")
+
+    def look(url: str) -> object:
+        looks.append(url)
+        if len(looks) == 2:
+            asking.boundaries("tenant/ns")  # as another thread would
+        return origin(url)
+
+    monkeypatch.setattr("controller.adapters.pulsar.http.origin", look)
+    assert asking.boundaries("tenant/ns")
 
 
 class _Busy(Handler):
