@@ -208,14 +208,14 @@ def test_an_answer_that_is_not_http_is_an_error_like_no_answer(broker: Brokers) 
         assert (raised.value.sent, raised.value.away) == (True, True)
 
 
-class _HangsUp(Handler):
+class _HangsUpOnce(Handler):
     """Ends the first connection without an answer."""
 
     turns = 0
 
     def do_GET(self) -> None:  # noqa: N802
-        _HangsUp.turns += 1
-        if _HangsUp.turns > 1:
+        _HangsUpOnce.turns += 1
+        if _HangsUpOnce.turns > 1:
             super().do_GET()
         else:
             self.close_connection = True
@@ -225,8 +225,8 @@ def test_an_address_that_answers_another_thread_while_it_is_looked_at_is_asked_l
     broker: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, looks = broker(), list[str]()
-    one.RequestHandlerClass, one.answers[BUNDLES] = _HangsUp, (200, CUT)
-    monkeypatch.setattr(_HangsUp, "turns", 0)
+    one.RequestHandlerClass, one.answers[BUNDLES] = _HangsUpOnce, (200, CUT)
+    monkeypatch.setattr(_HangsUpOnce, "turns", 0)
     asking = admin(one)
     with pytest.raises(PulsarError, match="no answer"):
         asking.boundaries("tenant/ns")
