@@ -20,6 +20,7 @@ from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
 from controller.status.texts import because, does
+from controller.wire.base import harmless_json
 from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, own_event, to_command
 from controller.wire.dead_letter import Source
 from controller.wire.readable import utc
@@ -144,7 +145,7 @@ def _print_json(events: Iterator[_Read]) -> None:
             typer.echo(_undecodable(issued, event), err=True)
         else:
             # JSON strings contain no line breaks; elsewhere a line break is white space.
-            typer.echo(b" ".join(issued.value.splitlines()))
+            typer.echo(harmless_json(b" ".join(issued.value.splitlines()).decode()))
 
 
 def _print_rows(events: Iterator[_Read], out: Console) -> None:

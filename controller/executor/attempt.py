@@ -89,8 +89,7 @@ def carry_out(
     sent, failure = False, Failure(detail="never tried")
     while tries < most_attempts or (failure.away and not sent and may_wait()):
         if tries:
-            told = failure.wait_seconds if failure.wait_seconds <= _LONGEST_WAIT_SECONDS else 0.0
-            sleep(max(told, pause_seconds * 2 ** (min(tries, most_attempts) - 1)))
+            sleep(_pause(failure, pause_seconds * 2 ** (min(tries, most_attempts) - 1)))
         tries += 1
         try:
             if not (maybe_begun or attempts) and (strange := cluster.not_active(command)):
@@ -114,6 +113,12 @@ def carry_out(
             return Outcome(answer=answer, owner_before=first.owner, owner_after=seen.owner, attempts=attempts)
     ended = _given_up(failure, tries, sent=sent, maybe_begun=maybe_begun)
     return replace(ended, owner_before=first.owner if first else "", attempts=attempts)
+
+
+def _pause(failure: Failure, usual_seconds: float) -> float:
+    """Seconds before the next attempt."""
+    told = failure.wait_seconds if failure.wait_seconds <= _LONGEST_WAIT_SECONDS else 0.0
+    return max(told, usual_seconds)
 
 
 def _given_up(failure: Failure, tries: int, *, sent: bool, maybe_begun: bool) -> Outcome:

@@ -28,6 +28,8 @@ from controller.settings.tracing import TracingSettings
 
 #: So many times at least collectors write a state again before it is forgotten.
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3
+#: Each takes a thread and a connection.
+_MOST_AT_ONCE: Final = 1000
 
 
 def _cluster_name(name: str) -> str:
@@ -235,7 +237,7 @@ class ExecutorSettings(Section):
     """Kafka: executors of a cluster share the command topic in the consumer group "<group>-<cluster name>"."""
     session_timeout_seconds: Annotated[int, Field(ge=6)] = 10
     """An executor that stays silent for this long is replaced; it carries out no more commands when it comes back."""
-    max_concurrent: PositiveInt = 4
+    max_concurrent: Annotated[int, Field(ge=1, le=_MOST_AT_ONCE)] = 4
     """Namespaces with a running command at most; within a namespace commands run one after the other."""
     max_per_second: Annotated[float, Field(gt=0)] = 5.0
     """Commands begun in one second at most: every unload makes clients reconnect."""
@@ -252,7 +254,7 @@ class CollectorSettings(Section):
 
     timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
     """A broker that takes longer to answer has no sweep in this interval."""
-    max_concurrent: PositiveInt = 16
+    max_concurrent: Annotated[int, Field(ge=1, le=_MOST_AT_ONCE)] = 16
     """Brokers that a collector asks at once, without those that do not begin to answer."""
     deadline_share: Annotated[float, Field(gt=0, le=0.9)] = 0.5
     """Of the period: an interval ends this long after its T, with whatever has arrived; sooner, once all has."""

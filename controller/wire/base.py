@@ -134,12 +134,21 @@ MAX_COUNT: Final = 10**12
 Tally: TypeAlias = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 _UNPRINTABLE: Final = re.compile(f"[{NO_NAME_HAS}]")
+_UNPRINTABLE_IN_JSON: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 def printable(text: str) -> str:
     """*text* on one line and of bounded length: control characters become blanks, what is too long is cut off."""
     kept = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
     return _UNPRINTABLE.sub(" ", kept)
+
+
+def harmless_json(text: str) -> str:
+    """*text*, which is JSON, with an escape for each character that would steer a terminal, or break a line.
+
+    Behind ASCII's control characters JSON allows them all, and only in strings: so it says the same.
+    """
+    return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 #: Text for people only; no program interprets it.

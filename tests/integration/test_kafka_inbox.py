@@ -157,6 +157,26 @@ def test_metadata_of_offsets_that_no_executor_wrote_are_named(log: KafkaLogSetti
         work(executor(opened, log, Owners()), until_seen=1)
 
 
+def test_nothing_is_begun_while_nobody_knows_whether_it_was_stopped(
+    log: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_answer(*_: object) -> tuple[int, int]:
+        raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT))
+
+    issue(log)
+    with inbox(log) as opened:
+        taken = wait_for(lambda: opened.take(16, 0.5), 60, every=0.0)
+        monkeypatch.setattr(f"{KafkaInbox.__module__}.ends_of", no_answer)
+        with pytest.raises(TakenOverError, match="the newest epoch cannot be read"):
+            opened.newest_epoch(taken[0].partition)
+        monkeypatch.undo()
+        assert opened.newest_epoch(taken[0].partition) == 0
+        # What was seen a moment ago is enough.
+        time.sleep(1.1)
+        monkeypatch.setattr(f"{KafkaInbox.__module__}.ends_of", no_answer)
+        assert opened.newest_epoch(taken[0].partition) == 0
+
+
 def test_executors_of_another_cluster_on_the_same_topics_leave_the_commands_alone(log: KafkaLogSettings) -> None:
     issue(log)
     theirs, ours = Owners(), Owners()

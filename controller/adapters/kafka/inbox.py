@@ -50,6 +50,8 @@ _MOST_BETWEEN_POLLS_MS: Final = 900_000
 #: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
 _LOOK_AGAIN_SECONDS: Final = 1.0
 _LAST_EVENTS: Final = 50
+#: While the end of a partition cannot be read for longer than this, none of its commands is begun.
+_BLIND_SECONDS: Final = 10.0
 
 
 class StoredState(Record):
@@ -87,6 +89,8 @@ class KafkaInbox:
                 " as many, since a result goes to the partition with the number of its command's"
             )
         self._settings, self._cluster = log_settings, cluster
+        #: Partition -> when its end was last seen.
+        self._seen: dict[int, float] = {}
         #: Partition -> its end when it was looked at last, the newest epoch found there, and when that was.
         self._ends: dict[int, tuple[int, int, float]] = {}
         self._producer = TransactionalProducer(
@@ -161,7 +165,13 @@ class KafkaInbox:
                 epoch = newer_epoch(epoch or self._memory[partition].epoch, *map(self._epoch_of, values))
                 end = high
         except (ck.KafkaException, TrimtabError) as error:
-            log.warning("%s, partition %d: the newest epoch cannot be read: %s", self._commands, partition, error)
+            why = f"{self._commands}, partition {partition}: the newest epoch cannot be read: {error}"
+            if now - self._seen.get(partition, -_BLIND_SECONDS) >= _BLIND_SECONDS:
+                # Nobody knows whether `trimtab stop-all` was called since.
+                raise TakenOverError(why) from error
+            log.warning("%s", why)
+        else:
+            self._seen[partition] = now
         self._ends[partition] = (end, epoch, time.monotonic())
         return epoch
 

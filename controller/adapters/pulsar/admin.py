@@ -167,7 +167,13 @@ class PulsarAdmin(PulsarHttp):
 
     def failure_domains(self) -> dict[str, dict[str, Any]]:
         """The cluster's failure domains by name, each with its brokers."""
-        return self._object(f"/admin/v2/clusters/{self._cluster}/failureDomains")
+        path = f"/admin/v2/clusters/{self._cluster}/failureDomains"
+        found = self._object(path)
+        for name, domain in found.items():
+            brokers = domain.get("brokers") or [] if isinstance(domain, dict) else None
+            if not isinstance(brokers, list) or not all(isinstance(broker, str) for broker in brokers):
+                raise PulsarError(f"GET {path}: {name:.100} is not a failure domain", status=200)
+        return found
 
     def service_url(self) -> str:
         """The service URL of the cluster, with TLS where this API uses it; "" where none is set.

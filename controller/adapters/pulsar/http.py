@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
+from pydantic_core import from_json
 
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.pool import (
@@ -227,7 +228,7 @@ class PulsarHttp:
         if odd is not None:
             raise PulsarError(f"an active broker is listed as {odd!r:.100}, which is no name of a broker", status=200)
         self._trusted.learn(brokers)
-        for gone in [name for name in self._addresses if name not in self._trusted.names]:
+        for gone in [name for name in list(self._addresses) if name not in self._trusted.names]:
             self._addresses.pop(gone, None)
 
     def _found(self, is_listed: Callable[[], bool]) -> bool:
@@ -285,7 +286,11 @@ class PulsarHttp:
 
     def _starts(self) -> list[str]:
         """The admin URLs, those last that did not answer lately."""
-        return sorted(self._urls, key=lambda url: origin(url) in self._silent and not self._silent[origin(url)].passed)
+        return sorted(self._urls, key=self._is_silent)
+
+    def _is_silent(self, url: str) -> bool:
+        until = self._silent.get(origin(url))  # once: another thread may take it out
+        return until is not None and not until.passed
 
     def _address(self, broker: str) -> str:
         """Where *broker* answers.  Its name holds its port for http; with https the others know where to send us.
@@ -296,29 +301,34 @@ class PulsarHttp:
             raise self._not_listed(f"call of {broker}")
         if not self._urls[0].startswith("https:"):
             return f"http://{broker}"
-        if broker not in self._addresses:
-            asked = f"/admin/v2/brokers/{self._cluster}/{quote(broker, safe=':')}/ownedNamespaces"
-            urls = self._starts()
-            for last, url in zip(_is_last(len(urls)), urls, strict=True):
-                try:
-                    answer = self._send("GET", url + asked, None)
-                except PulsarError as error:
-                    if last or not _goes_on("GET", error):
-                        raise
-                    continue
-                if answer.status in _REDIRECTED:
-                    url = _location(url, answer)
-                elif answer.status >= 300:
-                    raise PulsarError(
-                        f"GET {url}{asked}: {answer.status} {answer.reason}: {_reason(answer.data)}",
-                        status=answer.status,
-                    )
-                if not url.startswith("https:"):
-                    raise PulsarError(f"{broker} does not speak https: it is at {url}")
-                self._require("GET", url)
-                self._addresses[broker] = f"https://{urlsplit(url).netloc}"
-                break
-        return self._addresses[broker]
+        known = self._addresses.get(broker)  # once: another thread may take it out
+        if known is None:
+            known = self._addresses[broker] = self._secure_address(broker)
+        return known
+
+    def _secure_address(self, broker: str) -> str:
+        """Where *broker* answers with https: where the others send callers of it to, or where it answers itself."""
+        asked = f"/admin/v2/brokers/{self._cluster}/{quote(broker, safe=':')}/ownedNamespaces"
+        urls = self._starts()
+        for last, url in zip(_is_last(len(urls)), urls, strict=True):
+            try:
+                answer = self._send("GET", url + asked, None)
+            except PulsarError as error:
+                if last or not _goes_on("GET", error):
+                    raise
+                continue
+            there = url
+            if answer.status in _REDIRECTED:
+                there = _location(url, answer)
+            elif answer.status >= 300:
+                raise PulsarError(
+                    f"GET {url}{asked}: {answer.status} {answer.reason}: {_reason(answer.data)}", status=answer.status
+                )
+            if not there.startswith("https:"):
+                raise PulsarError(f"{broker} does not speak https: it is at {there}")
+            self._require("GET", there)
+            return f"https://{urlsplit(there).netloc}"
+        raise AssertionError("the last URL returns or raises")
 
     def _follow(self, method: str, url: str, body: bytes | None) -> bytes:
         first = url
@@ -424,7 +434,11 @@ def _is_last(number: int) -> list[bool]:
 
 def _json(body: bytes, path: str) -> Any:
     try:
-        return json.loads(body, parse_int=_number)
+        text = body.decode()
+        found = json.loads(text, parse_int=_number)
+        if "\\u" in text:
+            from_json(text)  # refuses halves of surrogate pairs: nothing can be written with them
+        return found
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
         raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
 

@@ -24,8 +24,9 @@ READER_GONE: Final = 141
 _TRACES: Final = threading.Event()
 #: What a trace begins with, in the text of an error of Spark, and in a log record.
 _TRACE_SIGNS: Final = ("\n\tat ", "\nTraceback (most recent", "\n=== Streaming Query", "\nJVM stacktrace", "\n\nJVM")
-#: What would steer a terminal, or begin a line: whatever a server answers may be in an error.
-_STEERS: Final = re.compile(f"(?!\n)[{NO_NAME_HAS}]")
+#: What would steer a terminal, or begin a line: whatever a server answers may be in an error.  And what turns the
+#: direction of writing: a plan that a person approves must read as it is.
+_STEERS: Final = re.compile(rf"(?!\n)[{NO_NAME_HAS}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 #: Of an unexpected error's text as much is shown.
 _SHOWN: Final = 300
 

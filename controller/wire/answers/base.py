@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from controller.model.decision import Command, Verdict
-from controller.wire.base import Number
+from controller.wire.base import Number, harmless_json
 from controller.wire.results import Result
 
 
@@ -25,7 +25,7 @@ class JsonAnswer(BaseModel):
 
     def as_line(self) -> str:
         """The JSON object on one line, without the fields that were not given."""
-        return self.model_dump_json(by_alias=True, exclude_unset=True)
+        return harmless_json(self.model_dump_json(by_alias=True, exclude_unset=True))
 
 
 class VerdictAnswer(JsonAnswer):

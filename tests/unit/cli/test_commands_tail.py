@@ -169,6 +169,14 @@ def test_json_prints_the_events_as_they_lie_in_the_log(tmp_path: Path, conf: Pat
     ]
 
 
+def test_no_event_steers_the_terminal_that_json_is_printed_to(tmp_path: Path, conf: Path) -> None:
+    steering = "\x9b2J\x7f\u2028"  # CSI, as some terminals take it, in two bytes
+    issue(tmp_path, T, replace(UNLOAD, why=replace(UNLOAD.why, detail=steering)))
+    result = tail(conf, "--no-follow", "--json")
+    assert not set(steering) - set("2J") & set(result.stdout)
+    assert json.loads(result.stdout.splitlines()[1])["data"]["explanation"]["detail"] == steering
+
+
 def test_what_cannot_be_read_is_shown_with_its_place_and_the_rest_goes_on(tmp_path: Path, conf: Path) -> None:
     path = spoil(tmp_path, b'{"specversion": "1.0"}', b"\xff[bold]")
     issue(tmp_path, NEXT + PERIOD, UNLOAD)

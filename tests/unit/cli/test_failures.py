@@ -71,6 +71,16 @@ def test_what_a_server_answers_steers_no_terminal_and_is_no_line_of_the_log(
     assert [line[:2] for line in logged.split("\n")] == ["it", "  "]
 
 
+def test_no_name_turns_the_direction_in_which_a_line_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    # A terminal that obeys shows the brokers exchanged.
+    turned = "move \u202e2-rekorb ot 1-rekorb morf\u2066 \u200f"
+    failures.say(turned)
+    console().print(Text(turned))
+    shown = capsys.readouterr()
+    assert (shown.err + shown.out).replace("\n", "").isprintable()
+    assert "2-rekorb ot 1-rekorb morf" in shown.out
+
+
 def test_a_log_record_has_no_trace() -> None:
     try:
         raise ValueError("odd")

@@ -164,6 +164,7 @@ def test_while_nobody_can_be_reached_a_command_waits_as_long_as_it_may() -> None
 
 def test_an_act_for_which_a_broker_has_too_many_requests_is_a_new_attempt_that_has_to_be_allowed_anew() -> None:
     pauses, fenced = list[float](), Answer(status="fenced")
+    busy: list[Observation | PulsarError | None] = [OURS, BUSY]
 
     def outcome_of(*steps: Observation | PulsarError | None, allowed: list[Answer | None]) -> Outcome:
         cluster = Scripted(*steps)
@@ -174,13 +175,13 @@ def test_an_act_for_which_a_broker_has_too_many_requests_is_a_new_attempt_that_h
         return outcome
 
     # The broker has done nothing: there is no effect to look for.
-    done = outcome_of(*[OURS, BUSY] * 4, OURS, None, THEIRS, allowed=[None] * 5)
+    done = outcome_of(*busy * 4, OURS, None, THEIRS, allowed=[None] * 5)
     assert (done.answer.status, done.attempts, pauses) == ("done", 5, [3.0] * 4)
     stopped = outcome_of(OURS, BUSY, OURS, allowed=[None, fenced])
     assert (stopped.answer, stopped.attempts) == (fenced, 1)
     moved = outcome_of(OURS, BUSY, ELSEWHERE, allowed=[None])
     assert (moved.answer.status, moved.attempts) == ("obsolete", 1)
-    waited = outcome_of(*[OURS, BUSY] * 4, allowed=[None] * 4)
+    waited = outcome_of(*busy * 4, allowed=[None] * 4)
     assert (waited.answer.status, waited.attempts, waited.nobody_reached) == ("expired", 4, True)
 
 

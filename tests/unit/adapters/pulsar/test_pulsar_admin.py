@@ -9,6 +9,7 @@ import pytest
 
 from controller.adapters.pulsar import admin as pulsar_admin
 from controller.adapters.pulsar.admin import Credentials, PulsarAdmin, PulsarError, Tls, probe_topic
+from controller.adapters.pulsar.trusted import origin
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle, topic_hash
 from tests.recording_servers import Broker, Handler, list_brokers, recording_brokers, started
@@ -207,6 +208,39 @@ def test_an_answer_that_is_not_http_is_an_error_like_no_answer(broker: Brokers) 
         assert (raised.value.sent, raised.value.away) == (True, True)
 
 
+class _HangsUpOnce(Handler):
+    """Ends the first connection without an answer."""
+
+    turns = 0
+
+    def do_GET(self) -> None:  # noqa: N802
+        _HangsUpOnce.turns += 1
+        if _HangsUpOnce.turns > 1:
+            super().do_GET()
+        else:
+            self.close_connection = True
+
+
+def test_an_address_that_answers_another_thread_while_it_is_looked_at_is_asked_like_any(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, looks = broker(), list[str]()
+    one.RequestHandlerClass, one.answers[BUNDLES] = _HangsUpOnce, (200, CUT)
+    monkeypatch.setattr(_HangsUpOnce, "turns", 0)
+    asking = admin(one)
+    with pytest.raises(PulsarError, match="no answer"):
+        asking.boundaries("tenant/ns")
+
+    def look(url: str) -> object:
+        looks.append(url)
+        if len(looks) == 2:
+            asking.boundaries("tenant/ns")  # as another thread would
+        return origin(url)
+
+    monkeypatch.setattr("controller.adapters.pulsar.http.origin", look)
+    assert asking.boundaries("tenant/ns")
+
+
 class _Busy(Handler):
     """Has too many requests for the first few of them."""
 
@@ -312,6 +346,28 @@ def test_a_number_of_absurdly_many_digits_is_one_to_reckon_with(broker: Brokers)
     one.answers["/admin/v2/brokers/lab"] = (200, [one.name])
     report = admin(one).load_report(one.name)
     assert report == {"small": 1 << 63, "large": math.inf, "less": -math.inf}
+
+
+@pytest.mark.parametrize("domain", [None, 5, {"brokers": 5}, {"brokers": {"a": 1}}, {"brokers": [["b:1"]]}])
+def test_what_is_no_failure_domain_is_named(broker: Brokers, domain: object) -> None:
+    one = broker()
+    path = "/admin/v2/clusters/lab/failureDomains"
+    good = {"d1": {"brokers": [one.name]}, "d2": {"brokers": None}, "d3": {}}
+    one.answers[path] = (200, good)
+    assert admin(one).failure_domains() == good
+    one.answers[path] = (200, good | {"d4": domain})
+    with pytest.raises(PulsarError, match="d4 is not a failure domain"):
+        admin(one).failure_domains()
+
+
+def test_an_answer_with_half_of_a_surrogate_pair_is_an_error(broker: Brokers) -> None:
+    one = broker()
+    one.answers["/admin/v2/clusters/lab/namespaceIsolationPolicies"] = (200, {"p": {"namespaces": ["\ud800"]}})
+    with pytest.raises(PulsarError, match="no JSON"):
+        admin(one).isolation_policies()
+    whole = {"p": {"namespaces": ["\N{GRINNING FACE}"]}}
+    one.answers["/admin/v2/clusters/lab/namespaceIsolationPolicies"] = (200, whole)
+    assert admin(one).isolation_policies() == whole
 
 
 def test_an_answer_that_is_not_json_is_an_error(broker: Brokers) -> None:
