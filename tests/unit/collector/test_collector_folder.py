@@ -90,6 +90,21 @@ def test_the_one_that_takes_over_a_folder_knows_how_far_the_one_before_came(tmp_
     assert [each.interval for each in records(tmp_path) if isinstance(each, TickRecord)] == [1000, 2000, 3000]
 
 
+def test_an_error_of_the_disk_names_the_file_and_the_log_can_be_used_on(tmp_path: Path) -> None:
+    state = NamespaceStateRecord(cluster=CLUSTER, namespace="lab/ns", version=1, boundaries=(0, 0xFFFFFFFF))
+    record = ("lab/ns", state.model_dump_json(by_alias=True).encode())
+    log = FolderCollectorLog(tmp_path, cluster=CLUSTER)
+    log.lead(0)
+    away = (tmp_path / "metrics").rename(tmp_path / "away")
+    for does in (lambda: log.publish([record], 1.0), lambda: log.tick(1000, {})):
+        with pytest.raises(TrimtabError, match=r"/metrics/.*: No such file or directory; make room"):
+            does()
+    away.rename(tmp_path / "metrics")
+    log.publish([record], 1.0)
+    log.tick(1000, {})
+    assert [each.interval for each in records(tmp_path) if isinstance(each, TickRecord)] == [1000]
+
+
 class TestFileGroup(CollectorGroupContract):
     @pytest.fixture
     def member(self, tmp_path: Path) -> Iterator[Member]:
