@@ -161,7 +161,7 @@ def _is_document(content: bytes) -> bool:
 def _on_one_line(document: bytes) -> bytes:
     try:
         return json.dumps(json.loads(document), separators=(",", ":")).encode()
-    except ValueError:
+    except (ValueError, RecursionError):  # whoever reads the record says what is wrong with it
         return b" ".join(document.split())
 
 
