@@ -127,7 +127,7 @@ def _read(file: Path, approved: str) -> tuple[Plan, str]:
             value = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
-    plan, sha256 = parse_plan(value)
+    plan, sha256 = parse_plan(value, str(file))
     if not sha256.startswith(approved):
         raise PlanRefusedError(f"{file} is another plan than the one that was approved: its hash is {sha256}")
     return plan, sha256

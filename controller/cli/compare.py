@@ -74,7 +74,8 @@ def compare_strategies(
     """
     names = list(dict.fromkeys(each.strip() for each in strategies.split(",") if each.strip()))
     if not 2 <= len(names) <= len(ascii_uppercase):
-        raise typer.BadParameter(f"give 2 to {len(ascii_uppercase)} strategies", param_hint="--strategies")
+        why = f"give 2 to {len(ascii_uppercase)} different strategies, separated by commas"
+        raise typer.BadParameter(why, param_hint="--strategies")
     options = {name: strategy_options(name) for name in names}
     if html is not None:
         require_writable(html, "--html")

@@ -85,12 +85,16 @@ def _wanted(
             parse_bundle(bundle)
         except TrimtabError as error:
             raise typer.BadParameter(str(error), param_hint="--bundle") from error
+    begin = None if since is None else time_of(since, now_ms=now_ms, of="--since")
+    end = None if until is None else time_of(until, now_ms=now_ms, of="--until")
+    if begin is not None and end is not None and begin > end:
+        raise typer.BadParameter("it is later than --until", param_hint="--since")
     return DecisionFilter(
         bundle=bundle,
         broker=broker,
         reason=None if reason is None else _reason(reason),
-        since=None if since is None else time_of(since, now_ms=now_ms, of="--since"),
-        until=None if until is None else time_of(until, now_ms=now_ms, of="--until"),
+        since=begin,
+        until=end,
         issued=issued,
     )
 

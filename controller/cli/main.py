@@ -8,10 +8,13 @@ import sys
 UNTIL_TOLD = ("run", "execute", "collect", "demo", "commands")
 #: Exit code where a signal ends another command; controller.adapters.process.signals has it, too.
 _INTERRUPTED = 130
+#: The last of the three file descriptors that every process has.
+_STANDARD_ERROR = 2
 
 
 def main() -> None:
     """Run the command in the arguments."""
+    _open_what_is_closed()
     exit_code = 0 if _command(sys.argv[1:]) in UNTIL_TOLD else _INTERRUPTED
 
     def stop(number: int, _: object) -> None:
@@ -30,6 +33,15 @@ def main() -> None:
         run_command()
     except SystemExit as ended:
         signals.leave(int(ended.code or 0))
+
+
+def _open_what_is_closed() -> None:
+    """Have output go nowhere where whoever started us closed it: else the next file that is opened would get it."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        os.set_inheritable(opened, True)
+    os.close(opened)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(_STANDARD_ERROR, "w", encoding="utf-8")
 
 
 def _command(words: list[str]) -> str:

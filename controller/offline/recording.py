@@ -38,7 +38,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     them among its dead letters.  Results are not copied, for a replay issues commands of its own.
 
     Raises TrimtabError, and writes nothing, where *target* holds a log, and where *source* has ticks (naming file
-    and line) or nothing to tick.
+    and line); SettingsError where it has nothing to tick.
     """
     if any((target / "metrics").glob("*.jsonl")):
         raise TrimtabError(f"{target} holds a log already; ticks go into a new one")
@@ -47,7 +47,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     headers = [_header(record, cluster, period_ms) for record in _records(paths)]
     ticks = place_ticks(headers, period_ms=period_ms)
     if not ticks:
-        raise TrimtabError(nothing_of(str(source), cluster, _records(paths)))
+        raise SettingsError(nothing_of(str(source), cluster, _records(paths)))
 
     log = FolderMetricsLog(target, cluster=cluster)
     values = (record.value for record in _records(paths))
@@ -161,7 +161,7 @@ def _is_document(content: bytes) -> bool:
 def _on_one_line(document: bytes) -> bytes:
     try:
         return json.dumps(json.loads(document), separators=(",", ":")).encode()
-    except ValueError:
+    except (ValueError, RecursionError):  # whoever reads the record says what is wrong with it
         return b" ".join(document.split())
 
 

@@ -112,7 +112,9 @@ def kind_of(name: str) -> StrategyKind[Any]:
         methods = ", ".join(f"{kind.method} ({kind.what})" for kind in STRATEGY_KINDS)
         raise SettingsError(f"{name}: is not a strategy: it has none of the methods {methods}")
     known = ", ".join(sorted({one for kind in STRATEGY_KINDS for one in kind.catalogue}))
-    raise SettingsError(f"{name}: is no strategy of trimtab ({known}), nor the full Python name of a class")
+    raise SettingsError(
+        f"{name or repr(name)}: is no strategy of trimtab ({known}), nor the full Python name of a class"
+    )
 
 
 def _built(cls: type[Any], conf: Mapping[str, str]) -> Any:

@@ -161,12 +161,15 @@ def encode_plan(plan: Plan) -> bytes:
     return found.model_dump_json(by_alias=True).encode() + b"\n"
 
 
-def parse_plan(value: bytes) -> tuple[Plan, str]:
-    """The verified plan in *value*, and its hash; PlanRefusedError where it is no plan, or says something untrue."""
+def parse_plan(value: bytes, file_name: str = "this") -> tuple[Plan, str]:
+    """The verified plan in *value*, and its hash; PlanRefusedError where it is no plan, or says something untrue.
+
+    *file_name* is how the error calls what is no plan.
+    """
     try:
         file = _read(value)
     except WireError as error:
-        raise PlanRefusedError(f"this is no plan: {error}") from error
+        raise PlanRefusedError(f"{file_name} is no plan: {error}") from error
     found = _hash_of(file.plan)
     if found != file.sha256:
         raise PlanRefusedError(f"the plan was changed: its hash is {found}, and the file says {file.sha256}")

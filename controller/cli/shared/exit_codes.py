@@ -12,8 +12,8 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     " `simulate` an expectation that is not met, `replay` a difference, `journal` and `explain` no such decision,"
     " `plan` that its deadline cannot be met, or that bundles stay on a broker that is to be empty",
     2: "the command line or a setting is wrong, a log is another cluster's, the journal is lost or damaged, the"
-    " checkpoint is damaged, or a later release wrote journal or checkpoint: a person must mend it before the next"
-    " start",
+    " checkpoint is damaged, a strategy fails, or a later release wrote journal or checkpoint: a person must mend it"
+    " before the next start",
     3: "`decide`: a bundle would be moved or split",
     70: "the controller stood still although there was something to read: start it again",
     75: "the controller lost its leadership and cannot lead again: start it again",

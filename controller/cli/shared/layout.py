@@ -1,8 +1,8 @@
 """How the commands print tables and fields.  No value is cut: what does not fit beside others gets lines of its own.
 
 A table is printed where its names, codes and numbers fit whole; prose is wrapped between words.  Where they do not
-fit, each row becomes a record: its head on one line, then a line for each other column.  A value that is longer than
-the line is printed whole.
+fit, each row becomes a record: its head on as few lines as it takes, then a line for each other column.  A value that
+is longer than the line is printed whole.
 """
 
 import re
@@ -156,10 +156,22 @@ def _print_row(
         out.print(line, soft_wrap=True)
 
 
+def _print_head(out: Console, cells: Sequence[Text]) -> None:
+    """Print *cells* on one line; those that do not fit stand on lines after it."""
+    line = Text()
+    for cell in cells:
+        if line and line.cell_len + len(_GAP) + cell.cell_len > out.width:
+            out.print(line, soft_wrap=True)
+            line = Text(_GAP)
+        elif line:
+            line.append(_GAP)
+        line.append_text(cell)
+    out.print(line, soft_wrap=True)
+
+
 def _print_record(out: Console, header: Sequence[Column], row: Sequence[str], head: int) -> None:
     named = list(zip(header, row, strict=True))
-    first = [(cell, column.styles.get(cell, "bold")) for column, cell in named[:head] if cell]
-    out.print(Text(_GAP).join(Text(cell, style=style) for cell, style in first), soft_wrap=True)
+    _print_head(out, [Text(cell, style=column.styles.get(cell, "bold")) for column, cell in named[:head] if cell])
     label = max((cell_len(column.heading) for column in header[head:]), default=0)
     rest = [(column.heading, cell) for column, cell in named[head:] if cell]
     print_fields(out, rest, label=label, indent=len(_GAP))

@@ -18,7 +18,7 @@ from controller.offline.plans.progress import MoveState, PlanProgress
 from controller.offline.plans.surroundings import PlanHaltedError, Surroundings, some
 from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import Plan
-from controller.wire.readable import counted
+from controller.wire.readable import counted, lasting
 
 #: Intervals without any change that nothing explains, after which a plan is given up.
 _PATIENCE: Final = 8
@@ -72,7 +72,7 @@ class PlanRun:
         late = self.around.now_ms() - found.interval
         if late > _STALE * self.plan.period_ms + _MINUTE_MS:
             raise PlanHaltedError(
-                f"the newest load is {late // _MINUTE_MS} min old, so no move is issued: see whether"
+                f"the newest load is {lasting(late / 1000)} old, so no move is issued: see whether"
                 f" `{self.around.command('collect')}` and `{self.around.command('run')}` work"
             )
         if found.changed:

@@ -2,13 +2,17 @@
 
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from typing import Final
 
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Floats
 from controller.model.names import is_untouchable, namespace_of
 from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import StatedProblem
 from controller.planning.problem import PlannedMove
+
+#: So many names are listed.
+_TOLD: Final = 5
 
 
 def named_moves(source: PlanSource, found: StatedProblem, wanted: Sequence[tuple[str, str]]) -> tuple[PlannedMove, ...]:
@@ -26,18 +30,26 @@ def named_moves(source: PlanSource, found: StatedProblem, wanted: Sequence[tuple
             raise SettingsError(f"{said}: the bundle is named {names.count(bundle)} times; give one destination")
         if bundle not in row_of:
             raise SettingsError(f"{said}: there is no bundle {bundle!r} in the load{_near_bundle(bundle, row_of)}")
-        if broker in view.missing:
-            raise SettingsError(f"{said}: broker {broker} has no complete data in this interval: wait for the next one")
-        if broker not in view.brokers.code_of:
-            near = _near(broker, view.brokers.names)
-            raise SettingsError(f"{said}: there is no broker {broker!r} in the load{near}")
-        row, to = row_of[bundle], view.brokers.code_of[broker]
+        row, to = row_of[bundle], broker_named(source, broker, f"{said}: ")
         if int(view.bundles.broker[row]) == to:
             raise SettingsError(f"{said}: the bundle is there already; leave this move out")
         if row not in at_of:
             raise SettingsError(f"{said}: the bundle must not move: {_why_not(source, row)}")
         moves.append(PlannedMove(at_of[row], int(found.problem.owner[at_of[row]]), to))
     return tuple(moves)
+
+
+def broker_named(source: PlanSource, name: str, said: str = "") -> int:
+    """The row of the broker *name*.
+
+    SettingsError, which begins with *said*, where there is no such broker; TrimtabError where it has no data now.
+    """
+    brokers = source.view.brokers
+    if name in source.view.missing:
+        raise TrimtabError(f"{said}broker {name} has no complete data in this interval: wait for the next one")
+    if name not in brokers.code_of:
+        raise SettingsError(f"{said}there is no broker {name!r} in the load{_near(name, brokers.names)}")
+    return brokers.code_of[name]
 
 
 def better_or_worse(before: Floats, after: Floats) -> str:
@@ -69,5 +81,7 @@ def _near_bundle(bundle: str, known: Collection[str]) -> str:
 
 
 def _near(name: str, known: Collection[str], what: str = "") -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {what}{near[0]}?" if near else f"; it has {what}{', '.join(list(known)[:5])}"
+    if near := get_close_matches(name, known, n=1):
+        return f"; did you mean {what}{near[0]}?"
+    more = f" and {len(known) - _TOLD} more" if len(known) > _TOLD else ""
+    return f"; it has {what}{', '.join(list(known)[:_TOLD])}{more}"

@@ -10,7 +10,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.offline.plans.filters import filters_against, named, told_against
-from controller.offline.plans.named_moves import better_or_worse, named_moves
+from controller.offline.plans.named_moves import better_or_worse, broker_named, named_moves
 from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
@@ -227,14 +227,7 @@ class _Planner:
         return [zones[zone] for zone in sorted(zones)]
 
     def _rows(self, names: Sequence[str]) -> list[int]:
-        view = self._source.view
-        for name in names:
-            if name in view.missing:
-                raise TrimtabError(f"broker {name} has no complete data in this interval: wait for the next one")
-            if name not in view.brokers.code_of:
-                have = ", ".join(view.brokers.names[:5])
-                raise TrimtabError(f"there is no broker {name!r} in the load; it has {have}")
-        return sorted({view.brokers.code_of[name] for name in names})
+        return sorted({broker_named(self._source, name) for name in names})
 
     def plan(self) -> Plan:
         steps, view = self.steps(), self._source.view
@@ -326,7 +319,7 @@ def _assumed(found: StatedProblem) -> list[str]:
 def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:
     """The plan that *asked* describes, of *source*, verified.
 
-    TrimtabError where there is none, or where a broker is not known.
+    TrimtabError where there is none; SettingsError where a name is not known.
     """
     planner = _Planner(source, asked)
     plan = planner.plan()

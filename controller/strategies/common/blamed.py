@@ -26,8 +26,12 @@ class Blamed:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Tell the error."""
         if isinstance(error, Exception) and not isinstance(error, StrategyError | MemoryError):
-            flaw = f"its {self.part} raises {_told(error)}{_place(self.strategy, error)}"
-            raise StrategyError(type(self.strategy).__name__, flaw) from error
+            raise raised_by(self.strategy, self.part, error) from error
+
+
+def raised_by(strategy: object, part: str, error: Exception) -> StrategyError:
+    """What tells that *part* of *strategy* raised *error*."""
+    return StrategyError(type(strategy).__name__, f"its {part} raises {_told(error)}{_place(strategy, error)}")
 
 
 def _told(error: Exception) -> str:

@@ -7,8 +7,9 @@ from typing import cast
 
 import numpy as np
 
+from controller.model.errors import StrategyError
 from controller.model.load import ClusterView, Ints
-from controller.strategies.common.blamed import Blamed
+from controller.strategies.common.blamed import raised_by
 from controller.strategies.protocols import Anchor, Filter
 
 
@@ -49,14 +50,25 @@ def keeps_in_place(step: Filter, view: ClusterView, bundle: int, allowed: Ints) 
     """Whether the filter *step* wants *bundle* (a row) to stay; *allowed*: the brokers that binding filters leave."""
     if not _is_anchor(type(step)):
         return False
-    with Blamed(step, "may_leave"):
+    try:
         return not cast("Anchor", step).may_leave(view, bundle, allowed)
+    except (StrategyError, MemoryError):
+        raise
+    except Exception as error:
+        raise raised_by(step, "may_leave", error) from error
 
 
 def left_by(step: Filter, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
-    """The rows of *candidates* that the filter *step* leaves for *bundle* (a row)."""
-    with Blamed(step, "keep"):
+    """The rows of *candidates* that the filter *step* leaves for *bundle* (a row).
+
+    As in a block of ``Blamed``, which would take as long as most filters do.
+    """
+    try:
         return step.keep(view, bundle, candidates)
+    except (StrategyError, MemoryError):
+        raise
+    except Exception as error:
+        raise raised_by(step, "keep", error) from error
 
 
 @lru_cache(maxsize=64)

@@ -69,6 +69,8 @@ def test_an_old_load_is_no_ground_for_moves(live: LiveCluster, monkeypatch: pyte
     result = run(live, "--check")
     assert isinstance(result.exception, PlanHaltedError)
     assert "the newest load is 4 min old" in str(result.exception)
+    monkeypatch.setattr("time.time_ns", lambda: live.interval * 1_000_000 + 3 * 24 * 60 * minute_ns)
+    assert "the newest load is 3 days old" in str(run(live, "--check").exception)
 
 
 def test_a_plan_for_intervals_of_another_length_is_refused(live: LiveCluster, tmp_path: Path) -> None:
@@ -139,6 +141,7 @@ def test_what_is_no_plan_is_refused(live: LiveCluster, tmp_path: Path, content: 
     conf = str(live.folder / "trimtab.toml")  # type: ignore[attr-defined]
     result = CliRunner().invoke(app, [str(tmp_path / "no.json"), "--hash", "0" * 64, "--conf", conf])
     assert isinstance(result.exception, PlanRefusedError)
+    assert str(result.exception).startswith(f"{tmp_path / 'no.json'} is no plan: ")
 
 
 def test_a_drained_broker_is_released_by_name_or_with_all_others(live: LiveCluster) -> None:

@@ -240,6 +240,14 @@ def test_a_load_that_says_nothing_is_refused_with_its_file(tmp_path: Path, conte
     assert said in str(error)
 
 
+def test_a_document_that_is_nested_too_deep_is_refused_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "load.json"
+    path.write_bytes(b"[" * 100_000)
+    error = run("--load", path, "--strategy", "ThresholdShedder", "--cluster", "lab").exception
+    assert isinstance(error, SettingsError)
+    assert f"the first of 1 that cannot be used is {path}" in str(error)
+
+
 def test_a_strategys_own_companions_are_taken_along(tmp_path: Path) -> None:
     assert answer("--load", REPORTS, "--strategy", "AvgShedder")[1]["placement"] == "AvgShedder"
     said = answer("--load", REPORTS, "--strategy", "TransferShedder")[1]

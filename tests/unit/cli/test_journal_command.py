@@ -151,6 +151,7 @@ def test_at_80_columns_no_name_is_cut(log: Path) -> None:
         (("--reason", "Budgets"), "did you mean Budget?"),
         (("--since", "yesterday"), "'yesterday' is no time: give 2025-01-31T14:05:00Z"),
         (("--until", "2025-13-01"), "'2025-13-01' is no time"),
+        (("--since", "1h", "--until", "2h"), "--since: it is later than --until"),
     ],
 )
 def test_a_wrong_option_is_told_by_its_value_and_what_is_allowed(log: Path, wrong: tuple[str, ...], told: str) -> None:

@@ -107,3 +107,9 @@ def test_a_command_stays_on_one_line() -> None:
     out, file = at(30)
     print_line(out, "it is paused: run `trimtab resume --conf 'my own.toml'` then")
     assert file.getvalue().splitlines() == ["it is paused: run", "`trimtab resume --conf 'my own.toml'`", "then"]
+
+
+def test_of_the_head_of_a_record_what_does_not_fit_stands_on_the_next_line() -> None:
+    lines = table(70, head=3)
+    assert lines[:3] == [f"unload  {BUNDLE}", f"  {BROKER}", "  share    74 %"]
+    assert table(20, head=3)[:3] == ["unload", f"  {BUNDLE}", f"  {BROKER}"]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 #: A command that fails, as one does that has lost leadership, while a thread is in a call of pulsar-client.
 _FAILS_IN_A_CALL = """
@@ -22,6 +23,23 @@ def fails():
     raise SystemExit(75)
 
 app.main = fails
+main.main()
+"""
+
+#: A command that prints, complains, and opens a file.
+_OPENS = """
+import os, sys
+from controller.cli import app, main
+
+def opens():
+    with open(sys.argv[1], "w") as file:
+        print("for the output")
+        print("for the log", file=sys.stderr, flush=True)
+        os.write(1, b"for a child's output")
+        sys.stdout.flush()
+        file.write("for the file")
+
+app.main = opens
 main.main()
 """
 
@@ -48,3 +66,10 @@ def test_a_command_that_cannot_write_its_last_words_does_not_end_as_a_success() 
     with open("/dev/full", "w") as full:
         ended = subprocess.run([sys.executable, "-c", _PRINTS], stdout=full, env=buffered, timeout=60)
     assert ended.returncode == 120
+
+
+def test_where_its_output_is_closed_a_command_works_and_nothing_is_printed_into_its_files(tmp_path: Path) -> None:
+    closed = 'exec "$@" >&- 2>&-'
+    file = tmp_path / "file"
+    ended = subprocess.run(["sh", "-c", closed, "sh", sys.executable, "-c", _OPENS, str(file)], timeout=60)
+    assert (ended.returncode, file.read_text()) == (0, "for the file")

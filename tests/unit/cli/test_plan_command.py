@@ -247,13 +247,17 @@ def test_the_last_line_is_what_to_do_next(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--drain", "nobody:1"], "there is no broker 'nobody:1'"),
+        (
+            ["--drain", "nobody:1"],
+            "there is no broker 'nobody:1' in the load; it has 127.0.0.1:18080, 127.0.0.1:18081,",
+        ),
+        (["--join", "127.0.0.1:1808"], "'127.0.0.1:1808' in the load; did you mean 127.0.0.1:1808"),
         (["--remove", "3"], "the cluster has 3 brokers"),
     ],
 )
 def test_what_cannot_be_planned_is_told(arguments: list[str], said: str) -> None:
     result = run("--load", REPORTS, *arguments)
-    assert isinstance(result.exception, TrimtabError)
+    assert isinstance(result.exception, SettingsError)
     assert said in str(result.exception)
 
 

@@ -250,7 +250,9 @@ def test_several_scenarios_are_compared_one_after_the_other(small: Path, tmp_pat
 
 @pytest.mark.parametrize("strategies", ["", "OverloadShedder", "OverloadShedder,OverloadShedder", ",,"])
 def test_one_strategy_is_no_comparison(small: Path, strategies: str) -> None:
-    assert run("compare", small, "--strategies", strategies).exit_code == 2
+    refused = run("compare", small, "--strategies", strategies)
+    assert refused.exit_code == 2
+    assert "give 2 to 26 different strategies" in " ".join(refused.output.split())
 
 
 def test_an_unknown_strategy_is_refused_with_those_that_there_are(small: Path) -> None:
