@@ -6,11 +6,12 @@ twice.
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
@@ -22,6 +23,9 @@ __all__ = ["Credentials", "NotListedError", "PulsarAdmin", "PulsarError", "Tls",
 
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000
+#: For all lookups that settle an unloaded bundle, and the pauses behind them.
+_SETTLE_SECONDS: Final = 2.0
+_SETTLE_PAUSES: Final = (0.005, 0.01, 0.02, 0.04)
 
 
 class PulsarAdmin(PulsarHttp):
@@ -89,15 +93,34 @@ class PulsarAdmin(PulsarHttp):
 
     def lookup(self, bundle: str) -> str:
         """The broker that serves *bundle*; one that nobody has gets its owner by this, as at a client's lookup."""
-        topic = probe_topic(bundle)
-        if not topic:
-            raise PulsarError(f"{bundle}: no topic name was found whose hash lies in this narrow range", sent=False)
-        answer = self._object(f"/lookup/v2/topic/{topic.replace('://', '/')}")
-        url = answer.get("httpUrl") or answer.get("httpUrlTls") or answer.get("brokerUrl") or ""
-        try:
-            return urlsplit(str(url)).netloc
-        except ValueError as error:
-            raise PulsarError(f"lookup of {bundle}: {url!r:.100} is not an address", status=200) from error
+        return _owner(bundle, self._object(_lookup_path(bundle)))
+
+    def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
+        """Have *destination* take *bundle*, which was just unloaded to there from *source*, before others can.
+
+        Pulsar's modular load manager: its *leader* forgets the destination at the first lookup, and sends later ones
+        elsewhere until a broker has the bundle.  So two lookups are made at once.  Asked as if the leader had sent us,
+        the destination takes what nobody has.  The leader is asked so that it forgets: an unused destination would stay
+        and move another namespace's bundle of the same range.  Where it would send us does not matter any more.
+
+        Brokers may name the old owner for a moment: they are asked a few times.  No answer is no error; it is to be
+        looked up who has the bundle.
+        """
+        asking = self.within(_SETTLE_SECONDS)
+        asked = {broker: partial(asking._told, broker, bundle, leader) for broker in (leader, destination)}
+        for pause in _SETTLE_PAUSES:
+            told = side_by_side(asked)[destination]
+            if told.error is not None and not isinstance(told.error, PulsarError):
+                raise told.error
+            if told.value not in (None, "", source):
+                return
+            self._sleep(pause)
+
+    def _told(self, broker: str, bundle: str, leader: str) -> str:
+        """Whom *broker* names as the owner of *bundle*, "" where that is nobody; it takes it if it may."""
+        # The leader does not forget a destination if it is asked in this way.
+        query = {} if broker == leader else {"authoritative": "true"}
+        return _owner(bundle, self._object_there(_lookup_path(bundle), broker, query))
 
     def unload(self, bundle: str, destination: str = "") -> None:
         """Unload *bundle* from its owner.  *destination* is best effort; never give one for an unowned bundle.
@@ -197,6 +220,22 @@ def probe_topic(bundle: str) -> str:
         if name.lower <= zlib.crc32(b"%d" % number, begun) < name.upper:
             return f"{stem}{number}"
     return ""
+
+
+def _lookup_path(bundle: str) -> str:
+    topic = probe_topic(bundle)
+    if not topic:
+        raise PulsarError(f"{bundle}: no topic name was found whose hash lies in this narrow range", sent=False)
+    return f"/lookup/v2/topic/{topic.replace('://', '/')}"
+
+
+def _owner(bundle: str, found: Mapping[str, Any]) -> str:
+    """The broker that the answer to a lookup names."""
+    url = found.get("httpUrl") or found.get("httpUrlTls") or found.get("brokerUrl") or ""
+    try:
+        return urlsplit(str(url)).netloc
+    except ValueError as error:
+        raise PulsarError(f"lookup of {bundle}: {url!r:.100} is not an address", status=200) from error
 
 
 def _path(bundle: str) -> str:
