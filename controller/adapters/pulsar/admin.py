@@ -98,28 +98,32 @@ class PulsarAdmin(PulsarHttp):
     def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
         """Have *destination* take *bundle*, which was just unloaded to there from *source*, before others can.
 
-        Pulsar's modular load manager: its *leader* forgets the destination at the first lookup, and sends later ones
-        elsewhere until a broker has the bundle.  So two lookups are made at once.  Asked as if the leader had sent us,
-        the destination takes what nobody has.  The leader is asked so that it forgets: an unused destination would stay
-        and move another namespace's bundle of the same range.  Where it would send us does not matter any more.
+        The *leader* of Pulsar's modular load manager forgets the destination at the first lookup, and sends later ones
+        elsewhere until a broker has the bundle.  So two lookups are made at once.  The destination is asked as if the
+        leader had sent us: it takes what nobody has.  The leader is asked so that it forgets: an unused destination
+        would stay and move another namespace's bundle of the same range.  Whom it names does not matter any more.
 
-        Brokers may name the old owner for a moment: they are asked a few times.  No answer is no error; it is to be
+        A broker may name the old owner for a moment, so this is done a few times.  No answer is no error: it is to be
         looked up who has the bundle.
         """
-        asking = self.within(_SETTLE_SECONDS)
-        asked = {broker: partial(asking._told, broker, bundle, leader) for broker in (leader, destination)}
+        ask = partial(self.within(_SETTLE_SECONDS)._told, bundle)
+        taking = {destination: partial(ask, destination, authoritative=True)}
+        # One that is asked to take it forgets nothing: if the leader is the destination, it is asked as by any client.
+        asked = taking | {leader: partial(ask, leader)}
         for pause in _SETTLE_PAUSES:
-            told = side_by_side(asked)[destination]
-            if told.error is not None and not isinstance(told.error, PulsarError):
-                raise told.error
-            if told.value not in (None, "", source):
+            calls = side_by_side(asked)
+            answer = calls[destination]
+            if answer.error is not None and not isinstance(answer.error, PulsarError):
+                raise answer.error
+            if answer.value not in (None, "", source):
                 return
+            if leader in calls and calls[leader].value == "":
+                asked = taking  # it has forgotten; asked again, it might take the bundle itself
             self._sleep(pause)
 
-    def _told(self, broker: str, bundle: str, leader: str) -> str:
-        """Whom *broker* names as the owner of *bundle*, "" where that is nobody; it takes it if it may."""
-        # The leader does not forget a destination if it is asked in this way.
-        query = {} if broker == leader else {"authoritative": "true"}
+    def _told(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
+        """Whom *broker* names as the owner of *bundle*, "" where it sends us on.  *authoritative*: it never does."""
+        query = {"authoritative": "true"} if authoritative else {}
         return _owner(bundle, self._object_there(_lookup_path(bundle), broker, query))
 
     def unload(self, bundle: str, destination: str = "") -> None:

@@ -387,9 +387,7 @@ def _target(path: str, query: Mapping[str, str]) -> str:
 
 
 def _refused(method: str, url: str, answer: HttpAnswer) -> PulsarError:
-    return PulsarError(
-        f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}", status=answer.status
-    )
+    return PulsarError(f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}", status=answer.status)
 
 
 def _location(url: str, answer: HttpAnswer) -> str:

@@ -59,6 +59,19 @@ def test_a_destination_that_still_names_the_old_owner_is_asked_again(cluster: Mo
     pauses = list[float]()
     assert obey(cluster, destination, pauses.append).answer.status == "done"
     assert pauses == [0.005, 0.01, 0.02]
+    # The leader only once, besides the client and the look behind it: by now it would take the bundle itself.
+    assert cluster.asked.count((cluster.leader, False)) == 3
+
+
+def test_a_leader_that_has_forgotten_that_it_was_the_destination_itself_takes_the_bundle(
+    cluster: ModularPulsar,
+) -> None:
+    def forget() -> None:
+        cluster.wanted.clear()
+
+    cluster.unloaded = forget
+    outcome = obey(cluster, cluster.leader)
+    assert (outcome.answer.status, outcome.owner_after) == ("done", cluster.leader)
 
 
 def test_a_bundle_that_came_back_at_once_is_asked_for_a_few_times_and_not_unloaded_again(
