@@ -22,6 +22,8 @@ _LOOK_AGAIN_SECONDS: Final = 0.2
 _SHARE_OF_AN_ACT: Final = 0.5
 #: To ask who leads Pulsar's load manager.
 _LEADER_SECONDS: Final = 2.0
+#: The destination takes an unloaded bundle within so many seconds, or the leader is asked without it.
+_LONGEST_HEAD_START: Final = 0.05
 #: Between looks, where an act was answered well and seems to have led to nothing.
 _LOOK_TWICE_SECONDS: Final = (0.5, 1.0)
 
@@ -175,8 +177,10 @@ class PulsarTarget:
 
     def __init__(self, admin: PulsarAdmin) -> None:
         self._admin = admin
-        #: Who leads Pulsar's load manager, while a bundle is unloaded to a destination; "" where that is not known.
-        self._leader = ""
+        #: The leader of Pulsar's load manager, who keeps the destination of an unload; "" where that is not known.
+        self._keeper = ""
+        #: How long it took to say who that is.
+        self._a_call_takes = 0.0
 
     def within(self, seconds: float) -> Self:
         """See Cluster."""
@@ -200,7 +204,9 @@ class PulsarTarget:
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
         if command.destination and owner == command.source:
             # Asked now: between the last check and the act there is no time for it.
-            self._leader = self._leading()
+            began = time.monotonic()
+            self._keeper = self._leading()
+            self._a_call_takes = time.monotonic() - began
         return replace(seen, owner=owner)
 
     def act(self, command: Command) -> None:
@@ -217,15 +223,16 @@ class PulsarTarget:
             try:
                 admin.unload(command.bundle, command.destination)
             except PulsarError:
-                self._leader = ""  # who has it is not known, nor whether there is such a bundle: nobody is to take it
+                self._keeper = ""  # who has it is not known, nor whether there is such a bundle: nobody is to take it
                 raise
 
     def look_after(self, command: Command) -> Observation:
         """See Cluster.  Where nobody can be reached it is asked again until time is over."""
-        if self._leader:
+        if self._keeper:
             # Once, and before all else: lookups of clients are on their way.
-            leader, self._leader = self._leader, ""
-            self._admin.settle(command.bundle, command.source, command.destination, leader)
+            leader, self._keeper = self._keeper, ""
+            head_start = min(self._a_call_takes, _LONGEST_HEAD_START)
+            self._admin.settle(command.bundle, command.source, command.destination, leader, head_start=head_start)
         while True:
             try:
                 seen = self._boundaries(command)

@@ -11,10 +11,10 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
+from controller.adapters.pulsar.settling import settle
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
 from controller.wire.base import read_object
@@ -23,9 +23,8 @@ __all__ = ["Credentials", "NotListedError", "PulsarAdmin", "PulsarError", "Tls",
 
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000
-#: For all lookups that settle an unloaded bundle, and the pauses behind them.
+#: For all lookups that settle an unloaded bundle.
 _SETTLE_SECONDS: Final = 2.0
-_SETTLE_PAUSES: Final = (0.005, 0.01, 0.02, 0.04)
 
 
 class PulsarAdmin(PulsarHttp):
@@ -95,31 +94,13 @@ class PulsarAdmin(PulsarHttp):
         """The broker that serves *bundle*; one that nobody has gets its owner by this, as at a client's lookup."""
         return _owner(bundle, self._object(_lookup_path(bundle)))
 
-    def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
-        """Have *destination* take *bundle*, which was just unloaded to there from *source*, before others can.
+    def settle(self, bundle: str, source: str, destination: str, leader: str, *, head_start: float) -> None:
+        """Have *destination* take *bundle*, which was just unloaded to there from *source*: see settling.py.
 
-        The *leader* of Pulsar's modular load manager forgets the destination at the first lookup, and sends later ones
-        elsewhere until a broker has the bundle.  So two lookups are made at once.  The destination is asked as if the
-        leader had sent us: it takes what nobody has.  The leader is asked so that it forgets: an unused destination
-        would stay and move another namespace's bundle of the same range.  Whom it names does not matter any more.
-
-        A broker may name the old owner for a moment, so this is done a few times.  No answer is no error: it is to be
-        looked up who has the bundle.
+        *leader*: of Pulsar's load manager.  *head_start*: about the time that a call takes, seconds.
         """
         ask = partial(self.within(_SETTLE_SECONDS)._told, bundle)
-        taking = {destination: partial(ask, destination, authoritative=True)}
-        # One that is asked to take it forgets nothing: if the leader is the destination, it is asked as by any client.
-        asked = taking | {leader: partial(ask, leader)}
-        for pause in _SETTLE_PAUSES:
-            calls = side_by_side(asked)
-            answer = calls[destination]
-            if answer.error is not None and not isinstance(answer.error, PulsarError):
-                raise answer.error
-            if answer.value not in (None, "", source):
-                return
-            if leader in calls and calls[leader].value == "":
-                asked = taking  # it has forgotten; asked again, it might take the bundle itself
-            self._sleep(pause)
+        settle(ask, source=source, destination=destination, leader=leader, head_start=head_start, sleep=self._sleep)
 
     def _told(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
         """Whom *broker* names as the owner of *bundle*, "" where it sends us on.  *authoritative*: it never does."""
