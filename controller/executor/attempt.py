@@ -22,8 +22,6 @@ _LOOK_AGAIN_SECONDS: Final = 0.2
 _SHARE_OF_AN_ACT: Final = 0.5
 #: To ask who leads Pulsar's load manager.
 _LEADER_SECONDS: Final = 2.0
-#: The destination takes an unloaded bundle within so many seconds, or the leader is asked without it.
-_LONGEST_HEAD_START: Final = 0.05
 #: Between looks, where an act was answered well and seems to have led to nothing.
 _LOOK_TWICE_SECONDS: Final = (0.5, 1.0)
 
@@ -179,8 +177,6 @@ class PulsarTarget:
         self._admin = admin
         #: The leader of Pulsar's load manager, who keeps the destination of an unload; "" where that is not known.
         self._keeper = ""
-        #: How long it took to say who that is.
-        self._a_call_takes = 0.0
 
     def within(self, seconds: float) -> Self:
         """See Cluster."""
@@ -204,9 +200,7 @@ class PulsarTarget:
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
         if command.destination and owner == command.source:
             # Asked now: between the last check and the act there is no time for it.
-            began = time.monotonic()
             self._keeper = self._leading()
-            self._a_call_takes = time.monotonic() - began
         return replace(seen, owner=owner)
 
     def act(self, command: Command) -> None:
@@ -231,8 +225,7 @@ class PulsarTarget:
         if self._keeper:
             # Once, and before all else: lookups of clients are on their way.
             leader, self._keeper = self._keeper, ""
-            head_start = min(self._a_call_takes, _LONGEST_HEAD_START)
-            self._admin.settle(command.bundle, command.source, command.destination, leader, head_start=head_start)
+            self._admin.settle(command.bundle, command.source, command.destination, leader)
         while True:
             try:
                 seen = self._boundaries(command)

@@ -3,7 +3,6 @@
 import json
 import time
 from contextlib import suppress
-from itertools import pairwise
 from typing import Self
 from uuid import uuid4
 
@@ -12,7 +11,7 @@ import urllib3
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError, probe_topic
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.executor.attempt import Outcome, PulsarTarget, carry_out
 from controller.executor.judge import Observation
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
@@ -89,32 +88,6 @@ def test_a_bundle_goes_where_it_is_sent_whichever_broker_is_asked(
             if outcome.answer.status == "done":
                 break
         assert (outcome.answer.status, owner) == ("done", destination)
-
-
-def test_bundles_go_where_they_are_sent_though_a_client_has_made_the_leader_forget_it(
-    pulsar: PulsarCluster, admin: PulsarAdmin, namespace: str
-) -> None:
-    for lower, upper in pairwise(RANGES):
-        bundle = f"{namespace}/{lower}_{upper}"
-        owner = admin.lookup(bundle)
-        for destination in (broker for broker in pulsar.brokers if broker != owner):
-            command = unload(bundle, source=admin.owner(bundle), destination=destination)
-            outcome = carry_out(command, LookedUpAtOnce(admin).within(60), may_act=lambda: None)
-            assert (outcome.answer.status, outcome.owner_after, outcome.attempts) == ("done", destination, 1)
-
-
-class LookedUpAtOnce(PulsarTarget):
-    """Right after the act a client asks the leader, and is on its way from there when the bundle is looked at."""
-
-    def act(self, command: Command) -> None:
-        super().act(command)
-        topic = probe_topic(command.bundle).replace("://", "/")
-        url = f"http://{self._admin.leader()}/lookup/v2/topic/{topic}"
-        for _ in range(50):  # its leader may take the old owner for the owner for a moment
-            answer = urllib3.request("GET", url, redirect=False)
-            if answer.status == 307 or (answer.status == 200 and command.source not in answer.json()["httpUrl"]):
-                break
-            time.sleep(0.01)
 
 
 def test_a_bundle_without_a_destination_is_placed_by_the_brokers(admin: PulsarAdmin, namespace: str) -> None:

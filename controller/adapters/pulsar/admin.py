@@ -94,13 +94,13 @@ class PulsarAdmin(PulsarHttp):
         """The broker that serves *bundle*; one that nobody has gets its owner by this, as at a client's lookup."""
         return _owner(bundle, self._object(_lookup_path(bundle)))
 
-    def settle(self, bundle: str, source: str, destination: str, leader: str, *, head_start: float) -> None:
+    def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
         """Have *destination* take *bundle*, which was just unloaded to there from *source*: see settling.py.
 
-        *leader*: of Pulsar's load manager.  *head_start*: about the time that a call takes, seconds.
+        *leader*: of Pulsar's load manager.
         """
         ask = partial(self.within(_SETTLE_SECONDS)._told, bundle)
-        settle(ask, source=source, destination=destination, leader=leader, head_start=head_start, sleep=self._sleep)
+        settle(ask, source=source, destination=destination, leader=leader, sleep=self._sleep)
 
     def _told(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
         """Whom *broker* names as the owner of *bundle*, "" where it sends us on.  *authoritative*: it never does."""

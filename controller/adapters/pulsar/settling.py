@@ -5,7 +5,7 @@ sends later lookups elsewhere until a broker has the bundle.  Who is first to wr
 """
 
 from collections.abc import Callable
-from threading import Event
+from functools import partial
 from typing import Final, Protocol
 
 from controller.adapters.network.calls import side_by_side
@@ -23,51 +23,23 @@ class Ask(Protocol):
         ...
 
 
-def settle(
-    ask: Ask, *, source: str, destination: str, leader: str, head_start: float, sleep: Callable[[float], None]
-) -> None:
+def settle(ask: Ask, *, source: str, destination: str, leader: str, sleep: Callable[[float], None]) -> None:
     """Have *destination* take the bundle that *source* had.  No answer is no error: it is to be looked up who has it.
 
-    The leader is asked, too, so that it forgets the destination: unused, it would stay and move another namespace's
-    bundle of the same range.  Whom it names does not matter.
+    At the same time the *leader* is asked, so that it forgets the destination: unused, it would stay and move another
+    namespace's bundle of the same range.  Later it would not forget, since the bundle has an owner.  Where it sends us
+    does not matter.
     """
-    forgotten = False
+    take = {destination: partial(_asked, ask, destination, authoritative=True)}
+    # A leader that is the destination takes the bundle and forgets; asked to take it, it would not forget.
+    work = take | {leader: partial(_asked, ask, leader)}
     for pause in _PAUSES:
-        if forgotten:
-            owner = named = _asked(ask, destination, authoritative=True)
-        elif leader == destination:
-            # Asked as by a client it takes the bundle and forgets; asked to take it, it would not forget.
-            owner = named = _asked(ask, leader)
-        else:
-            owner, named = _both(ask, source, destination, leader, head_start)
-        if owner not in (None, "", source):
+        told = {broker: call.result() for broker, call in side_by_side(work).items()}
+        if told[destination] not in (None, "", source):
             return
-        forgotten = forgotten or named == ""
+        if told.get(leader) == "":
+            work = take  # it has forgotten; asked again, it could take the bundle itself
         sleep(pause)
-
-
-def _both(ask: Ask, source: str, destination: str, leader: str, head_start: float) -> tuple[str | None, str | None]:
-    """What the destination and the leader say.
-
-    A leader that has forgotten already may take the bundle itself.  So the destination gets a *head_start*, seconds,
-    and the leader is not asked while the destination takes the source for the owner.
-    """
-    told: dict[str, str | None] = {}
-    answered = Event()
-
-    def take() -> None:
-        try:
-            told[destination] = _asked(ask, destination, authoritative=True)
-        finally:
-            answered.set()
-
-    def forget() -> None:
-        if not answered.wait(head_start) or told.get(destination) not in (None, "", source):
-            told[leader] = _asked(ask, leader)
-
-    for call in side_by_side({"take": take, "forget": forget}).values():
-        call.result()
-    return told.get(destination), told.get(leader)
 
 
 def _asked(ask: Ask, broker: str, *, authoritative: bool = False) -> str | None:

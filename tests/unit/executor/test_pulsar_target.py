@@ -76,8 +76,7 @@ class Admin:
             raise GONE
         return self.leads
 
-    def settle(self, bundle: str, source: str, destination: str, leader: str, *, head_start: float) -> None:
-        assert 0 < head_start <= 0.05
+    def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
         self.acted.append((f"settle {bundle} {source} {destination} {leader}", self.seconds))
 
     def unload(self, bundle: str, destination: str) -> None:
