@@ -15,7 +15,7 @@ from controller.adapters.pulsar.http import PulsarError
 _PAUSES: Final = (0.005, 0.01, 0.02, 0.04)
 
 
-class Ask(Protocol):
+class LookupAt(Protocol):
     """Looks the bundle up at *broker*: whom that names as the owner, "" where it sends us on.  PulsarError."""
 
     def __call__(self, broker: str, *, authoritative: bool = False) -> str:
@@ -23,7 +23,7 @@ class Ask(Protocol):
         ...
 
 
-def settle(ask: Ask, *, source: str, destination: str, leader: str, sleep: Callable[[float], None]) -> None:
+def settle(ask: LookupAt, *, source: str, destination: str, leader: str, sleep: Callable[[float], None]) -> None:
     """Have *destination* take the bundle that *source* had.  No answer is no error: it is to be looked up who has it.
 
     At the same time the *leader* is asked, so that it forgets the destination: unused, it would stay and move another
@@ -42,7 +42,7 @@ def settle(ask: Ask, *, source: str, destination: str, leader: str, sleep: Calla
         sleep(pause)
 
 
-def _asked(ask: Ask, broker: str, *, authoritative: bool = False) -> str | None:
+def _asked(ask: LookupAt, broker: str, *, authoritative: bool = False) -> str | None:
     try:
         return ask(broker, authoritative=authoritative)
     except PulsarError:
