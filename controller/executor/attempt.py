@@ -22,6 +22,8 @@ _LOOK_AGAIN_SECONDS: Final = 0.2
 _SHARE_OF_AN_ACT: Final = 0.5
 #: A broker that wants more time before the next call is asked as if it had not said so.
 _LONGEST_WAIT_SECONDS: Final = 30.0
+#: To ask who leads Pulsar's load manager.
+_LEADER_SECONDS: Final = 2.0
 #: Between looks, where an act was answered well and seems to have led to nothing.
 _LOOK_TWICE_SECONDS: Final = (0.5, 1.0)
 
@@ -184,6 +186,8 @@ class PulsarTarget:
 
     def __init__(self, admin: PulsarAdmin) -> None:
         self._admin = admin
+        #: The leader of Pulsar's load manager, who keeps the destination of an unload; "" where that is not known.
+        self._keeper = ""
 
     def within(self, seconds: float) -> Self:
         """See Cluster."""
@@ -205,6 +209,9 @@ class PulsarTarget:
                 f"{command.bundle}: no topic name was found whose hash lies in this narrow range", sent=False
             )
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
+        if command.destination and owner == command.source:
+            # Asked now: between the last check and the act there is no time for it.
+            self._keeper = self._leading()
         return replace(seen, owner=owner)
 
     def act(self, command: Command) -> None:
@@ -218,10 +225,18 @@ class PulsarTarget:
                 unload=command.unload_after_split,
             )
         else:
-            admin.unload(command.bundle, command.destination)
+            try:
+                admin.unload(command.bundle, command.destination)
+            except PulsarError:
+                self._keeper = ""  # who has it is not known, nor whether there is such a bundle: nobody is to take it
+                raise
 
     def look_after(self, command: Command) -> Observation:
         """See Cluster.  Where nobody can be reached it is asked again until time is over."""
+        if self._keeper:
+            # Once, and before all else: lookups of clients are on their way.
+            leader, self._keeper = self._keeper, ""
+            self._admin.settle(command.bundle, command.source, command.destination, leader)
         while True:
             try:
                 seen = self._boundaries(command)
@@ -233,6 +248,13 @@ class PulsarTarget:
                 if not error.away or self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
                     raise
             time.sleep(_LOOK_AGAIN_SECONDS)
+
+    def _leading(self) -> str:
+        try:
+            return self._admin.within(_LEADER_SECONDS).leader()
+        except PulsarError:
+            # Then the first lookup decides where the bundle goes, whosever that is.
+            return ""
 
     def _boundaries(self, command: Command) -> Observation:
         try:

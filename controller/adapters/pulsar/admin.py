@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
+from controller.adapters.pulsar.settling import settle
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
 from controller.wire.base import read_object
@@ -22,6 +23,8 @@ __all__ = ["Credentials", "NotListedError", "PulsarAdmin", "PulsarError", "Tls",
 
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000
+#: For all lookups that settle an unloaded bundle.
+_SETTLE_SECONDS: Final = 2.0
 
 
 class PulsarAdmin(PulsarHttp):
@@ -89,15 +92,20 @@ class PulsarAdmin(PulsarHttp):
 
     def lookup(self, bundle: str) -> str:
         """The broker that serves *bundle*; one that nobody has gets its owner by this, as at a client's lookup."""
-        topic = probe_topic(bundle)
-        if not topic:
-            raise PulsarError(f"{bundle}: no topic name was found whose hash lies in this narrow range", sent=False)
-        answer = self._object(f"/lookup/v2/topic/{topic.replace('://', '/')}")
-        url = answer.get("httpUrl") or answer.get("httpUrlTls") or answer.get("brokerUrl") or ""
-        try:
-            return urlsplit(str(url)).netloc
-        except ValueError as error:
-            raise PulsarError(f"lookup of {bundle}: {url!r:.100} is not an address", status=200) from error
+        return _owner(bundle, self._object(_lookup_path(bundle)))
+
+    def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
+        """Have *destination* take *bundle*, which was just unloaded to there from *source*: see settling.py.
+
+        *leader*: of Pulsar's load manager.
+        """
+        ask = partial(self.within(_SETTLE_SECONDS)._told, bundle)
+        settle(ask, source=source, destination=destination, leader=leader, sleep=self._sleep)
+
+    def _told(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
+        """Whom *broker* names as the owner of *bundle*, "" where it sends us on.  *authoritative*: it never does."""
+        query = {"authoritative": "true"} if authoritative else {}
+        return _owner(bundle, self._object_there(_lookup_path(bundle), broker, query))
 
     def unload(self, bundle: str, destination: str = "") -> None:
         """Unload *bundle* from its owner.  *destination* is best effort; never give one for an unowned bundle.
@@ -211,6 +219,22 @@ def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
         name: value if isinstance(value, str) else "" if value is None else json.dumps(value)
         for name, value in settings.items()
     }
+
+
+def _lookup_path(bundle: str) -> str:
+    topic = probe_topic(bundle)
+    if not topic:
+        raise PulsarError(f"{bundle}: no topic name was found whose hash lies in this narrow range", sent=False)
+    return f"/lookup/v2/topic/{topic.replace('://', '/')}"
+
+
+def _owner(bundle: str, found: Mapping[str, Any]) -> str:
+    """The broker that the answer to a lookup names."""
+    url = found.get("httpUrl") or found.get("httpUrlTls") or found.get("brokerUrl") or ""
+    try:
+        return urlsplit(str(url)).netloc
+    except ValueError as error:
+        raise PulsarError(f"lookup of {bundle}: {url!r:.100} is not an address", status=200) from error
 
 
 def _path(bundle: str) -> str:

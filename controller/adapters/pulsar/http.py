@@ -265,14 +265,24 @@ class PulsarHttp:
             raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
         return found
 
+    def _object_there(self, path: str, at: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """As ``_object``, from *at* itself: empty where that sends callers on."""
+        url = self._address(at) + _target(path, query)
+        answer = self._send("GET", url, None)
+        if answer.status in _REDIRECTED:
+            return {}
+        if answer.status >= 300:
+            raise _refused("GET", url, answer)
+        found = _json(answer.data, path)
+        if not isinstance(found, dict):
+            raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
+        return found
+
     def _call(
         self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
     ) -> bytes:
-        target = quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
         starts = [self._address(at)] if at else self._starts()
-        if not _DOTS.isdisjoint(path.split("/")):
-            # The HTTP client would make another path of it.
-            raise PulsarError(f"{method} {path}: nothing is sent: . and .. are no names", sent=False)
+        target = _target(path, query)
         for nth, start in enumerate(starts):
             to_ask = len(starts) - nth
             # One that does not answer leaves time for those that are asked after it.
@@ -321,9 +331,7 @@ class PulsarHttp:
             if answer.status in _REDIRECTED:
                 there = _location(url, answer)
             elif answer.status >= 300:
-                raise PulsarError(
-                    f"GET {url}{asked}: {answer.status} {answer.reason}: {_reason(answer.data)}", status=answer.status
-                )
+                raise _refused("GET", url + asked, answer)
             if not there.startswith("https:"):
                 raise PulsarError(f"{broker} does not speak https: it is at {there}")
             self._require("GET", there)
@@ -348,11 +356,7 @@ class PulsarHttp:
         else:
             raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {url}")
         if answer.status >= 300:
-            raise PulsarError(
-                f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}",
-                status=answer.status,
-                wait_seconds=_retry_after(answer),
-            )
+            raise _refused(method, url, answer)
         return answer.data
 
     def _send(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
@@ -404,6 +408,18 @@ class PulsarHttp:
         if isinstance(found, ssl.SSLError) and is_refusal(found):
             return refusal(found, f"{self.section.strip('[]')}.tls")
         return f"no answer: {type(error).__name__}: {error}"
+
+
+def _target(path: str, query: Mapping[str, str]) -> str:
+    if not _DOTS.isdisjoint(path.split("/")):
+        # The HTTP client would make another path of it.
+        raise PulsarError(f"{path}: nothing is sent: . and .. are no names", sent=False)
+    return quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
+
+
+def _refused(method: str, url: str, answer: HttpAnswer) -> PulsarError:
+    why = f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}"
+    return PulsarError(why, status=answer.status, wait_seconds=_retry_after(answer))
 
 
 def _location(url: str, answer: HttpAnswer) -> str:

@@ -1,6 +1,7 @@
 """What an attempt sees of Pulsar: the admin API answers by a script."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from controller.adapters.pulsar.admin import PulsarError, probe_topic
 from controller.executor import attempt
 from controller.executor.attempt import PulsarTarget
 from controller.executor.judge import Observation
+from controller.model.decision import Command
 from tests.commands import BUNDLE, QUARTERS, A, B, C, split, unload
 
 HALVED = (0, 0x40000000, 0x60000000, 0x80000000, 0xC0000000, 0xFFFFFFFF)
@@ -31,10 +33,14 @@ class Admin:
         #: One after the other, the last one for good.
         self.cuts = list(boundaries)
         self.acted: list[tuple[str, float]] = []
+        #: Who leads, None where nobody does.
+        self.leads: str | None = C
+        #: Whether acts are refused.
+        self.refuses = False
 
     def within(self, seconds: float) -> "Admin":
         limited = Admin(*self.lookups, dead=self.dead, seconds=seconds)
-        limited.acted = self.acted
+        limited.acted, limited.leads, limited.refuses = self.acted, self.leads, self.refuses
         return limited
 
     @property
@@ -65,8 +71,18 @@ class Admin:
             raise answer
         return answer
 
+    def leader(self) -> str:
+        if self.leads is None:
+            raise GONE
+        return self.leads
+
+    def settle(self, bundle: str, source: str, destination: str, leader: str) -> None:
+        self.acted.append((f"settle {bundle} {source} {destination} {leader}", self.seconds))
+
     def unload(self, bundle: str, destination: str) -> None:
         self.acted.append((f"unload {bundle} {destination}", self.seconds))
+        if self.refuses:
+            raise GONE
 
     def split(self, bundle: str, **how: Any) -> None:
         self.acted.append((f"split {bundle} {how['boundaries']}", self.seconds))
@@ -155,6 +171,30 @@ def test_an_act_takes_half_of_the_time_that_is_left() -> None:
     target(admin).act(unload())
     target(admin).act(split())
     assert admin.acted == [(f"unload {BUNDLE} {B}", 20), (f"split {BUNDLE} (1610612736,)", 19.5)]
+
+
+def acts_on(admin: Admin, command: Command) -> list[str]:
+    """What is done for *command*, looked at twice behind its act."""
+    seen = target(admin)
+    seen.look(command)
+    with suppress(PulsarError):
+        seen.act(command)
+    seen.look_after(command)
+    seen.look_after(command)
+    return [what for what, _ in admin.acted]
+
+
+def test_a_bundle_that_was_unloaded_to_a_destination_is_settled_there_once_before_it_is_looked_at() -> None:
+    unloaded = f"unload {BUNDLE} {B}"
+    assert acts_on(Admin(B, B), unload()) == [unloaded, f"settle {BUNDLE} {A} {B} {C}"]
+
+
+def test_nobody_is_told_to_take_a_bundle_without_a_leader_a_destination_or_a_good_answer() -> None:
+    unled, refusing = Admin(B, B), Admin(B, B)
+    unled.leads, refusing.refuses = None, True
+    assert acts_on(unled, unload()) == acts_on(refusing, unload()) == [f"unload {BUNDLE} {B}"]
+    assert acts_on(Admin(B, B), unload(destination="")) == [f"unload {BUNDLE} "]
+    assert acts_on(Admin(), split())[1:] == []
 
 
 def test_a_bundle_that_could_not_be_looked_up_afterwards_is_not_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
