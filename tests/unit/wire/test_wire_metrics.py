@@ -75,6 +75,11 @@ def test_a_missing_field_is_named(kind: str, field: str) -> None:
         assert refusal(record).startswith(f"missing_field: {field}")
 
 
+def test_a_field_is_known_by_its_name_on_the_wire_alone() -> None:
+    assert decode({**broker_sweep(), "sweep_id": "another"}) == decode(broker_sweep())
+    assert refusal({**without(broker_sweep(), "sweepId"), "sweep_id": "1"}).startswith("missing_field: sweepId")
+
+
 @pytest.mark.parametrize("kind", METRICS)
 def test_a_record_without_cluster_is_refused(kind: str) -> None:
     assert refusal(without(METRICS[kind], "cluster")).startswith("missing_field: cluster")
