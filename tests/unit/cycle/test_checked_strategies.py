@@ -331,11 +331,11 @@ def failing(error: Exception) -> Callable[..., Any]:
     return fail
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Watching(Strange):
-    """A placement that observes as it is told to; else it fails."""
+    """A placement that observes as it is told to."""
 
-    observes: Callable[..., Any] = failing(IndexError())
+    observes: Callable[..., Any]
 
     def observed(self, view: ClusterView, memory: Any) -> Any:
         return self.observes(memory)
@@ -363,7 +363,7 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         ({"shedder": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"membership": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"placement": fail}, f"its acceptable raises ValueError: no load{mine}"),
-        ({"placement": Watching()}, f"its observed raises IndexError{mine}"),
+        ({"placement": Watching(observes=failing(IndexError()))}, f"its observed raises IndexError{mine}"),
         ({"split_policy": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"split_policy": splits, "split_algorithm": fail}, f"its cuts raises ValueError: no load{mine}"),
         ({"filters": (Closed(),)}, f"its keep raises KeyError: 'region'{mine}"),
