@@ -123,7 +123,7 @@ def test_another_anti_affinity_group_is_known_from_the_next_whole_reading_on(
     monkeypatch.setattr(PulsarAdmin, "anti_affinity_group", lambda _admin, _namespace: group)
     state = state_of(pulsar)
 
-    def known(interval: int, *, whole: bool) -> set[str]:
+    def known(interval: int, *, whole: bool) -> set[str | None]:
         return {each.anti_affinity_group for each in namespaces(state.read(interval, whole=whole)).values()}
 
     assert known(T, whole=True) == {"apart"}

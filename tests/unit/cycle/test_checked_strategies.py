@@ -151,7 +151,7 @@ SHEDS = [
     (shed(verdicts=None), "its verdicts are None"),
     (shed(verdicts="hot is hot"), "its verdicts are 'hot is hot'"),
     (shed(verdicts=(replace(WHY, reason=ANY),)), "reason of one of its verdicts is None"),
-    (shed(verdicts=(replace(WHY, unit=Reason.BALANCED),)), "unit of one of its verdicts is <Reason.BALANCED"),  # type: ignore[arg-type]
+    (shed(verdicts=(replace(WHY, unit=Reason.BALANCED),)), "unit of one of its verdicts is <Reason.BALANCED"),
     (shed(verdicts=(replace(WHY, observed=SMALL),)), "observed of one of its verdicts"),
     (shed(verdicts=(replace(WHY, limit=True),)), "limit of one of its verdicts is True (bool)"),
     (shed(verdicts=(replace(WHY, detail="\ud800"),)), "text that UTF-8 can hold"),
