@@ -276,9 +276,9 @@ def test_thresholds_that_are_no_numbers_are_refused() -> None:
 
 
 def test_topics_are_kept_from_a_share_of_the_thresholds_on() -> None:
-    thresholds = SplitThresholds(topics=100, sessions=200, msg_rate=300, throughput=400)
+    thresholds = SplitThresholds(topics=100, sessions=0, msg_rate=300, throughput=400)
     limits = replace(POLICY, split_policy=Strange(thresholds=thresholds)).detail_limits(0.5)
-    assert limits == DetailLimits(topics=50, sessions=100, msg_rate=150, throughput=200)
+    assert limits == DetailLimits(topics=50, sessions=0, msg_rate=150, throughput=200)
 
 
 CUTS = [
@@ -374,6 +374,11 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         found = refused(**strategies)
         wrong += [] if re.fullmatch(told, found) else [(told, found)]
     assert wrong == []
+
+
+def test_of_a_long_error_of_a_strategy_300_characters_are_told() -> None:
+    told = refused(shedder=Strange(answer=failing(ValueError("x" * 400))))
+    assert told.startswith(f"its decide raises ValueError: {'x' * 300} (")
 
 
 class Late:
