@@ -81,8 +81,8 @@ class _Translation:
         #: For each open group (the whole expression first): the ways of its finished alternatives, and of the current
         #: alternative.
         self._ended, self._ways = [0], [1]
-        #: The ways of the last part, which a repetition would multiply.
-        self._last = 1
+        #: The ways of the last part, which a repetition would multiply; there is none yet.
+        self._last = 0
 
     def text(self) -> str:
         if len(self._regex) > _LONGEST:

@@ -68,7 +68,7 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(round(seconds / 60), 60)
     days, hours = divmod(hours, 24)
     units = [(counted(days, "day"), days), (f"{hours} h", hours), (f"{minutes} min", minutes)]
-    return " ".join([text for text, number in units if number][: 1 if not (days or hours) else 2])
+    return " ".join([text for text, number in units if number][:2])
 
 
 def counted(number: int, one: str, many: str = "") -> str:

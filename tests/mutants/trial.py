@@ -35,8 +35,10 @@ NOT_TRIED = "not tried"
 OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
 #: Of the files whose tests run a mutant's file, so many run before all others.
 _FIRST_FILES = 6
-#: Tests that take longer do not run in a fork.
+#: Tests that keep a processor busy for longer do not run in a fork.
 _QUICK_SECONDS = 2.0
+#: Types of constants that may be made of others.
+_PLAIN = (int, float, str, slice)
 _CONTEXT = get_context("fork")
 
 
@@ -87,7 +89,7 @@ class Trial:
     # ---- which tests run which functions ----
 
     def _write_record(self, items: Sequence[pytest.Item]) -> None:
-        """Of each test: how long it takes, and which functions of the core it runs."""
+        """Of each test: how long it takes, how long it is busy, and which functions of the core it runs."""
         seen: set[CodeType] = set()
 
         def called(frame: FrameType, _event: str, _arg: object) -> None:
@@ -101,18 +103,18 @@ class Trial:
             print(item.nodeid, flush=True)  # noqa: T201
             seen.clear()
             sys.settrace(called)
-            began = time.perf_counter()
+            began, busy = time.perf_counter(), time.process_time()
             self._run(item, after)
-            seconds = time.perf_counter() - began
+            seconds, busy = time.perf_counter() - began, time.process_time() - busy
             sys.settrace(None)
             # A copy at once: threads of the test may still run, and add to it.
             inside = [code for code in tuple(seen) if code.co_filename.startswith(f"{core}controller/")]
             runs = sorted({_function(code.co_filename.removeprefix(core), code.co_qualname) for code in inside})
-            recorded[item.nodeid] = {"seconds": seconds, "runs": runs}
+            recorded[item.nodeid] = {"seconds": seconds, "busy": busy, "runs": runs}
         self._record.write_text(json.dumps({"tests": recorded, "failed": [*known["failed"], *self._failed]}))
 
     def _read_record(self) -> None:
-        """Set the seconds that each test takes, and the tests that run each function."""
+        """Set the seconds that each test takes and is busy, and the tests that run each function."""
         if not self._record.exists():
             raise pytest.UsageError(f"the tests ended this process: {Path('record.log').read_text()[-2000:]}")
         recorded = json.loads(self._record.read_text())
@@ -120,13 +122,16 @@ class Trial:
         for name in self._left_out:
             print(f"fails without a mutant, and is left out: {name}", flush=True)  # noqa: T201
         self._seconds: list[float] = []
+        self._busy: list[float] = []
         self._runs: dict[str, list[int]] = {}
         for i, item in enumerate(self._items):
             if item.nodeid in self._left_out:
                 self._seconds.append(0.0)
+                self._busy.append(0.0)
                 continue
             known = recorded["tests"][item.nodeid]
             self._seconds.append(known["seconds"])
+            self._busy.append(known["busy"])  # however much else the machine does meanwhile
             for function in known["runs"]:
                 self._runs.setdefault(function, []).append(i)
 
@@ -151,13 +156,16 @@ class Trial:
         verdict = SURVIVED
         in_place = mutant.function or mutant.constants()
         if in_place and tests:
-            quick = [i for i in tests if self._seconds[i] < _QUICK_SECONDS]
+            quick = [i for i in tests if self._busy[i] < _QUICK_SECONDS]
             verdict = _forked(lambda: self._run_with(mutant, quick), None)
         if verdict == SURVIVED and not (self._quick and (in_place or not tests)):
             files = [*dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)]
             verdict = self._in_a_copy(mutant, files[:_FIRST_FILES]) if files else SURVIVED
             if verdict == SURVIVED:
-                verdict = self._in_a_copy(mutant, files if self._quick else ["tests"])
+                # Who reads an option, for example, runs no function of its file.
+                own = Path("tests/unit", *mutant.path.parts[1:2])
+                near = [*files, *([str(own)] if own.is_dir() else [])]
+                verdict = self._in_a_copy(mutant, near if self._quick else ["tests"])
         return verdict, len(tests)
 
     def _run_with(self, mutant: Mutant, tests: Sequence[int]) -> None:
@@ -190,15 +198,18 @@ class Trial:
 
 
 def _replace(mutant: Mutant, mutated: CodeType) -> None:
-    """Give the module's constants that the mutant changes their new value, wherever a module holds them."""
+    """Give the module's constants that the mutant changes, and plain ones made of them, their new value everywhere."""
     name = ".".join(mutant.path.with_suffix("").parts)
     changed: dict[str, Any] = {"__name__": name}
     exec(mutated, changed)
-    for constant in mutant.constants():
-        old = vars(sys.modules[name])[constant]
+    now = dict(vars(sys.modules[name]))
+    for constant, new in changed.items():
+        old = now.get(constant)
+        if constant not in mutant.constants() and (type(old) not in _PLAIN or old == new):
+            continue
         for module in list(sys.modules.values()):
             if vars(module).get(constant) is old:
-                setattr(module, constant, changed[constant])
+                setattr(module, constant, new)
 
 
 def _environment(copy: Path) -> dict[str, str]:

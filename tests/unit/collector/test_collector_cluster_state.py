@@ -116,6 +116,22 @@ def test_of_more_namespaces_than_a_reading_asks_for_each_has_its_turn_with_its_g
     assert sorted(asked) == ["more-0", "more-1", "ns-0", "ns-1", "ns-2"], "of each once, though only one was whole"
 
 
+def test_another_anti_affinity_group_is_known_from_the_next_whole_reading_on(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = "apart"
+    monkeypatch.setattr(PulsarAdmin, "anti_affinity_group", lambda _admin, _namespace: group)
+    state = state_of(pulsar)
+
+    def known(interval: int, *, whole: bool) -> set[str | None]:
+        return {each.anti_affinity_group for each in namespaces(state.read(interval, whole=whole)).values()}
+
+    assert known(T, whole=True) == {"apart"}
+    group = "far apart"
+    assert known(T + PERIOD, whole=False) == {"apart"}, "groups seldom change, so they are not asked for each time"
+    assert known(T + 2 * PERIOD, whole=True) == {"far apart"}
+
+
 def test_namespaces_that_a_reading_did_not_come_to_come_first_in_the_next(
     pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
 ) -> None:

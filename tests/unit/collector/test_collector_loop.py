@@ -713,7 +713,10 @@ def test_who_leads_again_publishes_every_state_again_for_another_one_may_have_wr
     assert whole == [True, True, False], "everything is read every second interval"
 
 
-def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity_is_given(world: World) -> None:
+def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity_is_given(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     one = world.collector("one")
     world.pulsar.brokers[0].extensible = True
     assert world.interval(T, one) == {name: name != world.pulsar.brokers[0].name for name in world.pulsar.names}
@@ -726,6 +729,8 @@ def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity
     assert fields["cpu"] == {"usage": 96.93477, "limit": 100.0}
     assert len(fields["bundleStats"]) == 2
     assert swept.report.broker_version == "4.0.8"
+    told = f"{world.pulsar.brokers[0].name} runs the extensible load manager: its load comes from its topics"
+    assert told in caplog.messages
 
 
 def test_who_is_in_the_group_is_logged_when_it_changes(world: World, caplog: pytest.LogCaptureFixture) -> None:

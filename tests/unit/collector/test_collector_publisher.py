@@ -55,3 +55,27 @@ def test_a_state_that_is_too_large_for_the_log_is_named_and_holds_up_no_other(
     publisher.states([state("a/small", 8)])
     publisher.publish()
     assert small.keys == ["a/small", "a/large", "a/small"]
+
+
+def test_it_is_told_once_that_the_log_takes_something_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    small: Any = SmallLog()
+    publisher = Publisher(small, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    for number, size in enumerate([4, 1_300_000, 1_200_000, 1_000_000, 1_000_001]):
+        publisher.begin(T + number, T + 1000)
+        publisher.states([state("a/ns", size)])
+        publisher.publish()
+    assert [message.partition(":")[0] for message in caplog.messages] == [
+        "not published, and kept while it is time",
+        "namespace_state of a/ns can be published again",
+    ]
+
+
+def test_states_in_the_log_make_a_collector_whose_sweeps_are_not_there_no_readier() -> None:
+    log, metrics = SmallLog(), CollectorMetrics()
+    publisher = Publisher(log, metrics, lambda: float(T), states_again_ms=600_000)  # type: ignore[arg-type]
+    publisher.begin(T, T + 1000)
+    publisher.states([state("a/ns", 4)])
+    publisher.publish()
+    assert log.keys == ["a/ns"]
+    assert not metrics.health.now[0]

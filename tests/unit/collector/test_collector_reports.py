@@ -363,6 +363,11 @@ def test_an_odd_field_of_a_report_is_left_out_and_named_and_the_rest_is_publishe
     assert decode_metric(records([state])[0][1], cluster="lab", period_ms=60_000) == state
 
 
+def test_a_broker_that_has_not_updated_its_report_yet_says_nothing_odd() -> None:
+    report = modular_report(sample("load_report_1.json") | {"lastUpdate": 0})
+    assert (report.odd, report.last_update) == ((), 0)
+
+
 def test_fields_that_a_report_lacks_or_that_no_release_has_yet_are_not_odd() -> None:
     report = sample("load_report_1.json")
     for name in ("lastUpdate", "brokerVersionString", "persistentTopicsEnabled", "nonPersistentTopicsEnabled"):

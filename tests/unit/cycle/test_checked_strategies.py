@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle import Policy, decide
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
@@ -129,6 +130,10 @@ SHEDS = [
     (shed(LEFT), "one of its unloads is"),
     (shed(replace(GOOD, bundle=ANY)), "the bundle of one of its unloads is None"),
     (shed(replace(GOOD, bundle="acme/x/0x00000000_0x80000000")), "which is no bundle of the cluster"),
+    (
+        shed(*(replace(GOOD, bundle=name) for name in (OTHER, LEFT, RIGHT, "acme/x/0x00000000_0x80000000"))),
+        "it unloads acme/x/0x00000000_0x80000000, which is no bundle of the cluster",
+    ),
     (shed(replace(GOOD, source="cold")), f"it unloads {LEFT} from cold, and hot owns it"),
     (shed(replace(GOOD, source="nobody")), f"it unloads {LEFT} from nobody, and hot owns it"),
     (shed(GOOD, GOOD), f"it unloads {LEFT} twice"),
@@ -146,6 +151,7 @@ SHEDS = [
     (shed(verdicts=None), "its verdicts are None"),
     (shed(verdicts="hot is hot"), "its verdicts are 'hot is hot'"),
     (shed(verdicts=(replace(WHY, reason=ANY),)), "reason of one of its verdicts is None"),
+    (shed(verdicts=(replace(WHY, unit=Reason.BALANCED),)), "unit of one of its verdicts is <Reason.BALANCED"),
     (shed(verdicts=(replace(WHY, observed=SMALL),)), "observed of one of its verdicts"),
     (shed(verdicts=(replace(WHY, limit=True),)), "limit of one of its verdicts is True (bool)"),
     (shed(verdicts=(replace(WHY, detail="\ud800"),)), "text that UTF-8 can hold"),
@@ -269,6 +275,12 @@ def test_thresholds_that_are_no_numbers_are_refused() -> None:
     assert wrong == []
 
 
+def test_topics_are_kept_from_a_share_of_the_thresholds_on() -> None:
+    thresholds = SplitThresholds(topics=100, sessions=0, msg_rate=300, throughput=400)
+    limits = replace(POLICY, split_policy=Strange(thresholds=thresholds)).detail_limits(0.5)
+    assert limits == DetailLimits(topics=50, sessions=0, msg_rate=150, throughput=200)
+
+
 CUTS = [
     (None, "what it answers is None"),
     ((), "it returns no cuts, and no reason for that"),
@@ -319,12 +331,19 @@ def failing(error: Exception) -> Callable[..., Any]:
     return fail
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Watching(Strange):
-    """A placement that fails in its method ``observed``."""
+    """A placement that observes as it is told to."""
+
+    observes: Callable[..., Any]
 
     def observed(self, view: ClusterView, memory: Any) -> Any:
-        raise IndexError
+        return self.observes(memory)
+
+
+def test_a_memory_after_an_interval_that_was_only_observed_is_checked_as_well() -> None:
+    for memory, told in [(None, "its memory is None"), (SplitHitCounts(), "it returns a SplitHitCounts")]:
+        assert told in refused(placement=Watching(observes=lambda _, memory=memory: memory))
 
 
 class Closed:
@@ -344,7 +363,7 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         ({"shedder": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"membership": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"placement": fail}, f"its acceptable raises ValueError: no load{mine}"),
-        ({"placement": Watching()}, f"its observed raises IndexError{mine}"),
+        ({"placement": Watching(observes=failing(IndexError()))}, f"its observed raises IndexError{mine}"),
         ({"split_policy": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"split_policy": splits, "split_algorithm": fail}, f"its cuts raises ValueError: no load{mine}"),
         ({"filters": (Closed(),)}, f"its keep raises KeyError: 'region'{mine}"),
@@ -355,6 +374,11 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         found = refused(**strategies)
         wrong += [] if re.fullmatch(told, found) else [(told, found)]
     assert wrong == []
+
+
+def test_of_a_long_error_of_a_strategy_300_characters_are_told() -> None:
+    told = refused(shedder=Strange(answer=failing(ValueError("x" * 400))))
+    assert told.startswith(f"its decide raises ValueError: {'x' * 300} (")
 
 
 class Late:

@@ -9,6 +9,9 @@ OWNED = Observation(boundaries=QUARTERS, owner=A)
 HALVED = Observation(boundaries=(0, 0x40000000, 0x60000000, 0x80000000, 0xC0000000, 0xFFFFFFFF))
 #: The halves were split again.
 QUARTERED = Observation(boundaries=(0, 0x40000000, 0x50000000, 0x60000000, 0x70000000, 0x80000000, 0xFFFFFFFF))
+#: The one bundle of its namespace.
+WHOLE = "tenant/whole/0x00000000_0xffffffff"
+TWO_HALVES = Observation(boundaries=(0, 0x80000000, 0xFFFFFFFF))
 NO_NAMESPACE = Observation(boundaries=())
 TIMEOUT = Failure(detail="no answer")
 REFUSED = Failure(detail="no connection", sent=False)
@@ -55,6 +58,7 @@ def test_a_command_whose_preconditions_hold_is_carried_out(command: Command) -> 
         (unload(), NO_NAMESPACE, "obsolete", "no such namespace"),
         (split(), HALVED, "already_done", ""),
         (split(), QUARTERED, "already_done", ""),
+        (split(WHOLE, boundaries=(0x80000000,)), TWO_HALVES, "already_done", ""),
         (split(boundaries=(0x50000000,)), HALVED, "obsolete", "no such bundle"),
         (split(boundaries=()), HALVED, "obsolete", "no such bundle"),
         (split(), at(C), "obsolete", "c:8080 has it"),

@@ -16,6 +16,7 @@ from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.pulsar.admin import PulsarError
+from controller.executor import loop
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import Pace
@@ -96,6 +97,20 @@ def test_every_command_is_carried_out_and_answered_once(tmp_path: Path) -> None:
     assert sorted(results(tmp_path)) == sorted((command.id, "done") for command in commands)
     assert play(tmp_path, cluster) == 0
     assert len(cluster.acted) == 3
+
+
+def test_a_failpoint_lies_between_the_acts_of_a_batch_and_its_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, passed = Owners(), list[tuple[str, int, int]]()
+
+    def passes(name: str) -> None:
+        passed.append((name, len(cluster.acted), len(results(tmp_path))))
+
+    monkeypatch.setattr(loop, "failpoint", passes)
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
+    assert play(tmp_path, cluster, batch=2) == 2
+    assert passed == [("before-answer", 2, 0), ("before-answer", 3, 2)]
 
 
 def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:

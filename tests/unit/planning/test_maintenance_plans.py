@@ -19,7 +19,7 @@ from controller.planning.plans.plan_steps import (
     spread_step,
 )
 from controller.planning.plans.restarting import fewest_restart_moves, rolling_restart
-from controller.planning.plans.rightsizing import brokers_needed, removable, with_more_brokers
+from controller.planning.plans.rightsizing import BrokersNeeded, brokers_needed, removable, with_more_brokers
 from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.bounds import lower_bounds
@@ -235,6 +235,11 @@ def test_so_many_brokers_are_needed_for_a_headroom() -> None:
     found = [brokers_needed(one, headroom) for headroom in (0.0, 0.4, 0.5, 0.8, 1.0)]
     assert [each.at_least for each in found] == [3, 4, 8, None, None]
     assert [each.enough for each in found] == [3, 4, 8, None, None]
+
+
+def test_where_no_number_of_brokers_is_enough_the_resource_is_told_that_lacks_most() -> None:
+    one = problem([[10.0, 10.0]] * 2, [(0, [6.0, 9.0]), (1, [7.0, 1.0])])
+    assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=None, enough=None, resource=1)
 
 
 def test_bundles_that_cannot_share_a_broker_need_one_each_whatever_the_mean_is() -> None:

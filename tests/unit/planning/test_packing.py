@@ -159,6 +159,16 @@ def test_without_effort_no_bundle_is_changed() -> None:
         assert bool(standing.moves) is is_found
 
 
+def test_the_effort_is_spent_to_the_last_pair() -> None:
+    full = problem([[10.0]] * 2, [(0, [3.0])] * 3)
+    begun = Effort(1_000_000)
+    assert pack(Standing(full), target(1.0), anywhere(full), begun)
+    for more in (0, 1):
+        left = Effort(1_000_000 - begun.left + more)
+        assert not pack(Standing(full), target(0.6), anywhere(full), left)
+        assert left.left <= 0
+
+
 @pytest.mark.parametrize("bundles", [2_000, 50_000])
 def test_a_plan_of_many_moves_costs_no_more_than_the_effort_and_one_step(bundles: int) -> None:
     one = seeded(2, bundles, 1, 1)

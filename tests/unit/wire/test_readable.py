@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.wire.readable import ago, amounts, compared, counted, in_number, lasting, utc
+from controller.wire.readable import ago, amounts, compared, counted, duration, in_number, lasting, utc
 
 
 def test_a_time_is_iso_in_utc_to_the_second() -> None:
@@ -20,6 +20,23 @@ def test_a_time_that_no_calendar_has_is_shown_as_it_is() -> None:
 )
 def test_a_length_of_time_is_told_in_the_largest_unit_of_which_there_are_two(seconds: float, said: str) -> None:
     assert lasting(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (3_600, "1 h"),
+        (9_600, "2 h 40 min"),
+        (86_400, "1 day"),
+        (3 * 86_400 + 4 * 3_600 + 5 * 60, "3 days 4 h"),
+        (2 * 86_400 + 60, "2 days 1 min"),
+    ],
+)
+def test_how_long_something_takes_is_told_in_at_most_two_units(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
 
 
 def test_a_time_ahead_is_not_told_as_past() -> None:

@@ -94,6 +94,12 @@ def test_a_name_has_1024_characters_at_most_and_no_control_characters() -> None:
     assert refusal(broker_state(failureDomain="x" * 1025)).startswith("bad_value: failureDomain: ")
 
 
+def test_a_record_has_8_mib_at_most_where_nobody_says_otherwise() -> None:
+    most = 8 * 1024 * 1024
+    assert refusal(b" " * (most + 1)) == f"too_large: {most + 1} bytes, allowed: {most}"
+    assert refusal(b" " * most).startswith("not_json: ")
+
+
 def test_text_for_people_has_4096_characters_and_is_on_one_line() -> None:
     assert printable("x" * 4096) == "x" * 4096
     assert printable("x" * 4097) == "x" * 4093 + "..."

@@ -75,6 +75,11 @@ def test_a_missing_field_is_named(kind: str, field: str) -> None:
         assert refusal(record).startswith(f"missing_field: {field}")
 
 
+def test_a_field_is_known_by_its_name_on_the_wire_alone() -> None:
+    assert decode({**broker_sweep(), "sweep_id": "another"}) == decode(broker_sweep())
+    assert refusal({**without(broker_sweep(), "sweepId"), "sweep_id": "1"}).startswith("missing_field: sweepId")
+
+
 @pytest.mark.parametrize("kind", METRICS)
 def test_a_record_without_cluster_is_refused(kind: str) -> None:
     assert refusal(without(METRICS[kind], "cluster")).startswith("missing_field: cluster")
@@ -254,6 +259,13 @@ def test_usage_and_limit_are_bounded_in_sweeps_and_reports(part: str, amount: fl
     assert refusal(broker_sweep(cpu=cpu)).startswith(f"bad_value: cpu.{part}")
     assert refusal(load_report(cpu=cpu)).startswith(f"bad_value: cpu.{part}")
     assert refusal(broker_load(report=load_report(cpu=cpu))).startswith(f"bad_value: report.cpu.{part}")
+
+
+@pytest.mark.parametrize("part", ["usage", "limit"])
+def test_usage_and_limit_that_are_no_numbers_are_said_to_be_none(part: str) -> None:
+    cpu = {"usage": 1.0, "limit": 100.0, part: float("nan")}
+    for record in (broker_sweep(cpu=cpu), load_report(cpu=cpu)):
+        assert refusal(record) == f"bad_value: cpu.{part}: Input should be a finite number, found nan"
 
 
 def test_the_bound_itself_and_the_limits_of_brokers_that_know_none_pass() -> None:
