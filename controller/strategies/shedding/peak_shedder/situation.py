@@ -26,7 +26,7 @@ _IDLE_GOAL: Final = 0.01
 _IDLE_GAIN: Final = 0.5
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
 #: made where the broker is so many points above that.
-_BELOW_URGENT: Final = 0.05
+_BELOW_URGENT: Final = 0.025
 _URGENT_FALL: Final = 0.02
 _MINUTE_MS: Final = 60_000
 
@@ -70,6 +70,8 @@ class Situation:
     tolerated: float
     #: Of the forecast of the next minute, as a share of the load.
     error: float
+    #: Whether load is elsewhere at other hours, so that the goal is wider.
+    varies: bool
 
     @property
     def cluster(self) -> BrokersNow:
@@ -99,28 +101,43 @@ class Situation:
         if not self.over_names:
             return None
         hold, of = self.options.hold, self.options.hold_of
-        wait = patience.unsettled_ms(memory, self.view.as_of_ms, self.options.settle_minutes)
+        at = self.view.as_of_ms
+        roster = patience.unsettled_ms(memory, at, self.options.settle_minutes)
+        wait = max(roster, patience.unproven_ms(memory, at, self.options.load_settle_minutes))
         held = any(patience.held(memory, name, hold, of) for name in self.over_names)
         if held and not wait:
-            return self._idle_start() if self.idle else self.ordinary
+            return self._idle_start(memory) if self.idle else self._ordinary_start(memory)
         if not wait and self.pressed.any():
             if self.idle:
-                return self._idle_start()
-            return self.ordinary if (self.pressed & self.above).any() else self.urgent
+                return self._idle_start(memory)
+            return self._ordinary_start(memory) if (self.pressed & self.above).any() else self.urgent
         if self.pressed.any():
             return self.urgent
         if not held:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
         urgent = self.options.urgent_percent / 100
-        detail = (
-            f"brokers came or went {(self.view.as_of_ms - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may"
-            f" follow: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
+        why = (
+            f"brokers came or went {(at - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may follow"
+            if wait == roster
+            else f"load jumped {(at - memory.jumped_ms) / _MINUTE_MS:.3g} min ago; it may go back"
         )
+        detail = f"{why}: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
         return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
 
-    def _idle_start(self) -> PlanStart:
+    def _ordinary_start(self, memory: PeakHistory) -> PlanStart:
+        helpers = self._helpers(memory)
+        return self.ordinary._replace(goal=helpers) if helpers > self.ordinary.goal else self.ordinary
+
+    def _helpers(self, memory: PeakHistory) -> float:
+        """The highest usage of the brokers that got bundles by urgent moves and are not above their limit."""
+        names = patience.helpers(memory, self.view.as_of_ms)
+        helped = np.array([name in names for name in self.view.brokers.names], np.bool_)
+        return float(self.before[helped & ~self.above].max(initial=0.0))
+
+    def _idle_start(self, memory: PeakHistory) -> PlanStart:
         goal = self.mean * (1 + min(_IDLE_GOAL, self.options.goal_percent / 100))
+        goal = max(goal, self._helpers(memory))
         return PlanStart(np.full_like(self.ordinary.begin, goal), goal, _IDLE_GAIN * self.options.min_gain)
 
 
@@ -131,11 +148,15 @@ def situation_of(
     memory: PeakHistory,
     error: float,
     stayed: Collection[str],
+    *,
+    varies: bool = False,
+    day_known: bool = False,
 ) -> Situation:
     """The situation of *found*, the problem of *view*.
 
     *error*: of the forecast, as a share of the load.  *stayed*: brokers of the last round; those that came since then
-    are in no hurry.
+    are in no hurry.  *varies*: load is elsewhere at other hours, so the goal is wider.  Until the *day_known* says which
+    brokers have room at all hours, none counts as idle then, unless brokers came or went.
     """
     problem = found.problem
     load = loads(problem, problem.owner)
@@ -147,7 +168,7 @@ def situation_of(
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, error, 0.0)) * means
     # A day ahead is less certain than now: twice as much has to be gained there.
     least = options.min_gain * np.where(np.arange(len(means)) < found.now, 1.0, 2.0)
-    goal = mean * (1 + options.goal_percent / 100)
+    goal = mean * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
     begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
     urgent = _urgent(means[now], fit[now], options)
     above: Bools = np.any(share > begin, axis=1)
@@ -168,8 +189,11 @@ def situation_of(
         over=above | pressed,
         above=above,
         pressed=pressed,
-        idle=not above.any() and _any_idle(found, share, means, fit, options),
+        idle=not above.any()
+        and (day_known or not varies or patience.came_or_went(memory, view.as_of_ms))
+        and _any_idle(found, share, means, fit, options),
         error=error,
+        varies=varies,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
 
