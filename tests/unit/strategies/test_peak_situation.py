@@ -13,7 +13,7 @@ from controller.planning.from_view import StatedProblem
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.shares import Fit
 from controller.strategies.shedding.peak_shedder import PeakShedder
-from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
+from controller.strategies.shedding.peak_shedder.situation import PlanStart, SeenOfLoad, Situation, situation_of
 from controller.strategies.view_builder import Broker, cluster_view
 
 MINUTE: Final = 60_000
@@ -58,10 +58,8 @@ def situation(
         found(load, later, **(fits or {})),
         PeakShedder(**options),
         memory or PeakHistory(),
-        error,
+        SeenOfLoad(error, varies, day_known),
         stayed,
-        varies=varies,
-        day_known=day_known,
     )
 
 

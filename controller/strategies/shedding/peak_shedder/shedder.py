@@ -7,7 +7,8 @@ below, and why.  docs/objective.md explains both.
 
 A plan has to hold later as well: by the trend of each bundle's load, and at the fullest hours of the next day, as far
 as the last days show them.  It is carried out where a broker was above its limit in several rounds, where no brokers
-come and go and no load has jumped, and where the gain is worth the disturbance.  What each move promised is looked at two rounds later.
+come and go and no load has jumped, and where the gain is worth the disturbance.  What each move promised is looked at
+two rounds later.
 
 Nothing is issued that the checker (controller/planning/checking/checker.py) does not verify.  The placement is not
 asked: a bundle goes where it is planned to go, or stays.
@@ -51,7 +52,13 @@ from controller.strategies.shedding.peak_shedder.patience import (
 )
 from controller.strategies.shedding.peak_shedder.promises import promised, verified
 from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
-from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, pressed_now, situation_of
+from controller.strategies.shedding.peak_shedder.situation import (
+    PlanStart,
+    SeenOfLoad,
+    Situation,
+    pressed_now,
+    situation_of,
+)
 from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
@@ -83,16 +90,9 @@ class PeakShedder(PeakOptions):
         found = stated(view, self._stays(view), self.counted, ahead)
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
-        now = situation_of(
-            view,
-            found,
-            self,
-            memory,
-            error_of(history),
-            stayed,
-            varies=self.load_settle_minutes > 0 and history.varies(),
-            day_known=history.day() is not None,
-        )
+        varies = self.load_settle_minutes > 0 and history.varies()
+        seen = SeenOfLoad(error_of(history), varies, day_known=history.day() is not None)
+        now = situation_of(view, found, self, memory, seen, stayed)
         memory = still_to_undo(now, verified(memory, now.cluster, now.tolerated))
         memory = with_round(memory, now.over_names, self.hold_of)
         start = now.start(memory)
@@ -209,11 +209,11 @@ class PeakShedder(PeakOptions):
             before=now.before,
             after=after,
             memory=memory,
-            error=now.error,
+            error=now.seen.error,
             plan=plan.whole or plan.moves,
             undoes=plan.undoes,
             urgent=urgent,
-            varies=now.varies,
+            varies=now.seen.varies,
         )
 
         def tell() -> Iterator[Verdict]:

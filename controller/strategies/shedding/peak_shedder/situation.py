@@ -43,6 +43,16 @@ class PlanStart(NamedTuple):
     urgent: bool = False
 
 
+class SeenOfLoad(NamedTuple):
+    """What the history of the load says of it as a whole."""
+
+    #: Of the forecast of the next minute, as a share of the load.
+    error: float = 0.0
+    #: Whether a tenth of it is elsewhere at another hour, and whether a whole day is known.
+    varies: bool = False
+    day_known: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Situation:
     """The brokers and their bundles in a round; all utilisations are shares of the capacity."""
@@ -68,10 +78,7 @@ class Situation:
     idle: bool
     #: So far a destination may be above what was promised.
     tolerated: float
-    #: Of the forecast of the next minute, as a share of the load.
-    error: float
-    #: Whether load is elsewhere at other hours, so that the goal is wider.
-    varies: bool
+    seen: SeenOfLoad
 
     @property
     def cluster(self) -> BrokersNow:
@@ -146,54 +153,45 @@ def situation_of(
     found: StatedProblem,
     options: PeakOptions,
     memory: PeakHistory,
-    error: float,
+    seen: SeenOfLoad,
     stayed: Collection[str],
-    *,
-    varies: bool = False,
-    day_known: bool = False,
 ) -> Situation:
     """The situation of *found*, the problem of *view*.
 
-    *error*: of the forecast, as a share of the load.  *stayed*: brokers of the last round; those that came since then
-    are in no hurry.  *varies*: load is elsewhere at other hours, so the goal is wider.  Until the *day_known* says which
-    brokers have room at all hours, none counts as idle then, unless brokers came or went.
+    *stayed*: brokers of the last round; those that came since then are in no hurry.
     """
     problem = found.problem
     load = loads(problem, problem.owner)
     share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
     fit = _fit_errors(found)
-    now, mean = slice(0, found.now), mean_level(problem)
+    now = slice(0, found.now)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
-    unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, error, 0.0)) * means
-    # A day ahead is less certain than now: twice as much has to be gained there.
-    least = options.min_gain * np.where(np.arange(len(means)) < found.now, 1.0, 2.0)
-    goal = mean * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
-    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
+    unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
+    ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
     urgent = _urgent(means[now], fit[now], options)
-    above: Bools = np.any(share > begin, axis=1)
+    above: Bools = np.any(share > ordinary.begin, axis=1)
     pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
         pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
+    # Who is idle at this hour may be full at one that is not known yet.  A broker that came is idle at all of them.
+    may_idle = seen.day_known or not seen.varies or patience.came_or_went(memory, view.as_of_ms)
     return Situation(
         view=view,
         found=found,
         options=options,
-        ordinary=PlanStart(begin, goal, options.min_gain),
+        ordinary=ordinary,
         urgent=urgent,
-        mean=mean,
-        mean_now=float(means[: found.now].max(initial=0.0)),
+        mean=mean_level(problem),
+        mean_now=float(means[now].max(initial=0.0)),
         load=load,
         before=highest(load, problem.capacity),
         over=above | pressed,
         above=above,
         pressed=pressed,
-        idle=not above.any()
-        and (day_known or not varies or patience.came_or_went(memory, view.as_of_ms))
-        and _any_idle(found, share, means, fit, options),
-        error=error,
-        varies=varies,
+        idle=may_idle and not above.any() and _any_idle(found, share, means, fit, options),
+        seen=seen,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
 
@@ -221,6 +219,16 @@ def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, o
     times = [int(means[: found.now].argmax()), *range(found.now, len(means))]
     few = (1 - options.idle_percent / 100 - _ERRORS * fit[times]) * means[times]
     return bool(np.all(share[:, times] < few, axis=1).any())
+
+
+def _ordinary(
+    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, *, varies: bool
+) -> PlanStart:
+    """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
+    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
+    # A day ahead is less certain than now: twice as much has to be gained there.
+    least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
+    return PlanStart(goal + np.maximum(least, unknown) + min(memory.proven.error, MOST), goal, options.min_gain)
 
 
 def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
