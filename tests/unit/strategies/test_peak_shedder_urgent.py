@@ -85,7 +85,7 @@ def test_a_rest_after_plans_of_no_use_does_not_hide_it() -> None:
 
 def test_it_gives_no_more_than_it_has_to_where_nothing_else_makes_it_give() -> None:
     found, _ = decided(HOT, PeakHistory(proven=Proven(error=0.2)))
-    assert 0.78 < 0.88 * (1 - len(found.unloads) / 20) < 0.83
+    assert 0.73 < 0.88 * (1 - len(found.unloads) / 20) < 0.78
 
 
 def test_a_broker_that_came_gives_nothing_in_its_first_round() -> None:

@@ -79,14 +79,14 @@ class PeakOptions(ResourceWeights):
     )
     load_settle_minutes: float = option(
         "trimtabPeakShedderLoadSettleMinutes",
-        default=60.0,
+        default=5.0,
         unit="min",
         meaning="so long after a tenth of the load jumped only urgent moves are made; 0: no jump counts, nor that load"
         " is elsewhere at other hours of the day, which makes the goal wider",
     )
     urgent_percent: float = option(
         "trimtabPeakShedderUrgentPercentage",
-        default=85.0,
+        default=80.0,
         unit="%",
         meaning="a broker above this usage now gives bundles at once, whatever is foreseen, also while brokers come and"
         " go; 0: never",
